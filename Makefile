@@ -1,0 +1,83 @@
+# Everything that people and CI call. Whatever a target needs is installed first: Python packages
+# by uv from hashed locks, web packages by npm from its lock, system packages by apt when root.
+
+PYTHON ?= python3
+TOOLS := build/tools
+UV := $(TOOLS)/bin/uv
+BIN := .venv/bin
+ASSETS := src/benchvise/report/assets/report.js
+
+SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish mksh tcsh \
+	qemu-user-static gcc libc6-dev device-tree-compiler \
+	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium \
+	wrk qemu-system-x86 iperf3 iproute2
+BENCH_PACKAGES := linux-perf gcc libc6-dev pv \
+	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
+	rt-tests
+
+.PHONY: demo test lint bench docs dist clean install probe probes web
+
+demo: install probe web
+	@scripts/demo
+
+test: install probes web
+	@scripts/system-packages --optional $(SUITE_PACKAGES)
+	@scripts/guest-kernel
+	@$(MAKE) --no-print-directory lint
+	npm --prefix web run --silent test
+	$(BIN)/pytest
+
+lint: install web
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	npm --prefix web run --silent lint
+
+bench: install probe
+	@scripts/system-packages --optional $(BENCH_PACKAGES)
+	$(BIN)/python -m benchmarks
+
+docs: install probe
+	$(BIN)/python docs/generate.py
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+dist: install probes web
+	$(BIN)/python -m hatchling build -t wheel
+
+clean:
+	rm -rf build dist .venv docs/_build docs/reference/generated web/node_modules \
+		src/benchvise/board/probes src/benchvise/report/assets \
+		.pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+install: .venv/.installed
+
+probe: install
+	@$(BIN)/python probe/build.py --arch native
+
+probes: install
+	@$(BIN)/python probe/build.py
+
+web: $(ASSETS)
+
+$(UV): requirements-uv.lock
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || scripts/system-packages python3-venv
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+.venv/.installed: requirements-dev.lock pyproject.toml $(UV)
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
+	VIRTUAL_ENV=.venv $(UV) pip sync --quiet --compile-bytecode --require-hashes requirements-dev.lock
+	VIRTUAL_ENV=.venv $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+web/node_modules/.installed: web/package-lock.json
+	@command -v npm >/dev/null || scripts/system-packages npm
+	npm --prefix web ci --silent --no-audit --no-fund
+	@touch $@
+
+$(ASSETS): web/node_modules/.installed $(shell find web/src web/scripts web/*.js web/*.json -type f 2>/dev/null)
+	npm --prefix web run --silent build
+	@touch $@

@@ -1,0 +1,1 @@
+"""Benchvise beside its peers on this machine, in turn, with ratios."""

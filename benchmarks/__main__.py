@@ -1,0 +1,202 @@
+"""``make bench``: ours and the peer in turn, many rounds, ratios.
+
+The ratio is the median of the rounds' own ratios, as the two of a round are neighbours in time
+and a machine's bandwidth may halve from one minute to the next. Its interval is that of order
+statistics. Nothing here passes or fails: the table says what was seen, and whether it is within
+what the documentation claims.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import pairs_host, pairs_net, pairs_storage, pairs_timer
+from benchmarks.pairs import PROBE, Pair, pairs
+from benchmarks.pairs_memory import pairs as memory_pairs
+from benchmarks.pairs_os import pairs as pairs_os
+from benchmarks.pairs_pipe import pairs as pipe_pairs
+from benchvise.measure.statistics import Interval, median_interval
+
+SOURCES = (
+    pairs,
+    memory_pairs,
+    pipe_pairs,
+    pairs_host.pairs,
+    pairs_net.pairs,
+    pairs_timer.pairs,
+    pairs_os,
+    pairs_storage.pairs,
+)
+"""Where pairs come from: one module a family, each with a function `pairs`."""
+
+
+@dataclass
+class Side:
+    """Figures and wall times of one side, one a round."""
+
+    values: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def add(self, value: float, seconds: float) -> None:
+        self.values.append(value)
+        self.seconds.append(seconds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range over median: one disturbed round must not decide it."""
+        low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
+        return (high - low) / self.median
+
+
+def ratio(a: Side, b: Side) -> tuple[float, Interval]:
+    """Median of the rounds' ratios a/b, and its interval."""
+    ratios = [x / y for x, y in zip(a.values, b.values, strict=True)]
+    return statistics.median(ratios), median_interval(ratios)
+
+
+def run_ours(words: tuple[str, ...], prefix: tuple[str, ...] = ()) -> tuple[float, float]:
+    """Median of one process of the probe, and its wall time."""
+    begin = time.monotonic()
+    command = [*prefix, str(PROBE), "run", *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - begin
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    if result.returncode:
+        said = lines[-1].get("message") if lines else None
+        raise RuntimeError(said or f"{command} ended with {result.returncode}")
+    return statistics.median(x["value"] for x in lines if x["type"] == "sample"), seconds
+
+
+def run_own(pair: Pair) -> tuple[float, float]:
+    """Our figure, and its wall time."""
+    if isinstance(pair.ours, tuple):
+        return run_ours(pair.ours, pair.prefix)
+    begin = time.monotonic()
+    return pair.ours(), time.monotonic() - begin
+
+
+def run_peer(pair: Pair) -> tuple[float, float]:
+    """The peer's figure in our convention, and its wall time."""
+    begin = time.monotonic()
+    result = subprocess.run(pair.peer, capture_output=True, text=True, check=True)
+    return pair.read(result.stdout), time.monotonic() - begin
+
+
+def measure(chosen: list[Pair], rounds: int) -> list[tuple[Pair, Side, Side]]:
+    """All pairs, round by round: a slow minute falls on all of them alike.
+
+    A round is ours, peer, peer, ours and counts the mean of each, so that a machine that gets
+    slower meanwhile does so for both.
+    """
+    sides = [(pair, Side(), Side()) for pair in chosen]
+    with ExitStack() as scenes:
+        for pair in chosen:
+            scenes.enter_context(pair.scene())
+        for _ in range(rounds):
+            for pair, ours, peer in sides:
+                take_round(pair, ours, peer)
+    return sides
+
+
+def take_round(pair: Pair, ours: Side, peer: Side) -> None:
+    """One round of one pair."""
+    runs = [
+        run_own(pair),
+        run_peer(pair),
+        run_peer(pair),
+        run_own(pair),
+    ]
+    (a, a_s), (b, b_s), (c, c_s), (d, d_s) = runs
+    ours.add((a + d) / 2, (a_s + d_s) / 2)
+    peer.add((b + c) / 2, (b_s + c_s) / 2)
+
+
+def overstatement(rounds: int) -> Table:
+    """What an unwritten source does to a copy, by size."""
+    table = Table(title="A source that was never written (not a bandwidth)", title_justify="left")
+    for heading in ("size", "written GB/s", "unwritten GB/s", "overstated", "95 %"):
+        table.add_column(heading, justify="right")
+    for size in ("1M", "16M", "64M", "256M"):
+        written, untouched = Side(), Side()
+        for _ in range(rounds):
+            for side, source in ((written, "random"), (untouched, "untouched")):
+                side.add(*run_ours(("memory.libc_copy", "--size", size, "--source", source)))
+        times, interval = ratio(untouched, written)
+        table.add_row(
+            size,
+            f"{written.median / 1e9:.1f}",
+            f"{untouched.median / 1e9:.1f}",
+            f"{times:.2f} x",
+            f"{interval.low:.2f} … {interval.high:.2f}",
+        )
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("only", nargs="*", help="parts of the names of pairs")
+    arguments = parser.parse_args()
+    console = Console(width=150)
+    chosen: list[Pair] = []
+    missing: list[str] = []
+    for source in SOURCES:
+        found, left_out = source()
+        chosen += found
+        missing += left_out
+    if arguments.only:
+        chosen = [p for p in chosen if any(part in p.name for part in arguments.only)]
+    table = Table(
+        title=f"Ours : peer, {arguments.rounds} rounds in turn, medians", title_justify="left"
+    )
+    for heading in (
+        "pair",
+        "ours",
+        "peer",
+        "ratio",
+        "95 %",
+        "claimed",
+        "within",
+        "spread ours",
+        "spread peer",
+        "s ours",
+        "s peer",
+    ):
+        table.add_column(heading, justify="left" if heading == "pair" else "right")
+    for pair, ours, peer in measure(chosen, arguments.rounds):
+        times, interval = ratio(ours, peer)
+        table.add_row(
+            pair.name,
+            f"{ours.median:.4g}",
+            f"{peer.median:.4g}",
+            f"{times:.3f}",
+            f"{interval.low:.3f} … {interval.high:.3f}",
+            pair.claim,
+            "yes" if pair.holds(times) else "no",
+            f"{ours.spread:.1%}",
+            f"{peer.spread:.1%}",
+            f"{statistics.median(ours.seconds):.2f}",
+            f"{statistics.median(peer.seconds):.2f}",
+        )
+    console.print(table)
+    if not arguments.only:
+        console.print(overstatement(9))
+    for line in missing:
+        console.print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""Writes the reference pages from what the program itself knows.
+
+Commands come from the command table, benchmarks from the probe, suites from their files, items of
+state and knobs from the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import typer.main
+
+from benchvise.cli.bench import DRIVEN_BY
+from benchvise.cli.main import app
+from benchvise.flows.benchmarks import local_registry
+from benchvise.measure.model import Benchmark, Parameter
+from benchvise.measure.registry import Registry
+from benchvise.measure.suite import load_suite, suite_names
+from benchvise.state.catalogue import load_catalogue
+from benchvise.state.model import Family, Flip, Item, Knob, Read
+from benchvise.state.roles import ROLES
+
+OUTPUT = Path(__file__).parent / "reference" / "generated"
+
+
+def commands_page() -> str:
+    """Every command with its options, as ``--help`` says it."""
+    return "\n".join(["# Commands", "", *_command(typer.main.get_command(app), "benchvise")])
+
+
+def _command(command: object, path: str) -> Iterator[str]:
+    subcommands = getattr(command, "commands", None)
+    if subcommands:
+        for name, subcommand in subcommands.items():
+            yield from _command(subcommand, f"{path} {name}")
+        return
+    params = getattr(command, "params", ())
+    arguments = [p for p in params if p.param_type_name == "argument"]
+    options = [p for p in params if p.param_type_name == "option" and "--help" not in p.opts]
+    words = " ".join(a.metavar or str(a.name) for a in arguments)
+    summary, _, rest = str(getattr(command, "help", "")).partition("\n\n")
+    yield f"## `{path}`"
+    yield ""
+    yield summary
+    yield ""
+    yield f"```\n{path} {words} [OPTIONS]\n```"
+    yield ""
+    for paragraph in filter(None, rest.split("\n\n")):
+        example = paragraph.strip().removeprefix("Example: ")
+        yield f"Example:\n\n```\n{example}\n```" if example != paragraph.strip() else paragraph
+        yield ""
+    yield from _table(
+        ("argument or option", "meaning"),
+        [
+            *((f"`{a.metavar or a.name}`", a.help or "") for a in arguments),
+            *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", o.help or "") for o in options),
+        ],
+    )
+
+
+def benchmarks_page(registry: Registry) -> str:
+    """Every benchmark, in the probe's own words."""
+    lines = ["# Benchmarks", "", "Parameters of every benchmark that the probe drives:", ""]
+    lines += _parameters(registry.common)
+    for benchmark in registry.benchmarks:
+        lines += _benchmark(benchmark)
+    return "\n".join(lines)
+
+
+def _benchmark(benchmark: Benchmark) -> Iterator[str]:
+    yield f"## `{benchmark.id}`"
+    yield ""
+    yield benchmark.summary[:1].upper() + benchmark.summary[1:] + "."
+    yield ""
+    for name, text in (
+        ("Unit", f"{benchmark.unit or 'as told'}, {benchmark.better} is better"),
+        ("Driven by", DRIVEN_BY[benchmark.driven_by]),
+        ("Counts", benchmark.counted),
+        ("Method", benchmark.method),
+        ("Pitfalls", benchmark.pitfalls),
+        ("Does not measure", benchmark.not_measured),
+        ("Compare with", benchmark.peer),
+    ):
+        yield f"{name}\n: {text}"
+        yield ""
+    yield from _parameters(benchmark.parameters)
+
+
+def _parameters(parameters: Iterable[Parameter]) -> Iterator[str]:
+    rows = [
+        (
+            f"`{p.name}`",
+            f"`{p.default}`",
+            " ".join(f"`{c}`" for c in p.choices) or f"{p.minimum} to {p.maximum}",
+            p.summary,
+        )
+        for p in parameters
+    ]
+    if rows:
+        yield from _table(("parameter", "default", "values", "meaning"), rows)
+
+
+def suites_page() -> str:
+    """Every shipped suite with its series."""
+    lines = ["# Suites", ""]
+    for name in suite_names():
+        suite = load_suite(name)
+        lines += [f"## `{name}`", "", suite.summary[:1].upper() + suite.summary[1:] + ".", ""]
+        rows = [
+            (
+                f"`{entry.benchmark}`",
+                ", ".join(f"{param} = {' '.join(values)}" for param, values in entry.params.items())
+                or "defaults",
+            )
+            for entry in suite.entries
+        ]
+        lines += _table(("benchmark", "parameters"), rows)
+    return "\n".join(lines)
+
+
+_FLIPS = {
+    Flip.PROCESS: "per process",
+    Flip.RUN_TIME: "at run time",
+    Flip.RISKY: "at run time, with risk",
+    Flip.REBOOT: "by a reboot",
+    Flip.REFLASH: "by another image",
+    Flip.OBSERVE: "not at all",
+}
+_SOURCES = {
+    "file": "`{}`",
+    "link": "`{}` (where it leads)",
+    "fact": "the probe's fact `{}`",
+    "command": "`{}` (a command)",
+}
+
+
+def state_page() -> str:
+    """Every item of the catalogue."""
+    lines = [
+        "# State of a board",
+        "",
+        "What a snapshot holds. An item can affect memory (MEM), computing "
+        "(CPU), latency (LAT), network (NET), storage (STO), system calls (SYS), serial lines "
+        "(SER), graphics (GFX), power (PWR), boot (BOOT).",
+        "",
+        "## Roles",
+        "",
+        "Devices stand by what they do on a board, so that boards with other names compare. In "
+        "paths, `{role}` stands for the device that has it.",
+        "",
+    ]
+    lines += _table(("role", "device"), [(f"`{role}`", text) for role, text in ROLES.items()])
+    for item in load_catalogue():
+        lines += _item(item)
+    return "\n".join(lines)
+
+
+def _item(item: Item) -> Iterator[str]:
+    yield f"## `{item.id}`"
+    yield ""
+    yield f"{item.title[:1].upper()}{item.title[1:]}: {item.summary}."
+    yield ""
+    everything = len(item.families) == len(Family)
+    told = (
+        ("Number", str(item.number) if item.number else "none"),
+        ("Can affect", "everything" if everything else ", ".join(item.families)),
+        ("Can be changed", ", ".join(_FLIPS[flip] for flip in item.flips)),
+        ("Settings that may be made", ", ".join(f"`{knob.name}`" for knob in item.knobs)),
+        ("Undone", item.restore),
+        ("Is set in", "; ".join(item.places)),
+        ("Kind", "an observation: compared over time, not between boards" if item.volatile else ""),
+    )
+    for name, text in told:
+        if text:
+            yield f"{name}\n: {text}"
+            yield ""
+    yield from _table(
+        ("read from", "called", "normaliser"), [_read(read, item.volatile) for read in item.reads]
+    )
+
+
+def _read(read: Read, volatile: bool) -> tuple[str, str, str]:
+    kept = f" (only {', '.join(f'`{name}`' for name in read.only)})" if read.only else ""
+    note = ", an observation" if read.volatile and not volatile else ""
+    return (_SOURCES[read.source].format(read.path) + kept, f"`{read.key}`{note}", read.normaliser)
+
+
+def knobs_page() -> str:
+    """Every setting that may be made, by the item of state that it belongs to."""
+    lines = ["# Settings that may be made", "", "For `benchvise run --set NAME=VALUE`.", ""]
+    lines += ["*Risky* ones can disturb the whole board: nothing but naming them sets them.", ""]
+    for item in load_catalogue():
+        if item.knobs:
+            lines += [f"## {item.title[:1].upper()}{item.title[1:]}", ""]
+            lines += [f"{item.summary[:1].upper()}{item.summary[1:]}.", ""]
+            rows = [
+                (f"`{k.name}`", _values(k), "*Risky*: " * k.risky + k.summary, f"`{k.path}`")
+                for k in item.knobs
+            ]
+            lines += _table(("name", "values", "meaning", "file"), rows)
+    return "\n".join(lines)
+
+
+def _values(knob: Knob) -> str:
+    if knob.kind == "integer":
+        open_end = knob.maximum == (1 << 63) - 1
+        return f"from {knob.minimum}" if open_end else f"{knob.minimum} to {knob.maximum}"
+    if knob.kind == "text":
+        return f"what matches `{knob.pattern}`"
+    return " ".join(f"`{choice}`" for choice in knob.choices) or "what the board offers"
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |"
+    yield ""
+
+
+def main() -> None:
+    """Writes all pages."""
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    (OUTPUT / "commands.md").write_text(commands_page())
+    (OUTPUT / "benchmarks.md").write_text(benchmarks_page(local_registry()))
+    (OUTPUT / "suites.md").write_text(suites_page())
+    (OUTPUT / "state.md").write_text(state_page())
+    (OUTPUT / "knobs.md").write_text(knobs_page())
+
+
+if __name__ == "__main__":
+    main()

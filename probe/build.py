@@ -1,0 +1,155 @@
+"""Builds the probe and its helpers for every architecture, with ``zig cc``.
+
+    python probe/build.py [--arch NAME]... [--output DIR]
+
+Each architecture is built once: a stamp beside the binaries holds the hash of all sources, flags
+and the compiler's version, and a build whose hash is the same is left alone. Binaries are replaced
+as a whole, so that a probe that is running, or being copied to a board, is not disturbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import platform
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+DEFAULT_OUTPUT = HERE.parent / "src" / "benchvise" / "board" / "probes"
+SIZE_LIMIT = 300_000  # bytes; the promise of docs and DESIGN for each probe
+
+FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-D_GNU_SOURCE",
+    "-s",
+    # nothing here unwinds, and the tables are a ninth of the probe
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+)
+
+# What reaches out of the board or onto its disks is a program of its own.
+IO = ("bench/gpio*.c", "bench/net*.c", "bench/storage*.c", "net/*.c")
+PROBE_SOURCES = ("main.c", "bench/*.c", "core/*.c", "state/*.c")
+IO_SOURCES = ("bvio/main.c", "bench/conditions.c", "bench/kernels*.c", "core/*.c", *IO)
+HELPER_SOURCES = (
+    "libc/main.c",
+    "bench/memory.c",
+    "bench/kernels*.c",
+    "core/batch.c",
+    "core/buffer.c",
+    "core/clock.c",
+    "core/counters.c",
+    "core/evidence.c",
+    "core/files.c",
+    "core/host.c",
+    "core/json.c",
+    "core/param.c",
+    "core/place.c",
+    "core/quota.c",
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """How zig calls an architecture; glibc 2.28 is that of Debian 10, the oldest still met."""
+
+    musl: str
+    glibc: str
+    cpu: tuple[str, ...] = ()
+
+
+TARGETS = {
+    "x86_64": Target("x86_64-linux-musl", "x86_64-linux-gnu.2.28"),
+    "aarch64": Target("aarch64-linux-musl", "aarch64-linux-gnu.2.28"),
+    # Not every ARMv7 has NEON, which LLVM's v7a contains, so it is taken away again. The NEON
+    # loops are assembly, used where the kernel announces it.
+    "armv7hf": Target(
+        "arm-linux-musleabihf",
+        "arm-linux-gnueabihf.2.28",
+        ("-mcpu=generic+v7a+vfp3d16-neon-d32-fp16",),
+    ),
+    "armv6hf": Target("arm-linux-musleabihf", "arm-linux-gnueabihf.2.28", ("-mcpu=arm1176jzf_s",)),
+    "riscv64": Target("riscv64-linux-musl", "riscv64-linux-gnu.2.28"),
+}
+
+
+def fingerprint(target: Target) -> str:
+    """Hash of everything that decides the binaries."""
+    digest = hashlib.sha256(
+        repr((target, FLAGS, PROBE_SOURCES, IO_SOURCES, HELPER_SOURCES)).encode()
+    )
+    digest.update(importlib.metadata.version("ziglang").encode())
+    for path in sorted(HERE.rglob("*.[ch]")):
+        name = path.relative_to(HERE).as_posix()
+        if not name.startswith("tests/"):
+            digest.update(name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def sources_of(patterns: tuple[str, ...]) -> set[str]:
+    """The sources that match any of the patterns, relative to ``probe/``."""
+    return {
+        path.relative_to(HERE).as_posix() for pattern in patterns for path in HERE.glob(pattern)
+    }
+
+
+def compile_c(
+    target: tuple[str, ...], patterns: tuple[str, ...], output: Path, without: tuple[str, ...] = ()
+) -> None:
+    """Runs ``zig cc`` in ``probe/``; leaves with its exit code when it fails."""
+    sources = sorted(sources_of(patterns) - sources_of(without))
+    zig = (sys.executable, "-m", "ziglang", "cc")
+    command = [*zig, *FLAGS, "-I.", "-target", *target, "-o", str(output), *sources]
+    result = subprocess.run(command, cwd=HERE, check=False)
+    if result.returncode:
+        sys.exit(result.returncode)
+
+
+def build(arch: str, output: Path) -> None:
+    """Builds the programs of one architecture unless they are up to date."""
+    target = TARGETS[arch]
+    directory = output.resolve() / arch
+    stamp = directory / ".built"
+    wanted = fingerprint(target)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    print(f"building the probe for {arch}", flush=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".building-") as unfinished:
+        probe, reach, helper = (Path(unfinished, name) for name in ("bvprobe", "bvio", "bvlibc"))
+        static = (target.musl, *target.cpu, "-static")
+        compile_c(static, PROBE_SOURCES, probe, without=IO)
+        compile_c(static, IO_SOURCES, reach)
+        compile_c((target.glibc, *target.cpu), HELPER_SOURCES, helper)
+        for program in (probe, reach):
+            size = program.stat().st_size
+            if size >= SIZE_LIMIT:
+                sys.exit(f"{arch}: {program.name} has {size} bytes, the limit is {SIZE_LIMIT}")
+        stamp.unlink(missing_ok=True)
+        for program in (helper, reach, probe):
+            program.replace(directory / program.name)
+    stamp.write_text(wanted)
+
+
+def main() -> None:
+    """Parses the command line and builds."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
+    parser.add_argument("--arch", action="append", choices=[*TARGETS, "native"])
+    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
+    arguments = parser.parse_args()
+    for arch in arguments.arch or list(TARGETS):
+        native = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
+        build(native if arch == "native" else arch, arguments.output)
+
+
+if __name__ == "__main__":
+    main()

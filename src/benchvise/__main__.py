@@ -1,0 +1,5 @@
+"""``python -m benchvise``."""
+
+from benchvise.cli.main import entry
+
+entry()

@@ -1,0 +1,439 @@
+"""Speaking to ``bvprobe serve`` on a board: requests out, checked lines in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from benchvise.board import process, wire
+from benchvise.board.deploy import deploy
+from benchvise.board.protocol import Board
+from benchvise.board.sanitise import last_line, printable
+from benchvise.errors import BenchviseError, ProbeError, UsageError
+
+PROTOCOL = 1
+
+SILENCE_SECONDS = 120.0
+"""Longer than anything that the probe does by default without saying something."""
+
+READY_SECONDS = 30.0
+
+_NOISE_LINES = 100
+_NOISE_BYTES = 64 << 10
+_QUOTED = 60
+_MESSAGE = 500
+
+_GRACE_SECONDS = 2.0
+_KILL_SECONDS = 5.0
+
+_INPUTS_A_REQUEST = 500
+_INPUT_BYTES_A_REQUEST = 48 << 10
+
+# The probe's process number there, for ending it should it no longer listen. The empty line
+# parts it from what a login shell may have said without a line end.
+_PID_WORD = "benchvise-pid"
+_START = f'echo; echo "{_PID_WORD} $$"; exec "$@"'
+
+# Only while that number still belongs to the program that was started.
+_KILL = r'case $(tr "\0" " " < "/proc/$1/cmdline") in *"$2"*) kill -9 "$1";; esac'
+
+_SIGNAL_REMEDIES = {
+    signal.SIGKILL: "often the kernel ran out of memory: look at the end of `dmesg` there",
+    signal.SIGILL: "this processor lacks an instruction that the probe uses: please report it",
+    signal.SIGBUS: "memory or the file system failed there: look at the end of `dmesg`",
+}
+
+
+class NotAvailable(ProbeError):  # noqa: N818
+    """What was asked for is not possible on this board; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileValue:
+    """What a file of the board holds: text, or bytes where it is not UTF-8."""
+
+    value: str | bytes
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileError:
+    """Why a file of the board could not be read: ``errno`` and its name (``ENOENT``)."""
+
+    errno: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileWritten:
+    """What became of a value written to a file of the board.
+
+    ``now`` is what the file holds since, without the white space at its end; None when it cannot
+    be read. ``error`` is the name of the errno with which the kernel refused the value, or empty.
+    """
+
+    now: str | None
+    error: str = ""
+
+
+class ProbeChannel:
+    """One running ``bvprobe serve``; leaving its context ends it.
+
+    ``command`` is the probe as started on the board, without ``serve``. Raises ProbeError when
+    it does not get ready, BoardUnreachable when contact is lost, here and in every method.
+    """
+
+    def __init__(
+        self, board: Board, command: Sequence[str], *, ready_timeout: float = READY_SECONDS
+    ) -> None:
+        self._board = board
+        self._program = command[0]
+        self._pid: int | None = None
+        self._number = 0
+        self._pending = True  # until it is ready
+        self._unacknowledged = False
+        self._dead = False
+        child = board.spawn(["sh", "-c", _START, "sh", *command, "serve"])
+        self._process: subprocess.Popen[bytes] = child
+        self._pipes = process.Pipes(child)
+        try:
+            self.ready = self._wait_until_ready(ready_timeout)
+            self._pending = False
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another request can be made: the probe lives and no request is under way."""
+        return not self._dead and not self._pending
+
+    def request(
+        self,
+        args: Sequence[str],
+        *,
+        input: Sequence[str] = (),  # noqa: A002 - named as in the protocol
+        paced: bool = False,
+        silence_timeout: float = SILENCE_SECONDS,
+    ) -> Iterator[dict[str, Any]]:
+        """The lines that answer a request, up to ``done``, which is not among them.
+
+        With ``paced``, the probe waits after each ``sample`` until ``acknowledge`` is called,
+        which has to happen before the next line is asked for. ``silence_timeout`` is in seconds
+        and counts while the probe is being waited for.
+
+        Raises, after ``done`` and with the channel still usable: NotAvailable, UsageError (the
+        request itself is wrong) or ProbeError (it failed, or its process was killed). With the
+        channel closed: ProbeError and BoardUnreachable. An iterator that is not used up leaves
+        the channel unusable.
+        """
+        words = [*args, "--paced", "1"] if paced else list(args)
+        try:
+            line = wire.request(self._number + 1, words, input)
+        except ValueError as error:  # too long, or text that is no Unicode
+            raise UsageError(
+                f"the probe cannot take the request '{printable(' '.join(words))}' ({error})",
+                "shorten it, or leave out what is no text",
+            ) from error
+        if not self.is_open:
+            raise ProbeError(
+                f"the probe on {self._board.name} takes no more requests",
+                "an earlier one did not come to its end; connect again",
+            )
+        self._number += 1
+        self._pending = True
+        self._pipes.send(line)
+        return self._answers(paced, silence_timeout)
+
+    def acknowledge(self) -> None:
+        """Lets the probe go on after a ``sample`` of a paced request."""
+        if not self._unacknowledged:
+            raise RuntimeError("there is no sample to acknowledge")
+        self._unacknowledged = False
+        self._pipes.send(b"\n")
+
+    def list_benchmarks(self) -> dict[str, Any]:
+        """The probe's ``list`` line: ``benchmarks`` and the parameters ``common`` to all."""
+        found = [line for line in self.request(["list"]) if line["type"] == "list"]
+        if not found:
+            raise self._fatal("does not list its benchmarks")
+        return found[0]
+
+    def read(self, globs: Iterable[str], *, limit: int = 0) -> dict[str, FileValue | FileError]:
+        """Reads files of the board by glob patterns: path to content, or to why there is none.
+
+        A pattern that matches nothing is in the answer itself, with ENOENT. ``limit`` is the
+        number of bytes after which a file is cut, when that is not to be the probe's own.
+        """
+        found: dict[str, FileValue | FileError] = {}
+        words = ["read", "--limit", str(limit)] if limit else ["read"]
+        for batch in _batches(globs):
+            for line in self.request(words, input=batch):
+                if line["type"] == "value":
+                    found[line["path"]] = self._file(line)
+        return found
+
+    def links(self, globs: Iterable[str]) -> dict[str, str | FileError]:
+        """Reads symbolic links by glob patterns: path to where it leads, or to why there is none.
+
+        Patterns that match nothing are in the answer as in that of ``read``.
+        """
+        found: dict[str, str | FileError] = {}
+        for batch in _batches(globs):
+            for line in self.request(["links"], input=batch):
+                if line["type"] == "link":
+                    found[line["path"]] = self._link(line)
+        return found
+
+    def write(self, path: str, value: str) -> FileWritten:
+        """Writes a file of the board and reads it back; a refusal is part of the answer."""
+        answer: dict[str, Any] | None = None
+        try:
+            for line in self.request(["write", path, value]):
+                if line["type"] == "write":
+                    answer = line
+        except ProbeError:  # it fails without an error line when the value was refused
+            if answer is None or not self.is_open:
+                raise
+        if answer is None:
+            raise self._fatal(f"does not say what became of '{printable(path)}'")
+        now = answer.get("now")
+        return FileWritten(
+            now if isinstance(now, str) else None, printable(str(answer.get("error", "")), 20)
+        )
+
+    @property
+    def place(self) -> tuple[int, str] | None:
+        """The probe's process on the board, and the path of its program, where known."""
+        return None if self._pid is None else (self._pid, self._program)
+
+    def end_other(self, pid: int, program: str) -> None:
+        """Ends another probe on the same board, left by a connection that broke, if it is one."""
+        with contextlib.suppress(BenchviseError):
+            self._board.run(["sh", "-c", _KILL, "sh", str(pid), program], timeout=_KILL_SECONDS)
+
+    def close(self) -> None:
+        """Ends the probe, on the board too, within seconds. May be called more than once."""
+        at_rest = self.is_open
+        self._dead = True
+        if self._process.returncode is None:
+            self._pipes.end_input()
+            if not (at_rest and self._exits_within(_GRACE_SECONDS)):
+                self._kill_on_board()
+        process.end(self._process)
+
+    def _kill_on_board(self) -> None:
+        """Ends a probe that does not listen, or is measuring; ending ssh would not do it."""
+        if self._pid is not None:
+            self.end_other(self._pid, self._program)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _wait_until_ready(self, timeout: float) -> dict[str, Any]:
+        """Reads up to ``ready``, past what a login shell has to say."""
+        noise_lines = noise_bytes = 0
+        while True:
+            raw = self._next_line(timeout)
+            word, _, number = raw.decode("ascii", "replace").partition(" ")
+            if word == _PID_WORD and number.isdecimal() and self._pid is None:
+                self._pid = int(number[:10])
+                continue
+            with contextlib.suppress(ValueError):
+                line = wire.parse(raw)
+                if line["type"] == "ready":
+                    break
+            noise_lines += 1
+            noise_bytes += len(raw)
+            if noise_lines > _NOISE_LINES or noise_bytes > _NOISE_BYTES:
+                raise self._fatal(
+                    f"does not get ready, but says much else, at last '{printable(raw, _QUOTED)}'",
+                    "make the login shell there silent when it is not interactive",
+                )
+        if line["protocol"] != PROTOCOL:
+            raise self._fatal(
+                f"speaks version {line['protocol']} of the protocol, not {PROTOCOL}",
+                "remove it from the board, so that the one of this version is put there",
+            )
+        return line
+
+    def _answers(self, paced: bool, timeout: float) -> Iterator[dict[str, Any]]:
+        failure: BenchviseError | None = None
+        while True:
+            if self._unacknowledged:
+                raise RuntimeError("a sample was not acknowledged: the probe waits for that")
+            line = self._next_checked(timeout)
+            match line["type"]:
+                case "done":
+                    break
+                case "error":
+                    failure = failure or _failure(line)
+                case "sample" if paced:
+                    self._unacknowledged = True
+                    yield line
+                case _:
+                    yield line
+        if line["request"] != self._number and failure is None:
+            raise self._fatal(f"answers request {line['request']} instead of {self._number}")
+        self._pending = False
+        if failure is not None:
+            raise failure
+        if "signal" in line:
+            raise self._killed("the benchmark's process", line["signal"])
+        if line.get("exit") != 0:
+            raise ProbeError(
+                f"the request failed on {self._board.name} without saying why "
+                f"(exit {printable(str(line.get('exit')), 20)})",
+                "try it again; if it stays, please report it",
+            )
+
+    def _next_checked(self, timeout: float) -> dict[str, Any]:
+        raw = self._next_line(timeout)
+        try:
+            return wire.parse(raw)
+        except ValueError:
+            raise self._fatal(
+                f"said something that is not its protocol: '{printable(raw, _QUOTED)}'",
+                "see whether something else writes to the same output there",
+            ) from None
+
+    def _next_line(self, timeout: float) -> bytes:
+        """The next line without its end."""
+        deadline = time.monotonic() + timeout
+        buffer = self._pipes.stdout
+        while True:
+            length = buffer.find(b"\n")
+            if length > wire.LINE_LIMIT or (length < 0 and len(buffer) > wire.LINE_LIMIT):
+                raise self._fatal(
+                    f"said a line of more than {wire.LINE_LIMIT >> 20} MiB: "
+                    f"'{printable(bytes(buffer[:1000]), _QUOTED)}'",
+                    "see whether something else writes to the same output there",
+                )
+            if length >= 0:
+                raw = bytes(buffer[:length])
+                del buffer[: length + 1]
+                return raw
+            if self._dead:
+                raise ProbeError(
+                    f"the connection to the probe on {self._board.name} was closed",
+                    "connect again",
+                )
+            if self._pipes.output_at_end:
+                raise self._ended()
+            if not self._pipes.pump(deadline - time.monotonic()):
+                raise self._fatal(
+                    f"has been silent for {timeout:g} s",
+                    "see whether the board is overloaded, or ask for less at once",
+                )
+
+    def _ended(self) -> BenchviseError:
+        """The error for an output that ended before the answer did."""
+        if not self._exits_within(_GRACE_SECONDS):
+            return self._fatal("closed its output", "try again; if it stays, please report it")
+        status = self._process.returncode
+        stderr = bytes(self._pipes.stderr)
+        self.close()
+        lost = self._board.contact_lost(status, stderr)
+        if lost is not None:
+            return lost
+        number = -status if status < 0 else status - 128
+        if number in {int(member) for member in signal.Signals}:
+            return self._killed("the probe", number)
+        said = last_line(stderr)
+        return ProbeError(
+            f"the probe on {self._board.name} ended by itself (exit {status})"
+            + (f": {said}" if said else ""),
+            "try again; if it stays, please report it",
+        )
+
+    def _killed(self, what: str, number: object) -> ProbeError:
+        try:
+            known = signal.Signals(number)  # type: ignore[arg-type]
+        except ValueError:
+            name, remedy = f"signal {printable(str(number), 20)}", ""
+        else:
+            name, remedy = f"signal {int(known)} ({known.name})", _SIGNAL_REMEDIES.get(known, "")
+        return ProbeError(
+            f"{what} on {self._board.name} was killed by {name}",
+            remedy or "see who or what did that there",
+        )
+
+    def _fatal(self, what: str, remedy: str = "please report it") -> ProbeError:
+        """Closes the channel, as nothing more can be made of it."""
+        self.close()
+        return ProbeError(f"the probe on {self._board.name} {what}", remedy)
+
+    def _exits_within(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not self._pipes.at_end:
+            self._pipes.stdout.clear()
+            if not self._pipes.pump(deadline - time.monotonic()):
+                return False
+        try:
+            self._process.wait(max(deadline - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _link(self, line: dict[str, Any]) -> str | FileError:
+        try:
+            target = _file_error(line) if "errno" in line else line["target"]
+        except (KeyError, TypeError, ValueError):
+            target = None
+        if not isinstance(target, str | FileError):
+            raise self._fatal(f"answers without a target for '{printable(line['path'])}'")
+        return target
+
+    def _file(self, line: dict[str, Any]) -> FileValue | FileError:
+        try:
+            if "errno" in line:
+                return _file_error(line)
+            value = bytes.fromhex(line["hex"]) if "hex" in line else line["value"]
+        except (KeyError, TypeError, ValueError):
+            value = None
+        if not isinstance(value, str | bytes):
+            raise self._fatal(f"answers without a value for '{printable(line['path'])}'")
+        return FileValue(value, bool(line.get("truncated")))
+
+
+def open_channel(board: Board) -> ProbeChannel:
+    """Puts the probe onto the board unless it is there, and starts it.
+
+    Raises what ``deploy`` and ``ProbeChannel`` raise.
+    """
+    return ProbeChannel(board, [deploy(board).path])
+
+
+def _failure(line: dict[str, Any]) -> BenchviseError:
+    """The exception for an ``error`` line; the probe's message names the thing and the remedy."""
+    message = printable(line["message"], _MESSAGE)
+    kind = {77: NotAvailable, 2: UsageError}.get(line["exit"], ProbeError)
+    return kind(message)
+
+
+def _file_error(line: dict[str, Any]) -> FileError:
+    return FileError(int(line["errno"]), printable(str(line.get("error", "")), 20))
+
+
+def _batches(globs: Iterable[str]) -> Iterator[list[str]]:
+    """As many patterns at once as a request takes."""
+    batch: list[str] = []
+    size = 0
+    for pattern in globs:
+        length = 6 * len(os.fsencode(pattern))  # at most, as JSON
+        if batch and (len(batch) == _INPUTS_A_REQUEST or size + length > _INPUT_BYTES_A_REQUEST):
+            yield batch
+            batch, size = [], 0
+        batch.append(pattern)
+        size += length
+    if batch:
+        yield batch

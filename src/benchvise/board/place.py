@@ -1,0 +1,254 @@
+"""Finding a place on the board for the probe: the scripts that run there, and their answers.
+
+The place is ``DIRECTORY/benchvise-UID/DIGEST/``. As the first two levels may lie in a directory
+that anyone can write, ``benchvise-UID`` must be a real directory, ours and of mode 0700, or
+another user could have planted a program there.
+
+The scripts are POSIX sh and need, besides it: uname, id, ls, mkdir, rmdir, rm, mv, chmod, cat and
+wc; cksum, dd, tr and kill are used when they are there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from benchvise.board.probes import Probe
+from benchvise.board.protocol import Board
+from benchvise.board.sanitise import last_line, printable
+from benchvise.errors import BoardUnusable, UsageError
+
+DIRECTORY_VARIABLE = "BENCHVISE_BOARD_DIR"
+
+# Written into the scripts by name, so that the board's own values are used without coming here.
+_CANDIDATES = ("/tmp", "/var/tmp", "/dev/shm", "$XDG_RUNTIME_DIR", "$HOME")  # noqa: S108
+
+
+class Verdict(StrEnum):
+    """What became of a candidate."""
+
+    PRESENT = "present"
+    USABLE = "usable"
+    MISSING = "missing"
+    OPEN = "open"
+    FOREIGN = "foreign"
+    SYMLINK = "symlink"
+    SHARED = "shared"
+    NOT_A_DIRECTORY = "file"
+    NOEXEC = "noexec"
+    FULL = "full"
+    READ_ONLY = "readonly"
+    DENIED = "denied"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A directory that was looked at. ``directory`` is the private one within ``parent``.
+
+    ``index`` is its place among the candidates; ``said`` is what went wrong in the board's words.
+    """
+
+    index: int
+    verdict: Verdict
+    parent: str
+    directory: str
+    said: str = ""
+
+
+# Sets $dir and says whether it is private; otherwise tells why not.
+_PRIVATE = r"""
+LC_ALL=C; export LC_ALL; umask 077; set -f
+uid=$(id -u) || exit
+tell() { printf "%s\t%s\t%s\t%s\t%s\n" "$index" "$1" "$parent" "$dir" "$2"; }
+expand() {
+  case $1 in
+    "\$HOME") parent=$HOME;;
+    "\$XDG_RUNTIME_DIR") parent=$XDG_RUNTIME_DIR;;
+    *) parent=$1;;
+  esac
+  case $parent in /*) ;; *) return 1;; esac
+  dir=${parent%/}/benchvise-$uid
+}
+private() {
+  set -- $(ls -ldn "$dir" 2>/dev/null)
+  case $1 in
+    l*) tell symlink; return 1;;
+    d*) ;;
+    *) tell file; return 1;;
+  esac
+  [ "$3" = "$uid" ] || { tell foreign "$3"; return 1; }
+  case $1 in drwx--[S-]---*) ;; *) tell shared "$1"; return 1;; esac
+}
+"""
+
+# Arguments: digest, number of files, then name, size and checksum of each, then the candidates.
+# Ends at the first that will do. That a file can be executed is tried with an empty script: a
+# kernel that refuses because of noexec makes 126 of it.
+_FIND = (
+    _PRIVATE
+    + r"""
+digest=$1 count=$2 files=; shift 2
+while [ "$count" -gt 0 ]; do
+  files="$files $1 $2 $3"; shift 3
+  count=$((count - 1))
+done
+intact() {
+  [ -f "$1" ] && [ -x "$1" ] && [ "$(wc -c < "$1")" -eq "$2" ] || return 1
+  command -v cksum >/dev/null 2>&1 || return 0
+  set -- "$3" $(cksum < "$1")
+  [ "$1" = "$2" ]
+}
+complete() {
+  set -- $files
+  while [ $# -gt 0 ]; do
+    intact "$dir/$digest/$1" "$2" "$3" || return 1
+    shift 3
+  done
+}
+consider() {
+  case $(ls -ldn "$parent/." 2>/dev/null) in
+    "") tell missing; return 1;;
+    ????????w[x-]*) tell open; return 1;;
+  esac
+  if [ ! -e "$dir" ] && [ ! -L "$dir" ]; then
+    said=$(mkdir "$dir" 2>&1) || { tell failed "$(echo $said)"; return 1; }
+  fi
+  private || return 1
+  if complete; then tell present; return 0; fi
+  try=$dir/try.$$
+  said=$({ echo > "$try" && chmod 700 "$try" && "$try"; } 2>&1); status=$?
+  rm -f "$try" 2>/dev/null
+  case $status in
+    0) tell usable; return 0;;
+    126) tell noexec;;
+    *) tell failed "$(echo $said)";;
+  esac
+  rmdir "$dir" 2>/dev/null
+  return 1
+}
+index=0
+for candidate do
+  expand "$candidate" && consider && exit 0
+  index=$((index + 1))
+done
+exit 0
+"""
+)
+
+# Arguments: directory, digest, file name, size. The file appears under its name only whole.
+_STORE = r"""
+LC_ALL=C; export LC_ALL; umask 077
+cd "$1" && mkdir -p "$2" && cd "$2" || exit 1
+part=$3.$$.part
+cat > "$part" && [ "$(wc -c < "$part")" -eq "$4" ] && chmod 700 "$part" && mv -f "$part" "$3" &&
+  exit 0
+rm -f "$part"; cd "$1"; rmdir "$2" 2>/dev/null; cd /; rmdir "$1" 2>/dev/null
+exit 1
+"""
+
+# Arguments: candidates. Only what is known by name is removed.
+_REMOVE = (
+    _PRIVATE
+    + r"""
+index=0
+for candidate do
+  if expand "$candidate" && { [ -e "$dir" ] || [ -L "$dir" ]; } && private; then
+    set +f
+    for build in "$dir"/*; do
+      rm -f "$build/bvprobe" "$build/bvio" "$build/bvlibc" "$build"/*.part && rmdir "$build"
+    done 2>/dev/null
+    rm -f "$dir"/try.* 2>/dev/null
+    set -f
+    if said=$(rmdir "$dir" 2>&1); then tell present; else tell failed "$(echo $said)"; fi
+  fi
+  index=$((index + 1))
+done
+exit 0
+"""
+)
+
+
+def candidates() -> tuple[str, ...]:
+    """Where to try: only BENCHVISE_BOARD_DIR when it is set. UsageError if that is not absolute."""
+    chosen = os.environ.get(DIRECTORY_VARIABLE, "")
+    if not chosen:
+        return _CANDIDATES
+    if not chosen.startswith("/") or not chosen.isprintable():
+        raise UsageError(
+            f"{DIRECTORY_VARIABLE}: '{printable(chosen)}' is not an absolute path",
+            "name a directory of the board, such as /var/tmp",
+        )
+    return (chosen,)
+
+
+def find(board: Board, probe: Probe, where: Sequence[str]) -> list[Candidate]:
+    """Looks for a place in that order; only the last candidate returned can be a good one."""
+    words = [probe.digest, str(len(probe.files))]
+    for file in probe.files:
+        words += [file.name, str(len(file.data)), str(file.checksum)]
+    return _ask(board, _FIND, [*words, *where])
+
+
+def store(board: Board, place: Candidate, probe: Probe, timeout: float) -> Candidate | None:
+    """Puts the files there; the candidate with a verdict against it when that does not succeed."""
+    for file in probe.files:
+        size = str(len(file.data))
+        result = board.run(
+            [*("sh", "-c", _STORE, "sh"), *(place.directory, probe.digest, file.name, size)],
+            input=file.data,
+            timeout=timeout,
+        )
+        if result.returncode != 0:
+            said = last_line(result.stderr) or "the file did not arrive whole"
+            verdict = _verdict(said)
+            return Candidate(place.index, verdict, place.parent, place.directory, said)
+    return None
+
+
+def remove(board: Board) -> list[Candidate]:
+    """Removes what was put into the candidates; PRESENT is what is now gone."""
+    return _ask(board, _REMOVE, candidates())
+
+
+def _ask(board: Board, script: str, words: Sequence[str]) -> list[Candidate]:
+    result = board.run(["sh", "-c", script, "sh", *words])
+    lines = result.stdout.decode("utf-8", "replace").splitlines()
+    found = [answer for answer in map(_candidate, lines) if answer is not None]
+    if result.returncode != 0 or len(found) != len(lines):
+        said = last_line(result.stderr) or printable(result.stdout) or "no answer"
+        raise BoardUnusable(
+            f"{board.name}: cannot look for a place for the probe ({said})",
+            "it needs a POSIX shell with id, ls, mkdir, rmdir, rm, mv, chmod, cat and wc",
+        )
+    return found
+
+
+def _candidate(line: str) -> Candidate | None:
+    """A line of ``tell``, or None when it is something else."""
+    words = line.split("\t", 4)
+    if len(words) != 5 or not words[0].isdecimal() or words[1] not in list(Verdict):
+        return None
+    index, verdict, parent, directory, said = words
+    if not directory.startswith("/") or not directory.isprintable():
+        return None
+    kind = Verdict(verdict)
+    if kind is Verdict.FAILED:
+        kind = _verdict(said)
+    return Candidate(int(index), kind, parent, directory, printable(said))
+
+
+def _verdict(said: str) -> Verdict:
+    """What an error message of a POSIX tool, in the C locale, stands for."""
+    for words, verdict in (
+        ("No space left", Verdict.FULL),
+        ("quota exceeded", Verdict.FULL),
+        ("Read-only file system", Verdict.READ_ONLY),
+        ("Permission denied", Verdict.DENIED),
+        ("Operation not permitted", Verdict.DENIED),
+    ):
+        if words in said:
+            return verdict
+    return Verdict.FAILED

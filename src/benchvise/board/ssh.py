@@ -1,0 +1,243 @@
+"""A board behind the system's OpenSSH client, so that a user's ~/.ssh/config holds.
+
+One connection carries everything (ControlMaster); its socket lies in a private directory of this
+process. On the board nothing but an SSH server and a POSIX sh is needed: no sftp, no scp.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from benchvise.board import process
+from benchvise.board.address import SshAddress, numeric_address
+from benchvise.board.protocol import RUN_SECONDS, Completed
+from benchvise.board.sanitise import last_line, printable
+from benchvise.board.shell import after_mark, command_line
+from benchvise.board.ssh_errors import connection_lost, not_connected
+from benchvise.errors import BenchviseError, BoardUnreachable, BoardUnusable, UsageError
+
+CONFIG_VARIABLE = "BENCHVISE_SSH_CONFIG"
+
+CONNECT_SECONDS = 10
+_OPEN_SECONDS = 60.0  # several addresses or jump hosts may take CONNECT_SECONDS each
+_CLOSE_SECONDS = 5.0
+
+# A socket's path is at most 108 bytes, and ssh appends 17 characters while it makes it.
+_SOCKET_DIRECTORY_LIMIT = 80
+
+_OPTIONS = (
+    "LogLevel=ERROR",  # messages only: no banner, no "permanently added"
+    f"ConnectTimeout={CONNECT_SECONDS}",
+    # Seldom enough not to disturb what is measured; a dead board is noticed within 30 s.
+    "ServerAliveInterval=10",
+    "ServerAliveCountMax=3",
+    # What a user has configured for sessions of their own must not act in ours.
+    "ClearAllForwardings=yes",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "PermitLocalCommand=no",
+    "RemoteCommand=none",
+    "RequestTTY=no",
+)
+
+
+class SshBoard:
+    """A board at an ssh address; the connection is made at once.
+
+    Raises BoardUnreachable when there is none, and UsageError when BENCHVISE_SSH_CONFIG names a
+    file that cannot be read.
+    """
+
+    kind = "ssh"
+
+    def __init__(self, address: SshAddress) -> None:
+        self.name = address.name
+        self._address = address
+        self._config = _configuration()
+        self._addresses: tuple[str | None, str | None] | None = None
+        self._directory = Path(_private_directory())
+        try:
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes = b"",  # noqa: A002 - named as in subprocess.run
+        timeout: float = RUN_SECONDS,
+    ) -> Completed:
+        """See Board.run. What the login shell says is not part of the output."""
+        mark = f"benchvise-{secrets.token_hex(8)}"
+        child = self._session(command_line(argv, mark))
+        try:
+            status, stdout, stderr = process.finish(child, input, timeout)
+        except TimeoutError:
+            raise BoardUnusable(
+                f"{self.name}: '{argv[0]}' did not finish within {timeout:g} s",
+                "the board may be overloaded: look at its load and kernel log",
+            ) from None
+        except process.OutputTooLong:
+            raise BoardUnusable(
+                f"{self.name}: '{argv[0]}' wrote more than {process.OUTPUT_LIMIT >> 20} MiB",
+                "see whether the login shell there says something without end",
+            ) from None
+        lost = self.contact_lost(status, stderr)
+        if lost is not None:
+            raise lost
+        own_output = after_mark(stdout, mark)
+        if own_output is None:
+            raise self._no_shell(status, stdout, stderr)
+        return Completed(status, own_output, after_mark(stderr, mark) or b"")
+
+    def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """See Board.spawn."""
+        return self._session(command_line(argv))
+
+    def contact_lost(self, returncode: int, stderr: bytes) -> BoardUnreachable | None:
+        """See Board.contact_lost: 255 is ssh's own, and a signal ended ssh, not the command."""
+        if returncode == 255 or returncode < 0:
+            return connection_lost(self._address, stderr)
+        return None
+
+    def host_address(self) -> str | None:
+        """See Board.host_address: behind a jump host or NAT, it is that one's."""
+        return self._ends()[0]
+
+    def board_address(self) -> str | None:
+        """See Board.board_address."""
+        return self._ends()[1]
+
+    def close(self) -> None:
+        """See Board.close."""
+        if self._directory.exists():
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(
+                    self._command("-O", "exit"),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=_CLOSE_SECONDS,
+                    check=False,
+                )
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _ends(self) -> tuple[str | None, str | None]:
+        """The connection's two addresses, which the SSH server tells its sessions."""
+        if self._addresses is None:
+            said = self.run(["sh", "-c", 'echo "$SSH_CONNECTION"']).stdout
+            words = said.decode("ascii", "replace").split()
+            known = len(words) == 4
+            self._addresses = (
+                numeric_address(words[0]) if known else None,
+                numeric_address(words[2]) if known else None,
+            )
+        return self._addresses
+
+    def _connect(self) -> None:
+        """Starts the connection that all commands share, in the background once logged in.
+
+        Its client stays in this terminal's session until then, so that it can ask for a password
+        or about a host key. If this process is killed it ends by itself (ControlPersist).
+        """
+        options = ("-f", "-N", "-o", "ControlMaster=yes", "-o", "ControlPersist=60")
+        interactive = sys.stdin is not None and sys.stdin.isatty()
+        with tempfile.TemporaryFile() as said:  # no pipe: the background process would hold it
+            try:
+                status = subprocess.run(
+                    self._command(*options),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said,
+                    timeout=None if interactive else _OPEN_SECONDS,
+                    check=False,
+                ).returncode
+            except FileNotFoundError:
+                raise BoardUnreachable(
+                    f"{self.name}: this machine has no ssh client", "apt install openssh-client"
+                ) from None
+            except subprocess.TimeoutExpired:
+                status = 255
+                said.write(b"timed out while logging in\n")
+            if status != 0:
+                said.seek(0)
+                raise not_connected(self._address, said.read(64 << 10))
+
+    def _session(self, remote: str) -> subprocess.Popen[bytes]:
+        """One command over the shared connection, or over its own if that is gone."""
+        try:
+            return process.spawn([*self._command("-o", "ControlMaster=no"), remote])
+        except OSError as error:
+            raise BoardUnreachable(
+                f"{self.name}: cannot start ssh ({error.strerror})",
+                "see whether this machine is out of processes or memory",
+            ) from error
+
+    def _command(self, *options: str) -> list[str]:
+        command = ["ssh"]
+        if self._config:
+            command += ["-F", self._config]
+        for option in _OPTIONS:
+            command += ["-o", option]
+        if sys.stdin is None or not sys.stdin.isatty():
+            command += ["-o", "BatchMode=yes"]
+        # ssh expands % in the path.
+        command += ["-S", str(self._directory / "s").replace("%", "%%"), *options]
+        if self._address.user:
+            command += ["-l", self._address.user]
+        if self._address.port:
+            command += ["-p", str(self._address.port)]
+        return [*command, "--", self._address.host]
+
+    def _no_shell(self, status: int, stdout: bytes, stderr: bytes) -> BoardUnusable:
+        said = last_line(stderr) or printable(stdout)
+        quoted = f" ({said})" if said else ""
+        if status == 127:
+            return BoardUnusable(
+                f"{self.name}: there is no POSIX shell 'sh'{quoted}",
+                "put a shell on the board, busybox's will do, and its directory into PATH",
+            )
+        return BoardUnusable(
+            f"{self.name}: logged in, but it runs no commands{quoted}",
+            f"see what it does by hand: ssh {self._address.login} uname -m",
+        )
+
+
+def _configuration() -> str:
+    """The file that BENCHVISE_SSH_CONFIG names, or nothing."""
+    name = os.environ.get(CONFIG_VARIABLE, "")
+    if name and not os.access(name, os.R_OK):
+        raise UsageError(
+            f"{CONFIG_VARIABLE}: cannot read '{printable(name)}'",
+            "name an ssh configuration file, or unset the variable to use ~/.ssh/config",
+        )
+    return name
+
+
+def _private_directory() -> str:
+    """A new directory of mode 0700 whose path is short enough for a socket."""
+    for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108
+        if parent and len(os.fsencode(parent)) <= _SOCKET_DIRECTORY_LIMIT:
+            with contextlib.suppress(OSError):
+                return tempfile.mkdtemp(prefix="bv-", dir=parent)
+    raise BenchviseError(
+        "no temporary directory can be made on this machine for the connection's socket",
+        "free space in /tmp or set TMPDIR to a directory that can be written",
+    )

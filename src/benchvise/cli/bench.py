@@ -1,0 +1,121 @@
+"""``benchvise bench``: the benchmarks, as the probe describes them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from benchvise.cli.output import JsonOption, print_json, stdout
+from benchvise.flows.benchmarks import local_registry
+from benchvise.measure.model import Figure, Parameter
+
+app = typer.Typer(help="What can be measured.", no_args_is_help=True)
+
+DRIVEN_BY = {
+    "probe": "the probe on the board",
+    "host": "this machine, with the board at the other end",
+}
+
+
+@app.command("list")
+def list_benchmarks(as_json: JsonOption = False) -> None:
+    """List the benchmarks.
+
+    Example: benchvise bench list
+    """
+    registry = local_registry()
+    if as_json:
+        print_json("benchmarks", [asdict(b) for b in registry.benchmarks])
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("benchmark", "unit", "better", "driven by", "what it tells"):
+        table.add_column(heading, no_wrap=heading != "what it tells")
+    for benchmark in registry.benchmarks:
+        table.add_row(
+            benchmark.id,
+            benchmark.unit,
+            benchmark.better,
+            benchmark.driven_by,
+            benchmark.summary,
+        )
+    stdout().print(table)
+    stdout().print("\nMore on one: benchvise bench show ID", style="dim")
+
+
+@app.command("show")
+def show_benchmark(
+    benchmark_id: Annotated[str, typer.Argument(metavar="ID", help="For example memory.copy.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a benchmark measures, how, what it does not, and which peer to compare with.
+
+    Example: benchvise bench show memory.copy
+    """
+    registry = local_registry()
+    benchmark = registry.get(benchmark_id)
+    if as_json:
+        print_json(
+            "benchmark",
+            {**asdict(benchmark), "common": [asdict(p) for p in registry.common_to(benchmark)]},
+        )
+        return
+    console = stdout()
+    console.print(Text(benchmark.id, style="bold"), Text(f"— {benchmark.summary}"))
+    grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    for name, text in (
+        ("unit", f"{benchmark.unit or 'as told'}, {benchmark.better} is better"),
+        ("driven by", DRIVEN_BY[benchmark.driven_by]),
+        ("counts", benchmark.counted),
+        ("method", benchmark.method),
+        ("pitfalls", benchmark.pitfalls),
+        ("does not measure", benchmark.not_measured),
+        ("compare with", benchmark.peer),
+    ):
+        grid.add_row(name, text)
+    console.print(grid)
+    if benchmark.figures:
+        console.print("\nFurther figures of each batch", style="bold")
+        console.print(_figures(benchmark.figures))
+    console.print("\nParameters", style="bold")
+    console.print(_parameters(benchmark.parameters))
+    console.print("\nParameters of every benchmark", style="bold")
+    console.print(
+        _parameters(
+            tuple(
+                replace(p, default=benchmark.defaults.get(p.name, p.default))
+                for p in registry.common_to(benchmark)
+            )
+        )
+    )
+    example = next((p for p in benchmark.parameters), None)
+    suffix = f":{example.name}={example.default}" if example else ""
+    console.print(f"\nMeasure it: benchvise run --bench {benchmark.id}{suffix}", style="dim")
+
+
+def _figures(figures: tuple[Figure, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("name", "unit", "better", "meaning"):
+        table.add_column(heading, no_wrap=heading != "meaning")
+    for f in figures:
+        table.add_row(f.key, f.unit, f.better or "neither", f.summary)
+    return table
+
+
+def _parameters(parameters: tuple[Parameter, ...]) -> Table | str:
+    if not parameters:
+        return "none"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("name", "default", "values", "meaning"):
+        table.add_column(heading, no_wrap=heading in ("name", "default"))
+    for p in parameters:
+        values = " ".join(p.choices) if p.choices else f"{p.minimum} to {p.maximum}"
+        if p.type == "text":
+            values = "text"
+        table.add_row(p.name, Text(p.default), Text(values), Text(p.summary))
+    return table

@@ -1,0 +1,34 @@
+"""``benchvise doctor``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
+from benchvise.flows.doctor import State, examine
+
+_STYLES = {State.OK: "green", State.LIMITED: "yellow", State.MISSING: "bold red"}
+
+
+def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """Say what is here, what is missing, and how to get it.
+
+    Example: benchvise doctor
+    """
+    findings = examine(store)
+    if as_json:
+        print_json("doctor", [asdict(finding) for finding in findings])
+    else:
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        for finding in findings:
+            detail = Text(finding.detail)
+            if finding.remedy:
+                detail.append(f"\n→ {finding.remedy}", style="dim")
+            table.add_row(Text(finding.state, style=_STYLES[finding.state]), finding.name, detail)
+        stdout().print(table)
+    if any(finding.state is State.MISSING for finding in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,199 @@
+"""``benchvise run``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
+from benchvise.cli.progress import RunProgress
+from benchvise.errors import UsageError
+from benchvise.flows import run as flow
+from benchvise.flows.results import summaries
+from benchvise.flows.settings import Combination, restores_due
+from benchvise.measure.model import Better
+from benchvise.measure.plan import PROCESSES, Plan
+from benchvise.report.data import run_data
+from benchvise.report.terminal import run_table
+from benchvise.store import Store
+
+
+def run(
+    boards: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[BOARD]...", help="local, or ssh://user@host[:port]."),
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option("--suite", help="A named suite, or the path of a .toml file.")
+    ] = None,
+    bench: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bench",
+            metavar="ID[:param=value,...]",
+            help="A benchmark; values may be lists (a+b) and ranges of sizes (4K..1M).",
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--command",
+            metavar="CMD",
+            help="A command of yours: how long it takes, or with --match, what it prints.",
+        ),
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match",
+            metavar="REGEX",
+            help="Finds the number in the command's output: the first group of the last match.",
+        ),
+    ] = None,
+    better: Annotated[
+        Better | None, typer.Option("--better", help="Which way that number is better.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", metavar="TEXT", help="The unit of that number.")
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="NAME=VALUE",
+            help="A parameter of all series that have it; a name given twice has both values.",
+        ),
+    ] = None,
+    label: Annotated[str, typer.Option("--label", help="A name to find the run by.")] = "",
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, max=1000, help="Fresh processes a series.")
+    ] = PROCESSES,
+    batches: Annotated[
+        int | None,
+        typer.Option(
+            "--batches",
+            min=1,
+            max=100000,
+            help="Batches a process; by default 21, or as the benchmark says.",
+        ),
+    ] = None,
+    time: Annotated[
+        float | None,
+        typer.Option(
+            "--time",
+            metavar="S",
+            min=0,
+            help="Repeat whole rounds for about S seconds instead of a number of processes.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KNOB=VALUE",
+            help="Measure with a setting of the board changed, and put it back. A+B measures a "
+            "run with each value, `each` one with all that the board offers.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Repeat the order of an earlier run.")
+    ] = None,
+    snapshots: Annotated[
+        bool,
+        typer.Option("--snapshot/--no-snapshot", help="Record the board's state before and after."),
+    ] = True,
+    remove_probe: Annotated[
+        bool, typer.Option("--remove-probe", help="Take the probe off the boards afterwards.")
+    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure boards and keep the results.
+
+    Without a board: this machine. Without a suite or benchmark: the quick suite.
+
+    --command measures a command of yours; --param fills in what a suite cannot know, such as url.
+
+    Several boards are measured in turn, so that they can be compared in pairs.
+
+    Example: benchvise run local ssh://root@10.0.0.7 --suite quick --label first-look
+    """
+    request = flow.RunRequest(
+        boards=tuple(boards or ["local"]),
+        suite=suite,
+        benches=tuple(bench or ()),
+        command=_user_command(command, match, better, unit),
+        params=tuple(param or ()),
+        label=label,
+        processes=processes,
+        batches=batches,
+        seed=seed,
+        time_s=time,
+        remove_probe=remove_probe,
+        settings=tuple(settings or ()),
+        snapshots=snapshots,
+    )
+    if len(set(request.boards)) < len(request.boards):
+        raise UsageError("a board is named twice", "to measure it twice, run twice")
+    if plan:
+        _print_plans(flow.plan_only(request), as_json=as_json)
+        return
+    for due in restores_due():
+        stderr().print(Text(f"not as it was: {due}: benchvise restore", style="yellow"))
+    with Store.open(store) as results:
+        with RunProgress(stderr()) as progress:
+            ended = flow.run(request, results, progress.observe)
+        records = [results.load(result.run_id) for result in ended]
+    if as_json:
+        print_json("runs", [run_data(record) for record in records])
+    else:
+        for record in records:
+            stdout().print(run_table(record, summaries(record), notes=False))
+            stdout().print(_next_step(record.id), style="dim")
+    failures = [line for result in ended for line in result.failures]
+    for line in failures:
+        stderr().print(Text(f"failed: {line}", style="red"))
+    if failures:
+        raise typer.Exit(1)
+
+
+def _user_command(
+    line: str | None, match: str | None, better: str | None, unit: str | None
+) -> flow.UserCommand | None:
+    if line is None:
+        if match or better or unit:
+            raise UsageError("--match, --better and --unit belong to a command", "add --command")
+        return None
+    return flow.UserCommand(line, match, better, unit)
+
+
+def _next_step(run_id: str) -> str:
+    return (
+        f"\nKept as run {run_id}. Next: benchvise compare {run_id} OTHER, or "
+        f"benchvise report {run_id} -o DIR"
+    )
+
+
+def _print_plans(plans: list[tuple[str, Plan, Combination]], *, as_json: bool) -> None:
+    if as_json:
+        data = [
+            {"board": board, **plan.as_json(), "settings": combination.as_json()}
+            for board, plan, combination in plans
+        ]
+        print_json("plan", data)
+        return
+    for board, plan, combination in plans:
+        amount = f"for {plan.time_s:g} s" if plan.time_s else f"{plan.processes} processes"
+        stdout().print(
+            f"{board}: {len(plan.series)} series, {amount}"
+            + (f" of {plan.batches} batches" if plan.batches else "")
+            + f", seed {plan.seed}",
+            style="bold",
+        )
+        for setting in combination.settings:
+            stdout().print(f"  with {setting}")
+        for spec in plan.series:
+            stdout().print(f"  {spec.key}")

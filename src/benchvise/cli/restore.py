@@ -1,0 +1,75 @@
+"""``benchvise restore``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from benchvise.board.sanitise import printable
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.flows import restore as flow
+from benchvise.state.restore import SETTLED, Outcome, Restored, Result, Verdict
+
+
+def restore(
+    board: Annotated[
+        str | None,
+        typer.Argument(metavar="[BOARD]", help="As it was named when it was set; all without."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Put back also what someone else has changed since.")
+    ] = False,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Leave what someone else has changed since, for good."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put back what a run that was killed, or lost its board, has left set.
+
+    A run puts back by itself what it sets, also after an error or Ctrl-C; this is for the rest.
+
+    Example: benchvise restore local
+    """
+    results = flow.restore(board, force=force, keep=keep)
+    if as_json:
+        print_json("restore", [flow.result_data(result) for result in results])
+    else:
+        for result in results:
+            _print(result)
+        if not results:
+            stdout().print("Nothing waits to be put back" + (f" on {board}." if board else "."))
+            others = flow.others_due(board) if board else []
+            if others:
+                stderr().print(Text(f"but on {', '.join(others)}: benchvise restore"))
+    raise typer.Exit(flow.exit_code(results))
+
+
+def _print(result: Result) -> None:
+    session = result.session
+    heading = f"{session.board or session.file}, set {session.started[:16].replace('T', ' ')} UTC"
+    heading = f"{heading}: {result.outcome}" + (f": {result.reason}" if result.reason else "")
+    good = result.outcome in (Outcome.DONE, Outcome.ALIVE)
+    stdout().print(Text(printable(heading, 500), style="bold" if good else "bold red"))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+    for restored in result.changes:
+        if restored.change.new is not None or restored.verdict is not Verdict.ALREADY:
+            table.add_row(*map(Text, _row(restored)))
+    if table.row_count:
+        stdout().print(table)
+    advice = flow.advice(result)
+    if advice:
+        stdout().print(Text(f"→ {printable(advice, 500)}", style="dim"))
+
+
+def _row(restored: Restored) -> tuple[str, str, str]:
+    change = restored.change
+    found = "nothing" if restored.found is None else printable(restored.found, 60)
+    value = f"{found} → {change.old}" if restored.verdict is Verdict.RESTORED else found
+    if restored.verdict not in SETTLED:
+        value += f", was {change.old}"
+    reason = f": {restored.reason}" if restored.reason else ""
+    return change.knob, printable(value, 200), f"{restored.verdict}{reason}"

@@ -1,0 +1,131 @@
+"""``benchvise runs | show | compare | report``: what has been measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
+from benchvise.flows import results as flow
+from benchvise.report.data import comparison_data, run_data
+from benchvise.report.state_tables import around_comparison
+from benchvise.report.terminal import compare_table, counter_table, run_table, runs_table
+
+RunArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="A run's id, the beginning of one, its label, or @ for the newest."
+    ),
+]
+
+
+def runs(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many, newest first.")] = 20,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the runs in the store, newest first.
+
+    Example: benchvise runs --limit 5
+    """
+    infos = flow.list_runs(store, limit)
+    if as_json:
+        print_json("run-list", [asdict(info) for info in infos])
+    elif infos:
+        stdout().print(runs_table(infos))
+    else:
+        stdout().print("No run yet. Measure this machine: benchvise run")
+
+
+def show(
+    run: RunArgument,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="All that is known about what disturbed each series.")
+    ] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a run: every series with its median, interval and what to know about it.
+
+    Example: benchvise show @
+    """
+    record = flow.load_run(store, run)
+    if as_json:
+        print_json("run", run_data(record))
+    else:
+        stdout().print(run_table(record, flow.summaries(record), notes=notes))
+
+
+def compare(
+    base: RunArgument,
+    other: RunArgument,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="PCT",
+            min=0,
+            help="Exit 1 when a series got worse by more than PCT percent.",
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also list the series without a difference.")
+    ] = False,
+    figures: Annotated[
+        bool,
+        typer.Option("--figures", help="Also compare percentiles and the like, a series each."),
+    ] = False,
+    counters: Annotated[
+        bool,
+        typer.Option("--counters", help="Also show what an iteration costs, for what changed."),
+    ] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two runs: what changed, by how much, and whether that is more than noise.
+
+    The first run is the base: "faster" means that the second is better.
+
+    Example: benchvise compare before after --threshold 5
+    """
+    compared = flow.compare(store, base, other, figures=figures, every=everything)
+    result = compared.result
+    if as_json:
+        print_json("comparison", comparison_data(result, compared.counters, compared.state))
+    else:
+        around = around_comparison(compared.base, compared.other, compared.state)
+        stdout().print(
+            compare_table(
+                result, simulated=compared.simulated, everything=everything, around=around
+            )
+        )
+        if counters:
+            for key, table in compared.counters.items():
+                stdout().print("")
+                stdout().print(counter_table(key, (result.a, result.b), table))
+    if threshold is not None and result.worst_regression > threshold:
+        raise typer.Exit(1)
+
+
+def report(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Runs; the first is the base.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where the page is written.")
+    ] = Path("benchvise-report"),
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one self-contained page about one or more runs, to look at or to mail.
+
+    Example: benchvise report before after -o report
+    """
+    page = flow.report(store, runs, output)
+    if as_json:
+        print_json("report", {"page": str(page)})
+    else:
+        stdout().print(f"{page}", soft_wrap=True)

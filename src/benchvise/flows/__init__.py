@@ -1,0 +1,1 @@
+"""What each command does, without words parsed or printed: one module a command."""

@@ -1,0 +1,75 @@
+"""``benchvise restore``: put back what interrupted runs left set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchvise.errors import BoardUnreachable, SettingError, UsageError
+from benchvise.state import journal
+from benchvise.state.restore import Outcome, Restored, Result, Verdict
+from benchvise.state.restore import restore as put_back
+
+_FAILED = frozenset({Outcome.LEFT, Outcome.DAMAGED, Outcome.FAILED})
+
+
+def restore(board: str | None, *, force: bool, keep: bool) -> list[Result]:
+    """Restores a board, or all; a result for each session that was due or is going on.
+
+    UsageError when both ``force`` and ``keep`` are asked for, SettingError when the journals
+    cannot be listed.
+    """
+    if force and keep:
+        raise UsageError("--force and --keep exclude each other", "choose one")
+    return list(put_back(board, force=force, keep=keep))
+
+
+def others_due(board: str) -> list[str]:
+    """The names of other boards that have something to be put back."""
+    due = {session.board for session in journal.sessions() if session.is_due}
+    return sorted(due - {board, ""})
+
+
+def exit_code(results: list[Result]) -> int:
+    """3 when a board could not be reached, 1 when something is not put back for another reason."""
+    outcomes = {result.outcome for result in results}
+    if Outcome.UNREACHABLE in outcomes:
+        return BoardUnreachable.exit_code
+    return SettingError.exit_code if outcomes & _FAILED else 0
+
+
+def advice(result: Result) -> str:
+    """What to do about a session of which something is left."""
+    verdicts = {restored.verdict for restored in result.changes}
+    if Verdict.FOREIGN in verdicts:
+        board = result.session.board
+        return f"benchvise restore {board} --force puts it back all the same, --keep leaves it so"
+    if Verdict.UNKNOWN in verdicts:
+        return f"put it back by hand, then remove {result.session.file}"
+    return result.remedy
+
+
+def result_data(result: Result) -> dict[str, Any]:
+    """A result as plain JSON objects."""
+    session = result.session
+    return {
+        "board": session.board,
+        "started": session.started,
+        "journal": str(session.file),
+        "outcome": str(result.outcome),
+        "reason": result.reason,
+        "remedy": advice(result),
+        "settings": [_setting_data(restored) for restored in result.changes],
+    }
+
+
+def _setting_data(restored: Restored) -> dict[str, Any]:
+    change = restored.change
+    return {
+        "knob": change.knob,
+        "path": change.path,
+        "before": change.old,
+        "set": change.new,
+        "found": restored.found,
+        "verdict": str(restored.verdict),
+        "reason": restored.reason,
+    }

@@ -1,0 +1,78 @@
+"""What the commands on stored results do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchvise.measure.compare import RunComparison, compare_runs
+from benchvise.measure.counters import CounterTable, compare_counters
+from benchvise.measure.model import RunRecord
+from benchvise.measure.validity import Summary, summarise
+from benchvise.report.html import write_report
+from benchvise.state.diff import StateDiff, diff_snapshots
+from benchvise.store import RunInfo, Store
+
+
+def list_runs(store_url: str | None, limit: int) -> list[RunInfo]:
+    """The newest runs, newest first."""
+    with Store.open(store_url) as store:
+        return store.runs(limit)
+
+
+def load_run(store_url: str | None, reference: str) -> RunRecord:
+    """The run that an id, a prefix, a label or ``@`` means."""
+    with Store.open(store_url) as store:
+        return store.load(reference)
+
+
+def summaries(record: RunRecord) -> list[Summary]:
+    """What can be said of each series of a run that has samples, in their order."""
+    return [summarise(series) for series in record.series if series.values]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two stored runs and how they compare.
+
+    ``counters`` are those of the series that changed, ``state`` is how the boards' settings differ;
+    None when the state of one was not recorded.
+    """
+
+    base: RunRecord
+    other: RunRecord
+    result: RunComparison
+    counters: Mapping[str, CounterTable]
+    state: StateDiff | None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether one of the two was measured on an emulated board."""
+        return self.base.simulated or self.other.simulated
+
+
+def compare(
+    store_url: str | None, base: str, other: str, *, figures: bool = False, every: bool = False
+) -> Compared:
+    """Compares two stored runs; with ``every``, with the counters of unchanged series too."""
+    with Store.open(store_url) as store:
+        a, b = store.load(base), store.load(other)
+        states = store.snapshot(a.id), store.snapshot(b.id)
+    state = diff_snapshots(states[0], states[1]) if states[0] and states[1] else None
+    result = compare_runs(a, b, figures=figures)
+    wanted = {c.spec.canonical for c in result.comparisons if every or c.changed}
+    of_b = {series.spec.canonical: series for series in b.series}
+    counters = {
+        series.spec.key: compare_counters(series, of_b[series.spec.canonical])
+        for series in a.series
+        if series.spec.canonical in wanted and series.spec.canonical in of_b
+    }
+    return Compared(a, b, result, counters, state)
+
+
+def report(store_url: str | None, references: Sequence[str], directory: Path) -> Path:
+    """Writes the report page of stored runs; returns its path."""
+    with Store.open(store_url) as store:
+        records = [store.load(reference) for reference in references]
+    return write_report(records, directory)

@@ -1,0 +1,142 @@
+"""``benchvise run``: measure boards and keep what was measured.
+
+Several boards are measured in turn, one process each, so that their figures are neighbours in
+time and can be compared in pairs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import uuid
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from benchvise.board import open_board
+from benchvise.board.channel import open_channel
+from benchvise.board.deploy import remove
+from benchvise.errors import BenchviseError, Interrupted
+from benchvise.flows import settings
+from benchvise.flows.request import RunRequest, UserCommand, plan_for
+from benchvise.flows.session import Observer, Session
+from benchvise.flows.settings import Combination
+from benchvise.measure.model import RunStatus
+from benchvise.measure.plan import Plan
+from benchvise.measure.sources import Sources, board_registry
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.state.knobs import parse_wishes
+from benchvise.state.roles import find_roles
+from benchvise.store import Store
+
+__all__ = ["RunRequest", "RunResult", "UserCommand", "plan_only", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run as it ended; ``failures`` has a line for each series that failed."""
+
+    run_id: str
+    board: str
+    failures: tuple[str, ...]
+
+
+def plan_only(request: RunRequest) -> list[tuple[str, Plan, Combination]]:
+    """What ``run`` would do on each board, with each setting, without measuring or setting."""
+    wishes = parse_wishes(request.settings)
+    with ExitStack() as stack:
+        sessions = _open_all(request, stack)
+        return [
+            (session.name, session.plan, combination)
+            for combination in settings.combinations(wishes, [s.reached for s in sessions])
+            for session in sessions
+        ]
+
+
+def run(request: RunRequest, store: Store, observe: Observer) -> list[RunResult]:
+    """Measures every board of the request; returns the runs in the boards' order.
+
+    With settings, there is a run for each combination of them. Each sample is stored before its
+    board goes on. On any error, Ctrl-C or SIGTERM what was set is put back, the runs are marked
+    with what happened and everything measured is kept.
+    """
+    wishes = parse_wishes(request.settings)
+    ended: list[RunResult] = []
+    with deferred(), ExitStack() as stack:
+        with let_through():
+            sessions = _open_all(request, stack)
+        boards = [session.reached for session in sessions]
+        try:
+            with let_through():
+                combinations = settings.combinations(wishes, boards)
+            for combination in combinations:
+                with settings.applied_to_all(combination, boards) as made, let_through():
+                    for session, intervention in itertools.zip_longest(sessions, made):
+                        session.intervention = intervention
+                    _measure_in_turn(sessions, request, combination, store, observe)
+                ended += [RunResult(s.run_id, s.name, tuple(s.failures)) for s in sessions]
+            with let_through():
+                return ended
+        except KeyboardInterrupt:
+            _end_all(sessions, store, RunStatus.INTERRUPTED, "stopped by the user")
+            raise _interrupted(ended, sessions, put_back=bool(wishes)) from None
+        except BenchviseError as error:
+            _end_all(sessions, store, RunStatus.FAILED, str(error))
+            raise
+
+
+def _measure_in_turn(
+    sessions: Sequence[Session],
+    request: RunRequest,
+    combination: Combination,
+    store: Store,
+    observe: Observer,
+) -> None:
+    """One run on each board, process by process in turn."""
+    group = uuid.uuid4().hex[:12] if len(sessions) > 1 else ""
+    for session in sessions:
+        session.begin(
+            store, combination, label=request.label, suite=request.suite_name, group=group
+        )
+    while not all(session.finished for session in sessions):
+        for session in sessions:
+            if not session.finished:
+                session.advance(store, observe)
+
+
+def _interrupted(
+    ended: Sequence[RunResult], sessions: Sequence[Session], *, put_back: bool
+) -> Interrupted:
+    runs = dict.fromkeys([r.run_id for r in ended] + [s.run_id for s in sessions if s.run_id])
+    shown = ", ".join(runs)
+    restored = "; the settings are as they were before" if put_back else ""
+    if not runs:
+        return Interrupted(f"interrupted before anything was measured{restored}")
+    return Interrupted(
+        f"interrupted; what was measured is kept in run {shown}{restored}",
+        f"benchvise show {next(reversed(runs))}",
+    )
+
+
+def _open_all(request: RunRequest, stack: ExitStack) -> list[Session]:
+    sessions = []
+    for name in request.boards:
+        board = stack.enter_context(open_board(name))
+        if request.remove_probe:
+            stack.callback(remove, board)
+        channel = stack.enter_context(open_channel(board))
+        registry = board_registry(channel)
+        sources = stack.enter_context(Sources(board, channel))
+        plan = plan_for(request, registry)
+        session = Session(name, board, channel, registry, sources, plan, request.snapshots)
+        if request.settings:
+            session.roles = find_roles(channel).roles
+        sessions.append(session)
+    return sessions
+
+
+def _end_all(sessions: Sequence[Session], store: Store, status: RunStatus, reason: str) -> None:
+    """Marks every unfinished run; a store that fails now too must not hide the first error."""
+    for session in sessions:
+        with contextlib.suppress(BenchviseError):  # the next reader sees that its process is gone
+            session.end(store, status, reason)

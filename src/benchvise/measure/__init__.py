@@ -1,0 +1,1 @@
+"""What to measure, in which order, and what the numbers mean."""

@@ -1,0 +1,190 @@
+"""``command.output``: a number that a command on the board prints.
+
+The probe runs the command (``command.time`` with ``output=keep``), one run a request, so that a
+run whose output does not match leaves nothing half done; here the number is taken out of the text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchvise.board.channel import SILENCE_SECONDS
+from benchvise.board.sanitise import printable, without_escapes
+from benchvise.errors import MeasurementError, UsageError
+from benchvise.measure.hostside import matcher
+from benchvise.measure.hostside.base import Line, Order, described
+from benchvise.measure.model import Benchmark, Figure, Parameter
+
+ID = "command.output"
+NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
+
+MATCH_SECONDS = 3.0
+"""Time for a regular expression over 64 KiB: a thousand times what an ordinary one takes."""
+
+_LINE = 200  # characters of the matched line that are kept
+_TAIL_LINES = 3
+
+DESCRIPTION = Benchmark(
+    id=ID,
+    summary="a number that a command on the board prints",
+    unit="",
+    better="lower",
+    counted="what the regular expression finds in one run's output",
+    method="a batch is one run of `sh -c` with the command; the last 64 KiB of its standard "
+    "output and standard error, without colours and other escapes, are searched on this machine "
+    "by Python's re with MULTILINE; of all matches the last counts, as programs print progress "
+    "first and results at the end, of this the first group, or all of it where there is no group; "
+    "a run that fails or that does not match is an error and no sample",
+    pitfalls="the command's own method is as good or bad as it is: one interval, a mean without "
+    "spread, a rounded figure; units and prefixes are those of the command (perf says GB and "
+    "means GiB); numbers with separators (1,234) are refused, so match without them",
+    not_measured="what the command does not print; the command's own warm-up",
+    peer="the command by hand: equal",
+    parameters=(
+        Parameter("run", "text", "nproc", "the command line, for `sh -c` on the board", 1, 4096),
+        Parameter(
+            "match",
+            "text",
+            NUMBER,
+            "a regular expression that finds the number; without one, the last number printed",
+            1,
+            1000,
+        ),
+        Parameter("better", "choice", "lower", "which way is better", choices=("lower", "higher")),
+        Parameter("unit", "text", "", "the number's unit, for the tables", 0, 20),
+        Parameter("warmup", "integer", "1", "runs before the first that counts", 0, 100),
+        Parameter("timeout_s", "integer", "600", "seconds after which a run is stopped", 1, 86400),
+    ),
+    defaults={"batches": "5"},
+    figures=(
+        Figure("wall_ns", "ns", "lower", "median", "wall time of a run"),
+        Figure("user_ns", "ns", "lower", "median", "its CPU time in user space"),
+        Figure("sys_ns", "ns", "lower", "median", "its CPU time in the kernel"),
+    ),
+    driven_by="host",
+)
+
+
+class CommandOutput:
+    """See the module."""
+
+    description = DESCRIPTION
+
+    def check(self, params: Mapping[str, str]) -> None:
+        """See HostBenchmark.check."""
+        try:
+            with warnings.catch_warnings(action="ignore"):  # a pattern's style is its author's
+                re.compile(params["match"])
+        except (re.error, RecursionError, OverflowError) as error:
+            raise UsageError(
+                f"{ID}: '{printable(params['match'])}' is no regular expression ({error})",
+                "Python's syntax holds: put a backslash before a character meant as itself",
+            ) from error
+
+    def lines(self, order: Order) -> Iterator[Line]:
+        """See HostBenchmark.lines."""
+        for index in range(order.batches):
+            said = _one_run(order, warmup=index == 0)
+            if index == 0:
+                yield said["host"]
+                yield _begin(said["begin"], order)
+            yield _sample(said["sample"], index, order.params["match"])
+        yield {"type": "end", "batches": order.batches}
+
+
+def _one_run(order: Order, *, warmup: bool) -> dict[str, Line]:
+    """What the probe says of one run, by type."""
+    timeout_s = int(order.params["timeout_s"])
+    warmups = int(order.params["warmup"]) if warmup else 0
+    words = ["run", "command.time", "--run", order.params["run"], "--timeout_s", str(timeout_s)]
+    words += ["--output", "keep", "--warmup", str(warmups), "--batches", "1"]
+    silence = SILENCE_SECONDS + (warmups + 1) * timeout_s
+    lines: dict[str, Line] = {}
+    # Paced, so that the probe ends the command should this machine go away meanwhile.
+    for line in order.channel.request(words, paced=True, silence_timeout=silence):
+        lines[line["type"]] = line
+        if line["type"] == "sample":
+            order.channel.acknowledge()
+    if not {"host", "begin", "sample"} <= set(lines):
+        raise MeasurementError(
+            f"the probe on {order.board.name} left out a part of its answer", "please report it"
+        )
+    return lines
+
+
+def _begin(line: Line, order: Order) -> Line:
+    return {
+        **line,
+        **described(DESCRIPTION, order),
+        "unit": order.params["unit"],
+        "better": order.params["better"],
+    }
+
+
+def _sample(line: Line, index: int, pattern: str) -> Line:
+    detail: dict[str, Any] = dict(line.get("detail", {}))
+    output = str(detail.pop("output", ""))
+    number, where = find_number(pattern, output)
+    return {**line, "index": index, "value": number, "detail": {**detail, "matched": where}}
+
+
+def find_number(pattern: str, output: str) -> tuple[float, str]:
+    """The number that the pattern finds, and the line that it stands in, to be shown.
+
+    MeasurementError when there is none, or when the pattern takes too long.
+    """
+    text = without_escapes(output).replace("\r\n", "\n").replace("\r", "\n")
+    found = _last_match(pattern, text)
+    shown = printable(pattern, 80)
+    if found is None:
+        raise MeasurementError(
+            f"{ID}: '{shown}' matches nothing in the output, which {_ending(text)}",
+            "run the command by hand and adapt the regular expression",
+        )
+    digits, where = str(found["found"]), printable(str(found["line"]), _LINE)
+    try:
+        number = float(digits)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or "_" in digits:
+        raise MeasurementError(
+            f"{ID}: '{shown}' finds '{printable(digits, 40)}', which is no number, in '{where}'",
+            "put just the number into a group: speed: ([0-9.]+) MB/s",
+        )
+    return number, where
+
+
+def _last_match(pattern: str, text: str) -> dict[str, Any] | None:
+    question = json.dumps({"pattern": pattern, "text": text})
+    command = [sys.executable, "-I", "-S", matcher.__file__]
+    try:
+        answer = subprocess.run(
+            command,
+            input=question.encode(),
+            capture_output=True,
+            timeout=MATCH_SECONDS,
+            check=True,
+        )
+        found: dict[str, Any] | None = json.loads(answer.stdout)
+    except (subprocess.SubprocessError, OSError, ValueError) as error:
+        too_long = isinstance(error, subprocess.TimeoutExpired)
+        what = f"takes longer than {MATCH_SECONDS:g} s" if too_long else "could not be looked for"
+        raise MeasurementError(
+            f"{ID}: '{printable(pattern, 80)}' {what} in an output of {len(text)} characters",
+            "write it without repetitions of repetitions, such as (a+)+ or (.*)*",
+        ) from error
+    return found
+
+
+def _ending(text: str) -> str:
+    lines = [line for line in map(printable, text[-8192:].split("\n")) if line]
+    if not lines:
+        return "is empty"
+    return "ends with '" + " | ".join(lines[-_TAIL_LINES:]) + "'"

@@ -1,0 +1,44 @@
+"""Finds a number in a text by a user's regular expression, in a process of its own.
+
+A pattern such as ``(a+)+$`` can take years over a line. Python cannot give up a match, but a
+process can be ended, and ends itself after some seconds of CPU time should nobody do that.
+
+    {"pattern": ..., "text": ...} on standard input; {"found": ..., "line": ...} or null comes back
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import sys
+
+CPU_SECONDS = 4
+
+
+def last_match(pattern: str, text: str) -> tuple[str, str] | None:
+    """The last match's first group (or all of it, without groups) and the line it begins in.
+
+    ``^`` and ``$`` are the ends of a line. re.error for a pattern that is none.
+    """
+    last = None
+    for match in re.finditer(pattern, text, re.MULTILINE):
+        last = match
+    if last is None:
+        return None
+    begin = text.rfind("\n", 0, last.start()) + 1
+    line = text[begin:].partition("\n")[0]
+    found = last.group(1) if last.re.groups else last.group()
+    return found or "", line
+
+
+def main() -> None:
+    """Answers one question."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    question = json.load(sys.stdin)
+    found = last_match(question["pattern"], question["text"])
+    json.dump(found and {"found": found[0], "line": found[1]}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

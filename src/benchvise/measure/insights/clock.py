@@ -1,0 +1,174 @@
+"""The clock that CPUs run at, against what is advertised, and under load of all of them."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchvise.measure.insights.insight import Insight, Point, change, points
+from benchvise.measure.model import ProcessRecord, RunRecord
+from benchvise.measure.validity import quantity
+
+# Less is within what readings of a steady clock differ by; a sample's flag "clock" has the same.
+_CLEARLY = 0.03
+_ENDS = 3  # batches at either end that a change over time is told from
+_MODEL_CLOCK = re.compile(r"@ *([0-9]+(?:\.[0-9]+)?) *([MG])Hz")
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """A CPU's clock: what was measured, what is said of it, and who says it."""
+
+    cpu: str
+    measured: Point
+    advertised: float
+    source: str
+
+    @property
+    def ratio(self) -> float:
+        return self.measured.median / self.advertised
+
+
+def advertised_clocks(run: RunRecord) -> list[Insight]:
+    """One insight when anything is said of the clocks that were measured."""
+    clocks = [c for point in points(run, "cpu.clock") if point.stable for c in _clock(run, point)]
+    if not clocks:
+        return []
+    worst = max(clocks, key=lambda clock: abs(clock.ratio - 1))
+    if abs(worst.ratio - 1) <= _CLEARLY:
+        sentence = (
+            f"{'Every CPU measured' if len(clocks) > 1 else f'CPU {worst.cpu}'} runs at the clock "
+            f"that {worst.source} ({quantity(worst.advertised, 'Hz')}), within "
+            f"{_CLEARLY * 100:.0f} %."
+        )
+    else:
+        sentence = (
+            f"CPU {worst.cpu} runs at {worst.measured.text}, {change(worst.ratio)} against the "
+            f"{quantity(worst.advertised, 'Hz')} that {worst.source}."
+        )
+    return [
+        Insight(
+            title="The clock that is advertised",
+            sentence=sentence,
+            columns=("CPU", "measured", "said", "difference", "series"),
+            rows=tuple(
+                (
+                    clock.cpu,
+                    clock.measured.text,
+                    quantity(clock.advertised, "Hz"),
+                    change(clock.ratio),
+                    clock.measured.series.spec.key,
+                )
+                for clock in clocks
+            ),
+        )
+    ]
+
+
+def _clock(run: RunRecord, point: Point) -> list[_Clock]:
+    """None where nothing is said."""
+    begin = point.series.processes[0].begin
+    cpu = str(begin.get("cpu"))
+    maximum, limit = _number(begin, "advertised_hz"), _number(begin, "limit_hz")
+    if limit and maximum and limit < maximum * (1 - _CLEARLY):
+        return [_Clock(cpu, point, limit, "cpufreq limits it to")]
+    if maximum:
+        return [_Clock(cpu, point, maximum, "cpufreq advertises")]
+    named = _MODEL_CLOCK.search(str(run.host.get("cpu_model"))[:200])
+    if named:
+        hz = float(named[1]) * (1e9 if named[2] == "G" else 1e6)
+        if hz > 0:
+            return [_Clock(cpu, point, hz, "its name states (without a boost)")]
+    return []
+
+
+def _number(values: Mapping[str, object], name: str) -> float:
+    """0 where there is none."""
+    value = values.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return float(value)
+
+
+def sustained_clocks(run: RunRecord) -> list[Insight]:
+    """One insight for each series of cpu.sustained that is long enough to have two ends.
+
+    A clock that falls makes a series unstable, and is what is looked for.
+    """
+    found = []
+    for point in points(run, "cpu.sustained"):
+        long = [
+            process
+            for process in point.series.processes
+            if len(process.samples) >= 2 * _ENDS and all(s.value > 0 for s in process.samples)
+        ]
+        if long:
+            found.append(_sustained(point, long))
+    return found
+
+
+def _sustained(point: Point, processes: Sequence[ProcessRecord]) -> Insight:
+    """By the process that changed the most: a board that was warm already changes no more."""
+    rows = [_course(process) for process in processes]
+    course = max(rows, key=lambda row: abs(row.last / row.first - 1))
+    ratio = course.last / course.first
+    threads = _number(processes[0].begin, "threads")
+    who = f"With {threads:.0f} CPUs under load the clock" if threads else "Under load the clock"
+    start, end = quantity(course.first, "Hz"), quantity(course.last, "Hz")
+    if abs(ratio - 1) <= _CLEARLY:
+        sentence = f"{who} stays at {end} for the {course.seconds:.0f} s that were measured"
+    else:
+        word = "falls" if ratio < 1 else "rises"
+        sentence = f"{who} {word} from {start} to {end} ({change(ratio)}) in {course.seconds:.0f} s"
+    if course.temperatures:
+        low, high = course.temperatures
+        sentence += f", from {low:.0f} to {high:.0f} degrees C"
+    if course.throttled:
+        sentence += f"; the hardware slowed hot CPUs down {course.throttled:.0f} times"
+    return Insight(
+        title="The clock under load"
+        + (f", {point.series.spec.key}" if ":" in point.series.spec.key else ""),
+        sentence=f"{sentence}.",
+        columns=("process", "first", "last", "change", "slowest CPU"),
+        rows=tuple(
+            (
+                str(process.index + 1),
+                quantity(row.first, "Hz"),
+                quantity(row.last, "Hz"),
+                change(row.last / row.first),
+                quantity(row.lowest, "Hz") if row.lowest else "",
+            )
+            for process, row in zip(processes, rows, strict=True)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """A process under load: its clock (Hz) at both ends, and what came along."""
+
+    first: float
+    last: float
+    lowest: float
+    seconds: float
+    temperatures: tuple[float, float] | None
+    throttled: float
+
+
+def _course(process: ProcessRecord) -> _Course:
+    samples = process.samples
+    details = [d for s in samples if isinstance(d := s.evidence.get("detail"), Mapping)]
+    heat = [number for d in details if (number := _number(d, "temperature"))]
+    lows = [number for d in details if (number := _number(d, "lowest_hz"))]
+    begin = _number(samples[0].evidence, "start_ns")
+    end = _number(samples[-1].evidence, "start_ns") + _number(samples[-1].evidence, "elapsed_ns")
+    return _Course(
+        first=statistics.median(s.value for s in samples[:_ENDS]),
+        last=statistics.median(s.value for s in samples[-_ENDS:]),
+        lowest=min(lows, default=0.0),
+        seconds=max(end - begin, 0.0) / 1e9,
+        temperatures=(heat[0], heat[-1]) if len(heat) > 1 else None,
+        throttled=sum(_number(d, "throttle_events") for d in details),
+    )

@@ -1,0 +1,234 @@
+"""The benchmarks of a board, and the checking of what a user asks of them.
+
+The probe's ``list`` line describes its own, and those that this machine drives describe
+themselves: nothing about a benchmark is written down twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from benchvise.errors import ProbeError, UsageError
+from benchvise.measure.model import Benchmark, Figure, Parameter, SeriesSpec
+
+# Set by the plan for all series alike, so they are no part of what a series is.
+PLAN_PARAMETERS = frozenset({"batches", "paced", "warm_ms"})
+
+_SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def parse_size(text: str) -> int:
+    """Bytes behind ``64M``, ``4K``, ``1G`` or ``4096``; ValueError for anything else."""
+    digits, unit = (text[:-1], text[-1]) if text[-1:].upper() in _SIZE_UNITS else (text, "")
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError(text)
+    return int(digits) * _SIZE_UNITS.get(unit.upper(), 1)
+
+
+def format_size(size: int) -> str:
+    """The shortest exact spelling of a number of bytes: ``1048576`` is ``1M``."""
+    for unit in ("G", "M", "K"):
+        if size and size % _SIZE_UNITS[unit] == 0:
+            return f"{size // _SIZE_UNITS[unit]}{unit}"
+    return str(size)
+
+
+class Described(Protocol):
+    """A benchmark that is not the probe's: ``check`` raises UsageError for values it refuses."""
+
+    @property
+    def description(self) -> Benchmark:
+        """What the probe says of its own benchmarks."""
+
+    def check(self, params: Mapping[str, str]) -> None:
+        """Refuses values that fit their parameters' types but make no sense."""
+
+
+class Registry:
+    """Benchmarks by id: the probe's in its order, then the others."""
+
+    def __init__(
+        self,
+        benchmarks: Iterable[Benchmark],
+        common: Iterable[Parameter],
+        others: Iterable[Described] = (),
+        cpus: Iterable[int] = (),
+    ) -> None:
+        self._others = {other.description.id: other for other in others}
+        self._benchmarks = {benchmark.id: benchmark for benchmark in benchmarks}
+        self._benchmarks |= {name: other.description for name, other in self._others.items()}
+        self.common = tuple(common)
+        self.cpus = tuple(cpus)
+        """The CPUs that the probe may use on its board."""
+
+    @classmethod
+    def from_line(cls, line: Mapping[str, Any], others: Iterable[Described] = ()) -> Registry:
+        """Reads the probe's ``list`` line; ProbeError when it is not one."""
+        try:
+            return cls(
+                [_benchmark(item) for item in line["benchmarks"]],
+                [_parameter(item) for item in line["common"]],
+                others,
+                [int(cpu) for cpu in line.get("cpus_allowed", ())],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ProbeError(
+                f"the probe describes its benchmarks in a way not understood ({error!r})",
+                "remove it from the board and run again",
+            ) from error
+
+    @property
+    def benchmarks(self) -> Sequence[Benchmark]:
+        """All benchmarks, in the registry's order."""
+        return tuple(self._benchmarks.values())
+
+    def common_to(self, benchmark: Benchmark) -> Sequence[Parameter]:
+        """The common parameters that a benchmark takes; ``defaults`` may have other defaults."""
+        return tuple(
+            parameter
+            for parameter in self.common
+            if benchmark.driven_by == "probe" or parameter.name in benchmark.defaults
+        )
+
+    def get(self, benchmark_id: str) -> Benchmark:
+        """The benchmark of that id; UsageError names the nearest ones."""
+        benchmark = self._benchmarks.get(benchmark_id)
+        if benchmark is None:
+            raise UsageError(
+                f"there is no benchmark {benchmark_id!r}",
+                _did_you_mean(benchmark_id, self._benchmarks) or "see `benchvise bench list`",
+            )
+        return benchmark
+
+    def parameter_names(self, benchmark_id: str) -> frozenset[str]:
+        """The parameters that a series of that benchmark has; UsageError when there is none."""
+        return frozenset(p.name for p in self._parameters(self.get(benchmark_id)))
+
+    def _parameters(self, benchmark: Benchmark) -> list[Parameter]:
+        """Those that make a series what it is: the plan's are left out."""
+        common = (p for p in self.common_to(benchmark) if p.name not in PLAN_PARAMETERS)
+        return [*benchmark.parameters, *common]
+
+    def expand(self, name: str, value: str) -> Sequence[str]:
+        """The values that a value stands for: ``cpu=each`` is every CPU that the probe may use."""
+        if (name, value) != ("cpu", "each"):
+            return (value,)
+        if not self.cpus:
+            raise UsageError("cpu=each: the board does not say which CPUs there are", "name them")
+        return tuple(str(cpu) for cpu in self.cpus)
+
+    def spec(self, benchmark_id: str, params: Mapping[str, str]) -> SeriesSpec:
+        """A checked series with all its parameters; UsageError names what does not fit."""
+        benchmark = self.get(benchmark_id)
+        known = self._parameters(benchmark)
+        names = {parameter.name: parameter for parameter in known}
+        for name in params:
+            if name not in names:
+                raise UsageError(
+                    f"{benchmark_id} has no parameter {name!r}",
+                    _did_you_mean(name, names) or f"it has {', '.join(names)}",
+                )
+        values = {
+            p.name: canonical_value(
+                benchmark_id, p, params.get(p.name, benchmark.defaults.get(p.name, p.default))
+            )
+            for p in known
+        }
+        if benchmark_id in self._others:
+            self._others[benchmark_id].check(values)
+        special = ",".join(f"{p.name}={values[p.name]}" for p in known if p.name in params)
+        return SeriesSpec(
+            benchmark=benchmark_id,
+            params=tuple(values.items()),
+            key=f"{benchmark_id}:{special}" if special else benchmark_id,
+        )
+
+
+def canonical_value(benchmark_id: str, parameter: Parameter, text: str) -> str:
+    """The one spelling of a parameter's value; UsageError when it is out of range."""
+    if parameter.type == "choice":
+        if text in parameter.choices:
+            return text
+        raise UsageError(
+            f"{benchmark_id}: {parameter.name}={text} is no choice",
+            f"choose one of {', '.join(parameter.choices)}",
+        )
+    if text == parameter.default == "auto":
+        return text
+    if parameter.type == "text":
+        return _canonical_text(benchmark_id, parameter, text)
+    low, high = parameter.minimum or 0, parameter.maximum or 0
+    is_size = parameter.type == "size"
+    shown = format_size if is_size else str
+    try:
+        number = parse_size(text) if is_size else int(text)
+    except (ValueError, IndexError):
+        number = -1
+    if not low <= number <= high:
+        raise UsageError(
+            f"{benchmark_id}: {parameter.name}={text} is out of range",
+            f"it takes {'a size' if is_size else 'a number'} from {shown(low)} to {shown(high)}"
+            + (", or auto" if parameter.default == "auto" else ""),
+        )
+    return shown(number)
+
+
+def _canonical_text(benchmark_id: str, parameter: Parameter, text: str) -> str:
+    length = len(text.encode("utf-8", "surrogateescape"))
+    low, high = parameter.minimum or 0, parameter.maximum or 0
+    if not low <= length <= high or any(ord(c) < 32 or ord(c) == 127 for c in text):
+        raise UsageError(
+            f"{benchmark_id}: {parameter.name} cannot be {text[:60]!r}",
+            f"it takes a text of {low} to {high} bytes without control characters",
+        )
+    return text
+
+
+def _did_you_mean(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), n=3)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def _parameter(item: Mapping[str, Any]) -> Parameter:
+    if item["type"] not in ("size", "integer", "choice", "text"):
+        raise ValueError(item["type"])
+    return Parameter(
+        name=str(item["name"]),
+        type=item["type"],
+        default=str(item["default"]),
+        summary=str(item["summary"]),
+        minimum=item.get("min"),
+        maximum=item.get("max"),
+        choices=tuple(item.get("choices", ())),
+    )
+
+
+def _benchmark(item: Mapping[str, Any]) -> Benchmark:
+    if item["better"] not in ("higher", "lower"):
+        raise ValueError(item["better"])
+    names = ("id", "summary", "unit", "counted", "method", "pitfalls", "not_measured", "peer")
+    texts: dict[str, Any] = {name: str(item[name]) for name in names}
+    return Benchmark(
+        **texts,
+        better=item["better"],
+        parameters=tuple(_parameter(parameter) for parameter in item["parameters"]),
+        defaults={str(name): str(value) for name, value in item["defaults"].items()},
+        figures=tuple(read_figure(figure) for figure in item["figures"]),
+    )
+
+
+def read_figure(item: Mapping[str, Any]) -> Figure:
+    """The figure that the probe describes; KeyError or ValueError when it does not."""
+    if item["better"] not in ("higher", "lower", ""):
+        raise ValueError(item["better"])
+    if item["pool"] not in ("median", "max", "min", "sum"):
+        raise ValueError(item["pool"])
+    return Figure(
+        key=str(item["key"]),
+        unit=str(item["unit"]),
+        better=item["better"],
+        pool=item["pool"],
+        summary=str(item["summary"]),
+    )

@@ -1,0 +1,108 @@
+"""Where the lines of a series come from: the board's probe, or a benchmark driven from here.
+
+Either way they are the lines of docs/probe-protocol.md, and the next batch begins only when the
+next line is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol, Self
+
+from benchvise.board import Board
+from benchvise.board.channel import SILENCE_SECONDS, ProbeChannel
+from benchvise.measure.companion import Companion
+from benchvise.measure.hostside import HOST_BENCHMARKS
+from benchvise.measure.hostside.base import HostBenchmark, Order
+from benchvise.measure.model import SeriesSpec
+from benchvise.measure.registry import Registry
+
+Line = dict[str, Any]
+
+
+class Source(Protocol):
+    """Gives the lines of one process of a series."""
+
+    def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
+        """``host``, ``begin``, ``sample`` and ``end``; ``batches`` None: as many as by default.
+
+        Raises NotAvailable, MeasurementError, ProbeError, UsageError and BoardUnreachable.
+        """
+
+
+class ProbeSource:
+    """Benchmarks that the probe has."""
+
+    def __init__(self, channel: ProbeChannel) -> None:
+        self._channel = channel
+
+    def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
+        """See Source.lines."""
+        words = ["run", spec.benchmark]
+        if batches is not None:
+            words += ["--batches", str(batches)]
+        params = dict(spec.params)
+        for name, value in params.items():
+            words += [f"--{name}", value]
+        request = partial(self._channel.request, words, paced=True)
+        if "timeout_s" in params:
+            request = partial(request, silence_timeout=_patience(params))
+        for line in request():
+            yield line
+            if line.get("type") == "sample":
+                self._channel.acknowledge()
+
+
+def _patience(params: dict[str, str]) -> float:
+    """Seconds of silence from a benchmark that has a time limit of its own for what it runs."""
+    runs = int(params.get("warmup", "0")) + 1
+    return SILENCE_SECONDS + runs * float(params["timeout_s"])
+
+
+class Sources:
+    """All sources of one board; leaving its context ends what was started on this machine."""
+
+    def __init__(
+        self,
+        board: Board,
+        channel: ProbeChannel,
+        hosted: Sequence[HostBenchmark] = HOST_BENCHMARKS,
+    ) -> None:
+        self._board = board
+        self._channel = channel
+        self._hosted = {benchmark.description.id: benchmark for benchmark in hosted}
+        self._probe = ProbeSource(channel)
+        self._companion = Companion(board)
+
+    def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
+        """See Source.lines."""
+        hosted = self._hosted.get(spec.benchmark)
+        if hosted is not None:
+            count = int(hosted.description.defaults["batches"]) if batches is None else batches
+            return hosted.lines(Order(self._board, self._channel, dict(spec.params), count))
+        if ("peer", "auto") in spec.params and ("protocol", "iperf3") not in spec.params:
+            return self._over_the_network(spec, batches)
+        return self._probe.lines(spec, batches)
+
+    def close(self) -> None:
+        """Ends what was started on this machine. May be called more than once."""
+        self._companion.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _over_the_network(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
+        """With this machine as the other end."""
+        peer = self._companion.peer()
+        params = {**dict(spec.params), "peer": peer.address, "key": peer.key}
+        told = SeriesSpec(spec.benchmark, tuple(params.items()), spec.key)
+        yield from self._probe.lines(told, batches)
+
+
+def board_registry(channel: ProbeChannel) -> Registry:
+    """The benchmarks of a board: those of its probe, and those that this machine drives."""
+    return Registry.from_line(channel.list_benchmarks(), HOST_BENCHMARKS)

@@ -1,0 +1,361 @@
+"""What a series says of itself: its figures, and whether one number may stand for it.
+
+A series is *unstable* when no single number describes it: its interval is wide, it has two
+modes, its processes disagree, or the scheduler chose where it ran. Then the causes are looked for
+in the evidence that the probe took around each batch. Nothing is ever dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchvise.measure.model import Sample, SeriesRecord
+from benchvise.measure.statistics import (
+    Drift,
+    Floats,
+    Mode,
+    drift,
+    mad,
+    median_interval,
+    modes,
+    percentile,
+)
+
+# A series is unstable when its interval's half-width, or the spread of its processes, exceeds
+# this share of the median.
+TOLERANCE = 0.05
+# An interval that covers less than this says nothing: fewer than five batches.
+LEAST_COVERAGE = 0.9
+# What happened in fewer batches than one in twenty cannot have moved a median far.
+_COMMON = 0.05
+# Thresholds of the evidence: relative, in CPUs, in degrees Celsius.
+_CLOCK_CHANGE = 0.03
+_DRIFT_CHANGE = 0.01
+_DRIFT_P = 0.01
+_BUSY_CPUS = 0.2
+_STOLEN_CPUS = 0.01
+_TEMPERATURE_RISE = 10.0
+_TEMPERATURE_HOT = 80.0
+# The probe tells faults from those that every batch takes by this number.
+_FEW_FAULTS = 8.0
+
+_NO_CAUSE = "no cause found in the evidence"
+
+_SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")),
+    "Hz": ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz")),
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us")),
+    "1/s": ((1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")),
+    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
+}
+
+_Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures of a series over all its batches, and why they may not be trusted.
+
+    ``median`` to ``mad`` are in the unit of the series; ``low`` and ``high`` bound the median
+    with probability ``coverage``. ``half_width`` is half of that interval relative to the median.
+    ``modes`` is set when there are two. ``drift`` is the trend within processes, None with too
+    few batches. ``process_spread`` is the largest process median divided by the smallest, less
+    one; None with one process. ``flagged`` counts the batches that carry each flag.
+    ``causes`` (when not ``stable``) and ``notes`` are sentences without a full stop.
+    """
+
+    n: int
+    processes: int
+    median: float
+    low: float
+    high: float
+    coverage: float
+    minimum: float
+    maximum: float
+    p95: float
+    mad: float
+    half_width: float
+    modes: tuple[Mode, Mode] | None
+    drift: Drift | None
+    process_spread: float | None
+    flagged: Mapping[str, int]
+    stable: bool
+    causes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def summarise(series: SeriesRecord) -> Summary:
+    """The summary of a series; ``ValueError`` when it has no samples or one is not finite."""
+    blocks = [np.array(values, dtype=np.float64) for values in series.values]
+    if not blocks:
+        raise ValueError(f"{series.spec.key}: no samples to summarise")
+    samples = [sample for process in series.processes for sample in process.samples]
+    pooled = np.concatenate(blocks)
+    middle = float(np.median(pooled))
+    interval = median_interval(pooled)
+    half_width = _relative((interval.high - interval.low) / 2.0, middle)
+    clusters = modes(pooled)
+    trend = drift(*blocks) if max(block.size for block in blocks) >= 5 else None
+    medians = [float(np.median(block)) for block in blocks]
+
+    rules = _phrases(
+        _too_few(pooled.size, interval.coverage), _free_placement(series, samples), _errors(samples)
+    )
+    scatter = _phrases(
+        _two_modes(clusters, blocks, series.unit), _processes_differ(blocks, medians, series.unit)
+    )
+    noise = _phrases(_drifts(trend), *_disturbances(samples, pooled))
+    scattered = bool(scatter) or half_width > TOLERANCE
+    causes = rules + scatter + (noise if scattered else ())
+    if scattered and not causes:
+        causes = (_NO_CAUSE,)
+    flagged = Counter(flag for sample in samples for flag in set(sample.flags))
+    return Summary(
+        n=pooled.size,
+        processes=len(blocks),
+        median=middle,
+        low=interval.low,
+        high=interval.high,
+        coverage=interval.coverage,
+        minimum=float(pooled.min()),
+        maximum=float(pooled.max()),
+        p95=percentile(pooled, 95.0),
+        mad=mad(pooled),
+        half_width=half_width,
+        modes=clusters,
+        drift=trend,
+        process_spread=_spread(medians) if len(medians) > 1 else None,
+        flagged=dict(sorted(flagged.items())),
+        stable=not causes,
+        causes=causes,
+        notes=() if scattered else noise,
+    )
+
+
+def _phrases(*phrases: str) -> tuple[str, ...]:
+    return tuple(phrase for phrase in phrases if phrase)
+
+
+def _spread(medians: Sequence[float]) -> float:
+    """The largest of the medians divided by the smallest, less one; infinite below zero."""
+    smallest, largest = min(medians), max(medians)
+    if smallest == largest:
+        return 0.0
+    return largest / smallest - 1.0 if smallest > 0.0 else math.inf
+
+
+def _relative(width: float, middle: float) -> float:
+    if width == 0.0:
+        return 0.0
+    return width / abs(middle) if middle else math.inf
+
+
+def quantity(value: float, unit: str) -> str:
+    """``3.98 us``: a value in its handiest unit, four digits of it, for a sentence."""
+    for factor, name in _SCALES.get(unit, ()):
+        if abs(value) >= factor:
+            return f"{value / factor:.4g} {name}"
+    return f"{value:.4g} {unit}"
+
+
+# -- what makes a series unstable ------------------------------------------------------------------
+
+
+def _too_few(n: int, coverage: float) -> str:
+    if coverage >= LEAST_COVERAGE:
+        return ""
+    return f"too few batches ({n}) for an interval of the median"
+
+
+def _free_placement(series: SeriesRecord, samples: Sequence[Sample]) -> str:
+    """Where the scheduler put the two ends: ``detail.same_cpu`` is the share of time together."""
+    if ("place", "free") not in series.spec.params:
+        return ""
+    phrase = "placement is free, so the scheduler decides"
+    together = np.array([_number(_detail(sample), "same_cpu") for sample in samples])
+    known = together[np.isfinite(together)]
+    if not known.size:
+        return phrase
+    one, two = int((known >= 0.9).sum()), int((known <= 0.1).sum())
+    phrase += f": {one} of {known.size} batches ran on one CPU, {two} on two"
+    mixed = known.size - one - two
+    return f"{phrase}, {mixed} on both in turn" if mixed else phrase
+
+
+def _errors(samples: Sequence[Sample]) -> str:
+    """Work that failed was not done: ``detail.errors`` says how often in a batch."""
+    failed = [sample for sample in samples if "errors" in sample.flags]
+    if not failed:
+        return ""
+    count = sum(_number(_detail(sample), "errors") for sample in failed)
+    return f"{count:.0f} requests failed, in {len(failed)} of {len(samples)} batches"
+
+
+def _two_modes(clusters: tuple[Mode, Mode] | None, blocks: Sequence[Floats], unit: str) -> str:
+    if clusters is None:
+        return ""
+    lower, upper = clusters
+    phrase = (
+        f"two modes: {quantity(lower.median, unit)} ({lower.share * 100:.0f} % of the batches)"
+        f" and {quantity(upper.median, unit)} ({upper.share * 100:.0f} %)"
+    )
+    between = math.sqrt(lower.median) * math.sqrt(upper.median)
+    shares = [float((block > between).mean()) for block in blocks]
+    if len(blocks) > 1 and all(share <= 0.1 or share >= 0.9 for share in shares):
+        phrase += ", each process staying in one"
+    return phrase
+
+
+def _processes_differ(blocks: Sequence[Floats], medians: Sequence[float], unit: str) -> str:
+    """Processes differ clearly when the intervals of the outermost medians do not overlap."""
+    lowest, highest = int(np.argmin(medians)), int(np.argmax(medians))
+    below, above = median_interval(blocks[lowest]), median_interval(blocks[highest])
+    if (
+        _spread(medians) <= TOLERANCE
+        or min(below.coverage, above.coverage) < LEAST_COVERAGE
+        or below.high >= above.low
+    ):
+        return ""
+    return (
+        f"processes differ by {_spread(medians) * 100:.1f} %: their medians lie from "
+        f"{quantity(medians[lowest], unit)} to {quantity(medians[highest], unit)}"
+    )
+
+
+# -- what may have disturbed it --------------------------------------------------------------------
+
+
+def _drifts(trend: Drift | None) -> str:
+    if trend is None or trend.p >= _DRIFT_P or abs(trend.relative_change) < _DRIFT_CHANGE:
+        return ""
+    return f"values drift by {trend.relative_change * 100:+.1f} % while a process runs"
+
+
+def _disturbances(samples: Sequence[Sample], values: Floats) -> Iterator[str]:
+    """A phrase, or nothing, for each kind of evidence."""
+    yield _preempted(samples, values)
+    yield _stolen(samples)
+    yield _neighbours(samples)
+    yield _clock(samples)
+    yield _migrated(samples, values)
+    yield _faulted(samples, values)
+    yield _temperature(samples)
+    yield _generator(samples, values)
+
+
+def _number(evidence: Mapping[str, object], name: str) -> float:
+    """An evidence item as a float; NaN when it is missing, not available or no number."""
+    item = evidence.get(name)
+    if isinstance(item, bool) or not isinstance(item, int | float):
+        return math.nan
+    return float(item)
+
+
+def _detail(sample: Sample) -> Mapping[str, object]:
+    detail = sample.evidence.get("detail")
+    return detail if isinstance(detail, Mapping) else {}
+
+
+def _column(samples: Sequence[Sample], name: str) -> Floats:
+    return np.array([_number(sample.evidence, name) for sample in samples], dtype=np.float64)
+
+
+def _batches(mask: _Mask, values: Floats) -> str:
+    """ "n of N batches", and by how much their median differs if that can be told."""
+    phrase = f"{int(mask.sum())} of {mask.size} batches"
+    if min(int(mask.sum()), int((~mask).sum())) < 3:
+        return phrase
+    rest = float(np.median(values[~mask]))
+    change = float(np.median(values[mask])) / rest - 1.0 if rest > 0.0 else 0.0
+    if abs(change) < 0.01:
+        return phrase
+    word = "higher" if change > 0.0 else "lower"
+    return f"{phrase} (their median is {abs(change) * 100:.1f} % {word} than that of the others)"
+
+
+def _preempted(samples: Sequence[Sample], values: Floats) -> str:
+    """By flag, as switching is the very work of some benchmarks: the probe knows which."""
+    mask = np.array([bool({"preempted", "waited"} & set(s.flags)) for s in samples])
+    if mask.mean() < _COMMON:
+        return ""
+    phrase = f"other work took the CPU in {_batches(mask, values)}"
+    share = _share(_column(samples, "wait_ns")[mask], _column(samples, "elapsed_ns")[mask])
+    return f"{phrase}, for {share * 100:.1f} % of their time" if share > 0.0 else phrase
+
+
+def _share(parts: Floats, wholes: Floats) -> float:
+    """Sum of parts over sum of wholes where both are known; 0 when nothing is."""
+    known = np.isfinite(parts) & np.isfinite(wholes)
+    whole = float(wholes[known].sum())
+    return float(parts[known].sum()) / whole if whole > 0.0 else 0.0
+
+
+def _cpus(samples: Sequence[Sample], name: str) -> float:
+    """Ticks of CPU time as a number of CPUs, averaged over the whole series."""
+    possible = _column(samples, "window_ns") * 1e-9 * _column(samples, "ticks_per_second")
+    return _share(_column(samples, name), possible)
+
+
+def _stolen(samples: Sequence[Sample]) -> str:
+    cpus = _cpus(samples, "steal_ticks")
+    return f"the hypervisor stole {cpus:.2f} CPU on average" if cpus > _STOLEN_CPUS else ""
+
+
+def _neighbours(samples: Sequence[Sample]) -> str:
+    cpus = _cpus(samples, "other_busy_ticks")
+    return f"other CPUs were busy: {cpus:.1f} CPU on average" if cpus > _BUSY_CPUS else ""
+
+
+def _clock(samples: Sequence[Sample]) -> str:
+    """By percentiles, as a single reading may have been disturbed itself."""
+    readings = np.concatenate(
+        [_column(samples, "clock_before_hz"), _column(samples, "clock_after_hz")]
+    )
+    readings = readings[np.isfinite(readings) & (readings > 0.0)]
+    if not readings.size:
+        return ""
+    low, high = percentile(readings, 5.0), percentile(readings, 95.0)
+    if high / low - 1.0 <= _CLOCK_CHANGE:
+        return ""
+    return f"the CPU clock ranged from {quantity(low, 'Hz')} to {quantity(high, 'Hz')}"
+
+
+def _migrated(samples: Sequence[Sample], values: Floats) -> str:
+    mask = _column(samples, "migrations") > 0.0
+    return f"moved to another CPU in {_batches(mask, values)}" if mask.mean() >= _COMMON else ""
+
+
+def _faulted(samples: Sequence[Sample], values: Floats) -> str:
+    """Faults that some batches take and others do not; the same in all may be the work itself."""
+    minor, major = _column(samples, "minor_faults"), _column(samples, "major_faults")
+    known = minor[np.isfinite(minor)]
+    usual = float(np.median(known)) if known.size else 0.0
+    mask = (minor > max(2.0 * usual, _FEW_FAULTS)) | (major > 0.0)
+    return f"page faults disturbed {_batches(mask, values)}" if mask.mean() >= _COMMON else ""
+
+
+def _temperature(samples: Sequence[Sample]) -> str:
+    degrees = _column(samples, "temperature_mc") / 1000.0
+    degrees = degrees[np.isfinite(degrees)]
+    if not degrees.size:
+        return ""
+    low, high = float(degrees.min()), float(degrees.max())
+    if high >= _TEMPERATURE_HOT:
+        return f"the board was hot: up to {high:.0f} degrees C"
+    if high - low >= _TEMPERATURE_RISE:
+        return f"the temperature ranged from {low:.0f} to {high:.0f} degrees C"
+    return ""
+
+
+def _generator(samples: Sequence[Sample], values: Floats) -> str:
+    """Where the other end had no CPU time left, the figure is its limit and not the board's."""
+    mask = np.array(["generator" in sample.flags for sample in samples])
+    if mask.mean() < _COMMON:
+        return ""
+    return f"the load generator was at its own limit in {_batches(mask, values)}"

@@ -1,0 +1,421 @@
+"""The data of a report: runs, their figures and comparisons as one JSON document.
+
+The page's tables are rendered from this document, its charts from what ``figures`` takes out of
+it, and it is written as ``data.json`` beside the page. Every text in it is cleaned and bounded;
+values keep the units of the wire (``B/s``, ``ns``, ``Hz``) and are never rounded. What is missing
+is ``null``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchvise.measure.compare import Comparison, RunComparison, compare_runs
+from benchvise.measure.counters import CounterTable
+from benchvise.measure.figures import pooled_figures
+from benchvise.measure.insights import Insight
+from benchvise.measure.model import RunRecord, Sample, SeriesRecord, SeriesStatus
+from benchvise.measure.validity import Summary, summarise
+from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
+from benchvise.report.insights import run_insights
+from benchvise.report.latencies import LatencyData, latency_data
+from benchvise.report.text import SENTENCE_LIMIT, clean
+from benchvise.state.diff import StateDiff
+
+FORMAT = 1
+"""Raised when the meaning of a field changes."""
+
+_CAVEATS = 8
+_FLAGS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryData:
+    """The figures of a series, in its unit; see ``benchvise.measure.validity.Summary``."""
+
+    n: int
+    processes: int
+    median: float
+    low: float
+    high: float
+    coverage: float
+    minimum: float
+    maximum: float
+    p95: float
+    mad: float
+    half_width: float | None
+    process_spread: float | None
+    stable: bool
+    causes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureData:
+    """A further figure of a series over all its batches, in ``unit``."""
+
+    key: str
+    unit: str
+    better: str
+    pool: str
+    summary: str
+    value: float
+    minimum: float
+    maximum: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkData:
+    """What happened to the board around a run; no ``families`` means that it touches all."""
+
+    rule: str
+    sentence: str
+    families: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleData:
+    """One batch: which process measured it, its value, and what polluted it."""
+
+    process: int
+    value: float
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesData:
+    """One series. ``name`` is its key without the benchmark; ``summary`` is null if unmeasured."""
+
+    id: str
+    key: str
+    name: str
+    benchmark: str
+    family: str
+    params: dict[str, str]
+    unit: str
+    better: str
+    counted: str
+    status: str
+    reason: str
+    caveats: tuple[str, ...]
+    summary: SummaryData | None
+    samples: tuple[SampleData, ...]
+    figures: tuple[FigureData, ...]
+    latencies: LatencyData | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """One run. ``name`` is the label, or the id where there is none.
+
+    ``settings`` is what the board was set to for this run alone: values by knob.
+    """
+
+    id: str
+    name: str
+    label: str
+    board: str
+    suite: str
+    status: str
+    reason: str
+    started: str
+    finished: str | None
+    seed: int
+    tool_version: str
+    simulated: bool
+    settings: dict[str, str]
+    facts: tuple[Fact, ...]
+    caches: tuple[Cache, ...]
+    remarks: tuple[RemarkData, ...]
+    series: tuple[SeriesData, ...]
+    insights: tuple[Insight, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeData:
+    """A series in two runs; ``ratio`` is the other run's value to the base's."""
+
+    key: str
+    unit: str
+    better: str
+    verdict: str
+    reason: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    effect: float | None
+    noise_floor: float | None
+    base: SummaryData | None
+    other: SummaryData | None
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonData:
+    """A run compared with the base run; both are indexes into the document's runs."""
+
+    id: str
+    base: int
+    other: int
+    counts: dict[str, int]
+    changes: tuple[ChangeData, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """The whole document. The first run is the base of all comparisons."""
+
+    format: int
+    runs: tuple[RunData, ...]
+    comparisons: tuple[ComparisonData, ...]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any number in the report comes from an emulated board."""
+        return any(run.simulated for run in self.runs)
+
+
+def report_data(runs: Sequence[RunRecord]) -> ReportData:
+    """Collects what is to be shown of ``runs``; the first is the base of the comparisons."""
+    if not runs:
+        raise ValueError("a report needs at least one run")
+    names = _names(runs)
+    return ReportData(
+        format=FORMAT,
+        runs=tuple(_run(run, index, names[index]) for index, run in enumerate(runs)),
+        comparisons=tuple(
+            _comparison(runs, index, compare_runs(runs[0], runs[index]))
+            for index in range(1, len(runs))
+        ),
+    )
+
+
+def run_data(run: RunRecord) -> dict[str, Any]:
+    """One run as plain JSON objects: what ``--json`` prints of it."""
+    return asdict(_run(run, 0, _names([run])[0]))
+
+
+def comparison_data(
+    result: RunComparison,
+    counters: Mapping[str, CounterTable] | None = None,
+    state: StateDiff | None = None,
+) -> dict[str, Any]:
+    """One comparison as plain JSON objects: what ``--json`` prints of it.
+
+    ``counters`` by the key of the series: what one iteration costs on both sides. ``state`` is how
+    the boards' settings differ, null when that is not known.
+    """
+    return {
+        "state": None if state is None else state.as_json(),
+        "counters": {
+            clean(key): {
+                "changes": [{**asdict(c), "ratio": _finite(c.ratio)} for c in table.changes],
+                "missing": {clean(reason): list(names) for reason, names in table.missing.items()},
+            }
+            for key, table in (counters or {}).items()
+        },
+        "base": clean(result.a),
+        "other": clean(result.b),
+        "counts": {str(verdict): count for verdict, count in result.counts.items()},
+        "changes": [asdict(_change(comparison, ())) for comparison in result.comparisons],
+    }
+
+
+def to_json(document: ReportData) -> str:
+    """The document as strict JSON: whatever is not finite has become null before."""
+    return json.dumps(asdict(document), allow_nan=False, ensure_ascii=False, indent=1)
+
+
+def _names(runs: Sequence[RunRecord]) -> list[str]:
+    """Labels, with the id where a label is missing or taken twice."""
+    labels = [clean(run.label) for run in runs]
+    return [
+        label if label and labels.count(label) == 1 else " ".join(filter(None, (label, run_id)))
+        for label, run_id in zip(labels, (clean(run.id) for run in runs), strict=True)
+    ]
+
+
+def _run(run: RunRecord, index: int, name: str) -> RunData:
+    return RunData(
+        id=clean(run.id),
+        name=name,
+        label=clean(run.label),
+        board=clean(run.board),
+        suite=clean(run.suite),
+        status=clean(run.status),
+        reason=clean(run.reason, SENTENCE_LIMIT),
+        started=clean(run.started),
+        finished=clean(run.finished) if run.finished else None,
+        seed=run.seed,
+        tool_version=clean(run.tool_version),
+        simulated=run.simulated,
+        settings=settings(run),
+        facts=run_facts(run),
+        caches=caches(run.host),
+        remarks=tuple(
+            RemarkData(
+                clean(remark.rule),
+                clean(remark.sentence, SENTENCE_LIMIT),
+                tuple(clean(family) for family in remark.families),
+            )
+            for remark in run.remarks
+        ),
+        series=tuple(
+            _series(series, f"run{index}-series{number}")
+            for number, series in enumerate(run.series)
+        ),
+        insights=run_insights(run),
+    )
+
+
+def _series(series: SeriesRecord, identity: str) -> SeriesData:
+    spec = series.spec
+    summary, reason = summary_or_reason(series)
+    return SeriesData(
+        id=identity,
+        key=clean(spec.key),
+        name=short_name(spec.key, spec.benchmark),
+        benchmark=clean(spec.benchmark),
+        family=clean(spec.benchmark.partition(".")[0]),
+        params={clean(name): clean(value) for name, value in spec.params},
+        unit=clean(series.unit),
+        better=series.better,
+        counted=clean(series.counted),
+        status=clean(series.status),
+        reason=reason,
+        caveats=_caveats(series),
+        summary=None if summary is None else _summary(summary),
+        samples=() if summary is None else _samples(series),
+        figures=_figures(series),
+        latencies=latency_data(series),
+    )
+
+
+def _figures(series: SeriesRecord) -> tuple[FigureData, ...]:
+    return tuple(
+        FigureData(
+            key=clean(pooled.figure.key),
+            unit=clean(pooled.figure.unit),
+            better=pooled.figure.better,
+            pool=pooled.figure.pool,
+            summary=clean(pooled.figure.summary, SENTENCE_LIMIT),
+            value=pooled.value,
+            minimum=pooled.minimum,
+            maximum=pooled.maximum,
+            n=pooled.n,
+        )
+        for pooled in pooled_figures(series)
+    )
+
+
+def short_name(key: str, benchmark: str) -> str:
+    """The parameters in a series' key, without the benchmark that the heading names."""
+    rest = key.removeprefix(benchmark).strip(" :,") if key != benchmark else ""
+    return clean(rest).replace(",", ", ") or "defaults"
+
+
+def summary_or_reason(series: SeriesRecord) -> tuple[Summary | None, str]:
+    """What can be said of a series' samples, or else why there is nothing to be said."""
+    reason = clean(series.reason, SENTENCE_LIMIT)
+    if not series.values:
+        return None, reason or _UNMEASURED[series.status]
+    if not all(math.isfinite(value) for values in series.values for value in values):
+        return None, "a sample is not a finite number"
+    return summarise(series), reason
+
+
+_UNMEASURED = {
+    SeriesStatus.PLANNED: "the run ended before this was measured",
+    SeriesStatus.MEASURED: "no samples were kept",
+    SeriesStatus.NOT_AVAILABLE: "not possible on this board",
+    SeriesStatus.FAILED: "measuring this failed",
+}
+
+
+def _summary(summary: Summary) -> SummaryData:
+    return SummaryData(
+        n=summary.n,
+        processes=summary.processes,
+        median=summary.median,
+        low=summary.low,
+        high=summary.high,
+        coverage=summary.coverage,
+        minimum=summary.minimum,
+        maximum=summary.maximum,
+        p95=summary.p95,
+        mad=summary.mad,
+        half_width=_finite(summary.half_width),
+        process_spread=_finite(summary.process_spread),
+        stable=summary.stable,
+        causes=tuple(clean(cause, SENTENCE_LIMIT) for cause in summary.causes),
+        notes=tuple(clean(note, SENTENCE_LIMIT) for note in summary.notes),
+    )
+
+
+def _samples(series: SeriesRecord) -> tuple[SampleData, ...]:
+    """In the order of measuring: processes of one series may have been measured in any order."""
+    batches = [(process, sample) for process in series.processes for sample in process.samples]
+    batches.sort(key=lambda batch: _start(batch[1]))
+    return tuple(
+        SampleData(
+            process=process.index,
+            value=sample.value,
+            flags=tuple(clean(flag) for flag in sample.flags[:_FLAGS]),
+        )
+        for process, sample in batches
+    )
+
+
+def _start(sample: Sample) -> float:
+    """When a batch began; batches whose start is unknown keep their place (the sort is stable)."""
+    start = sample.evidence.get("start_ns")
+    return float(start) if isinstance(start, int | float) and math.isfinite(start) else 0.0
+
+
+def _caveats(*measured: SeriesRecord) -> tuple[str, ...]:
+    sentences = [clean(c, SENTENCE_LIMIT) for series in measured for c in series.caveats[:_CAVEATS]]
+    return tuple(dict.fromkeys(sentences))
+
+
+def _comparison(runs: Sequence[RunRecord], index: int, comparison: RunComparison) -> ComparisonData:
+    measured: defaultdict[str, list[SeriesRecord]] = defaultdict(list)
+    for run in (runs[0], runs[index]):
+        for series in run.series:
+            measured[series.spec.canonical].append(series)
+    return ComparisonData(
+        id=f"comparison{index}",
+        base=0,
+        other=index,
+        counts={str(verdict): count for verdict, count in comparison.counts.items()},
+        changes=tuple(_change(c, measured[c.spec.canonical]) for c in comparison.comparisons),
+    )
+
+
+def _change(comparison: Comparison, measured: Sequence[SeriesRecord]) -> ChangeData:
+    return ChangeData(
+        key=clean(comparison.spec.key),
+        unit=clean(comparison.unit),
+        better=comparison.better,
+        verdict=str(comparison.verdict),
+        reason=clean(comparison.reason, SENTENCE_LIMIT),
+        ratio=_finite(comparison.ratio),
+        low=_finite(comparison.low),
+        high=_finite(comparison.high),
+        p=_finite(comparison.p),
+        effect=_finite(comparison.effect),
+        noise_floor=_finite(comparison.noise_floor),
+        base=None if comparison.a is None else _summary(comparison.a),
+        other=None if comparison.b is None else _summary(comparison.b),
+        caveats=_caveats(*measured),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

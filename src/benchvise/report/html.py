@@ -1,0 +1,269 @@
+"""One self-contained page: tables that need no script, and charts that the script draws.
+
+Nothing in the page makes a request. All text from outside passes through jinja2's autoescape;
+the charts' data is JSON in an inert script element.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from benchvise.errors import BenchviseError
+from benchvise.measure.compare import Verdict
+from benchvise.measure.model import RunRecord
+from benchvise.report import units
+from benchvise.report.assets import Assets, load_assets
+from benchvise.report.data import (
+    ChangeData,
+    ReportData,
+    RunData,
+    SeriesData,
+    SummaryData,
+    report_data,
+    to_json,
+)
+from benchvise.report.facts import Fact
+from benchvise.report.figures import Figures, figures
+from benchvise.report.spread import REACH, WIDTH, SpreadBar, spread_bar
+
+PAGE = "index.html"
+DATA = "data.json"
+_MARKS = "\u2020\u2021\u00a7\u00b6"
+
+
+def write_report(runs: Sequence[RunRecord], directory: Path) -> Path:
+    """Writes ``index.html`` and ``data.json`` into ``directory`` and returns the page's path.
+
+    Each file is replaced as a whole: a reader sees the old page or the new one.
+    """
+    data = report_data(runs)
+    page = render_page(data, load_assets())
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _replace(directory / DATA, to_json(data))
+        _replace(directory / PAGE, page)
+    except OSError as error:
+        raise BenchviseError(
+            f"{directory}: the report cannot be written: {error.strerror}",
+            "choose another directory with -o",
+        ) from error
+    return directory / PAGE
+
+
+def render_page(data: ReportData, assets: Assets) -> str:
+    """The page as text."""
+    drawn = figures(data)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            data=data,
+            figures=drawn,
+            curves_by_family=_by_family(drawn),
+            sample_groups=_sample_groups(data),
+            every={figure.id: figure.every for figure in drawn.samples},
+            facts=_facts(data),
+            title=title(data),
+            lede=lede(data.runs[0]),
+            policy=assets.policy,
+            # Hashed in the policy: no character may be changed.
+            script=Markup(assets.script),  # noqa: S704
+            style=Markup(assets.style),  # noqa: S704
+            figures_json=Markup(embeddable(drawn.to_json())),  # noqa: S704
+            spread_width=WIDTH,
+            spread_reach=units.format_percent(REACH),
+        )
+    )
+
+
+def embeddable(json_text: str) -> str:
+    """JSON that cannot end or confuse the script element around it, and parses to the same."""
+    for character in "<>&\u2028\u2029":
+        json_text = json_text.replace(character, f"\\u{ord(character):04x}")
+    return json_text
+
+
+def title(data: ReportData) -> str:
+    """What the page is called: the run, or the runs that it compares."""
+    first, *others = data.runs
+    if not others:
+        return f"{first.label or first.suite or first.id} on {first.board}"
+    if len(others) == 1:
+        return f"{others[0].name} against {first.name}"
+    return f"{len(others)} runs against {first.name}"
+
+
+def lede(run: RunData) -> str:
+    """One line that says what was measured, for a reader who sees nothing else."""
+    facts = {fact.name: fact.text for fact in run.facts if fact.known}
+    kernel = facts.get("Kernel")
+    parts = [facts.get("Model"), facts.get("CPU"), f"Linux {kernel}" if kernel else None]
+    return ", ".join(part for part in [*parts, facts["Started"]] if part)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "quantity": _quantity,
+        "range": _range,
+        "plain": _plain,
+        "footnotes": _footnotes,
+        "ratio": units.format_ratio,
+        "change": units.format_change,
+        "percent": units.format_percent,
+        "time": units.format_time,
+        "by_family": _families,
+        "by_benchmark": _benchmarks,
+        "spread": _spread,
+        "slug": _slug,
+        "breakable": _breakable,
+        "p_value": _p_value,
+        "needs_reason": _needs_reason,
+    }
+    return environment
+
+
+def _quantity(value: float | None, unit: str) -> Markup:
+    """Number and unit apart, so that a column of them can be aligned."""
+    number, name = units.split_value(value, unit)
+    return Markup('<span class="number">{}</span> <span class="unit">{}</span>').format(
+        number, _micro(name)
+    )
+
+
+def _range(low: float, high: float, unit: str) -> Markup:
+    """Both ends of an interval with the unit once, aligned like a quantity."""
+    (start, first), (end, second) = units.split_value(low, unit), units.split_value(high, unit)
+    between = "" if first == second else f" {_micro(first)}"
+    return Markup(
+        '<span class="number">{}{}\u2009\u2013\u2009{}</span> <span class="unit">{}</span>'
+    ).format(start, between, end, _micro(second))
+
+
+def _plain(value: float | None, unit: str) -> str:
+    return _micro(units.format_value(value, unit))
+
+
+def _micro(text: str) -> str:
+    """A page can show the micro sign, which a terminal may not."""
+    return f"{text[:-2]}\u00b5s" if text == "us" or text.endswith(" us") else text
+
+
+def _spread(summary: SummaryData) -> SpreadBar | None:
+    return spread_bar(
+        median=summary.median,
+        minimum=summary.minimum,
+        maximum=summary.maximum,
+        low=summary.low,
+        high=summary.high,
+    )
+
+
+def _families(series: Sequence[SeriesData]) -> list[tuple[str, list[SeriesData]]]:
+    """Series by family, families in the order in which they first appear."""
+    names = dict.fromkeys(one.family for one in series)
+    return [(name, [one for one in series if one.family == name]) for name in names]
+
+
+def _benchmarks(series: Sequence[SeriesData]) -> list[tuple[SeriesData, list[SeriesData]]]:
+    """Series by benchmark and what they count, each with one of them to say what they share."""
+    names = dict.fromkeys((one.benchmark, one.counted) for one in series)
+    groups = [[one for one in series if (one.benchmark, one.counted) == name] for name in names]
+    return [(group[0], group) for group in groups]
+
+
+def _footnotes(rows: Sequence[SeriesData | ChangeData]) -> dict[str, str]:
+    """A mark for each caveat among ``rows``: most tables have one, few have more than four."""
+    sentences = dict.fromkeys(caveat for row in rows for caveat in row.caveats)
+    return {
+        sentence: _MARKS[number % len(_MARKS)] * (1 + number // len(_MARKS))
+        for number, sentence in enumerate(sentences)
+    }
+
+
+def _by_family(drawn: Figures) -> list[tuple[str, list[object]]]:
+    curves = sorted(drawn.curves, key=lambda curve: curve.family)
+    return [(name, list(group)) for name, group in groupby(curves, lambda curve: curve.family)]
+
+
+def _sample_groups(data: ReportData) -> list[tuple[str, list[list[tuple[RunData, SeriesData]]]]]:
+    """Measured series by benchmark, in rows: all of them, or what the runs have of each series."""
+    groups: defaultdict[str, defaultdict[str, list[tuple[RunData, SeriesData]]]]
+    groups = defaultdict(lambda: defaultdict(list))
+    for run in data.runs:
+        for series in run.series:
+            if series.summary:
+                row = series.key if len(data.runs) > 1 else ""
+                groups[series.benchmark][row].append((run, series))
+    return [(benchmark, list(rows.values())) for benchmark, rows in groups.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the runs have in common, and what differs with one entry a run."""
+
+    common: list[Fact]
+    differing: list[tuple[str, list[Fact | None]]]
+
+
+def _facts(data: ReportData) -> _Facts:
+    names = dict.fromkeys(fact.name for run in data.runs for fact in run.facts)
+    found = _Facts([], [])
+    for name in names:
+        items = [next((f for f in run.facts if f.name == name), None) for run in data.runs]
+        if items[0] is not None and len(set(items)) == 1:
+            found.common.append(items[0])
+        else:
+            found.differing.append((name, items))
+    return found
+
+
+def _p_value(p: float) -> str:
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+
+
+def _needs_reason(change: ChangeData) -> bool:
+    """Whether the verdict alone would puzzle: of a series where nothing was shown, p and noise
+    floor say it all, and why it is noisy stands among the results."""
+    if change.base is None or change.other is None:
+        return True
+    if change.verdict == Verdict.NO_DIFFERENCE:
+        return False
+    return not (change.base.stable and change.other.stable) or "; " in change.reason
+
+
+def _breakable(key: str) -> Markup:
+    """A key that may be broken between its parameters, and there first."""
+    return Markup("<wbr>").join(re.findall(r"[^:,]+[:,]*|[:,]+", key))
+
+
+def _slug(text: str) -> str:
+    """A name that is safe in an id or a class."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())[:60]
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes a file beside ``path`` and moves it there when it is complete."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

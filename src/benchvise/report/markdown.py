@@ -1,0 +1,73 @@
+"""The same tables as Markdown, for wikis and merge requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from benchvise.measure.compare import RunComparison
+from benchvise.measure.insights import Insight
+from benchvise.measure.model import RunRecord
+from benchvise.measure.validity import Summary
+from benchvise.report.insights import run_insights
+from benchvise.report.tables import Table, Tone, compare_rows, list_rows, run_rows
+from benchvise.store.reading import RunInfo
+
+# Everything that Markdown, or HTML inside of it, could take for more than a letter.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@])")
+_MARKS: dict[Tone, str] = {
+    "plain": "",
+    "strong": "**",
+    "muted": "",
+    "doubt": "*",
+    "good": "**",
+    "bad": "**",
+}
+
+
+def run_markdown(run: RunRecord, summaries: Sequence[Summary]) -> str:
+    """A run; ``summaries`` are those of its series that have samples, in their order.
+
+    What its series say together follows below.
+    """
+    return _render(run_rows(run, summaries)) + "".join(map(_insight, run_insights(run)))
+
+
+def compare_markdown(
+    result: RunComparison, *, simulated: bool = False, everything: bool = True
+) -> str:
+    """A comparison of two runs; without ``everything``, of what changed or may have."""
+    return _render(compare_rows(result, simulated=simulated, everything=everything))
+
+
+def runs_markdown(infos: Sequence[RunInfo]) -> str:
+    """The list of runs."""
+    return _render(list_rows(infos))
+
+
+def _render(table: Table) -> str:
+    lines = [f"### {_escape(table.heading)}", ""]
+    lines.append(_row(_escape(column.name) for column in table.columns))
+    lines.append(_row("---:" if column.right else "---" for column in table.columns))
+    for row in table.rows:
+        lines.append(_row(f"{_MARKS[c.tone]}{_escape(c.text)}{_MARKS[c.tone]}" for c in row))
+    if table.remarks:
+        lines += ["", *(f"- {_escape(remark)}" for remark in table.remarks)]
+    return "\n".join(lines) + "\n"
+
+
+def _insight(insight: Insight) -> str:
+    lines = ["", f"#### {_escape(insight.title)}", "", _escape(insight.sentence)]
+    if insight.rows:
+        lines += ["", _row(map(_escape, insight.columns)), _row("---" for _ in insight.columns)]
+        lines += [_row(map(_escape, row)) for row in insight.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escape(text: str) -> str:
+    # A colon after http would make a link of what a board calls itself.
+    return _SPECIAL.sub(r"\\\1", text).replace("://", ":\u200b//")

@@ -1,0 +1,340 @@
+"""The tables of runs and comparisons as plain text cells, for terminal and Markdown alike."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from benchvise.measure.compare import Comparison, RunComparison, Verdict
+from benchvise.measure.counters import CounterTable
+from benchvise.measure.figures import PooledFigure, pooled_figures
+from benchvise.measure.histogram import Histogram, Quantile, merged_histogram
+from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord
+from benchvise.measure.validity import Summary
+from benchvise.report.data import summary_or_reason
+from benchvise.report.facts import settings
+from benchvise.report.text import SENTENCE_LIMIT, clean
+from benchvise.report.units import (
+    ABSENT,
+    format_change,
+    format_range,
+    format_time,
+    format_value,
+)
+from benchvise.store.reading import RunInfo
+
+Tone = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
+
+_SIMULATED = "SIMULATED"
+_CAVEAT = "†"
+# How many series a caveat names before it counts the rest.
+_CAUSES = 2
+"""Causes of one unstable series that a short table names; the first ones explain the most."""
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text, and how much it wants to be seen."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column; numbers stand right. A terminal has no room for ``detail``."""
+
+    name: str
+    right: bool = False
+    detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, rows of cells, and below them what has to be said in sentences."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    remarks: tuple[str, ...]
+    simulated: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The title, which says so when the numbers come from an emulated board."""
+        return f"{self.title} [{_SIMULATED}]" if self.simulated else self.title
+
+
+# -- one run ---------------------------------------------------------------------------------------
+
+_RUN_COLUMNS = (
+    Column("Series"),
+    Column("Median", right=True),
+    Column("95 % interval", right=True),
+    Column("Min", right=True),
+    Column("p95", right=True, detail=True),
+    Column("Max", right=True),
+    Column("n", right=True),
+)
+
+
+def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True) -> Table:
+    """The series of a run. ``summaries`` are those of its series that have samples, in order.
+
+    Without ``notes``, remarks are what a reader must know before using a number: why a series is
+    unstable or missing, and its caveats; how many more there are is said in one line.
+    """
+    given = iter(summaries)
+    rows: list[tuple[Cell, ...]] = []
+    remarks: list[str] = []
+    for series in run.series:
+        summary = next(given) if series.values else None
+        rows.append(_series_row(series, summary))
+        rows += [_figure_row(pooled) for pooled in pooled_figures(series)]
+        rows += _far_percentiles(merged_histogram(series))
+        remarks += _series_remarks(series, summary, notes=notes)
+    remarks += _caveats(run)
+    remarks += _run_remarks(run)
+    noted = sum(1 for summary in summaries if summary.stable and summary.notes)
+    if noted and not notes:
+        remarks.append(f"{noted} stable series with notes: benchvise show {clean(run.id)} --notes")
+    if run.status is not RunStatus.COMPLETE:
+        remarks.append(f"this run is {run.status}: {clean(run.reason, SENTENCE_LIMIT)}")
+    title = f"{clean(run.label or run.id)} on {clean(run.board)}, {clean(format_time(run.started))}"
+    made = settings(run)
+    if made:
+        title += ", with " + ", ".join(f"{knob}={value}" for knob, value in made.items())
+    return Table(title, _RUN_COLUMNS, tuple(rows), tuple(remarks), run.simulated)
+
+
+def _series_row(series: SeriesRecord, summary: Summary | None) -> tuple[Cell, ...]:
+    name = clean(series.spec.key) + (f" {_CAVEAT}" if series.caveats else "")
+    if summary is None:
+        empty = Cell(ABSENT, "muted")
+        return (Cell(name), Cell("not measured", "muted"), *[empty] * 5)
+    unit = clean(series.unit)
+    # An unstable series has a range and no headline: whoever copies one number must not find it.
+    headline = (
+        Cell(format_value(summary.median, unit), "strong")
+        if summary.stable
+        else Cell("unstable", "doubt")
+    )
+    return (
+        Cell(name),
+        headline,
+        Cell(format_range(summary.low, summary.high, unit)),
+        Cell(format_value(summary.minimum, unit)),
+        Cell(format_value(summary.p95, unit)),
+        Cell(format_value(summary.maximum, unit)),
+        Cell(str(summary.n)),
+    )
+
+
+def _figure_row(pooled: PooledFigure) -> tuple[Cell, ...]:
+    """A further figure below its series: how its batches make one, and their range."""
+    figure, unit = pooled.figure, clean(pooled.figure.unit)
+    empty = Cell(ABSENT, "muted")
+    value = format_value(pooled.value, unit)
+    return (
+        Cell(f"  {clean(figure.key)}", "muted"),
+        Cell(value if figure.pool == "median" else f"{figure.pool} {value}"),
+        empty,
+        Cell(format_value(pooled.minimum, unit)),
+        empty,
+        Cell(format_value(pooled.maximum, unit)),
+        Cell(str(pooled.n), "muted"),
+    )
+
+
+def _far_percentiles(histogram: Histogram | None) -> list[tuple[Cell, ...]]:
+    """What only all batches together can tell, with its bounds; open above where they set none."""
+    if histogram is None:
+        return []
+    return [_quantile_row(histogram.quantile(p), histogram.count) for p in (99.0, 99.9, 99.99)]
+
+
+def _quantile_row(found: Quantile, count: int) -> tuple[Cell, ...]:
+    empty = Cell(ABSENT, "muted")
+    if found.value is None:
+        value = Cell(f"over {format_value(found.low, 'ns')}", "muted")
+    else:
+        value = Cell(format_value(found.value, "ns"))
+    if found.high is None:
+        bounds = Cell(f"over {format_value(found.low, 'ns')}")
+    else:
+        bounds = Cell(format_range(found.low, found.high, "ns"))
+    name = Cell(f"  p{found.percent:g} of all", "muted")
+    return (name, value, bounds, empty, empty, empty, Cell(str(count), "muted"))
+
+
+def _run_remarks(run: RunRecord) -> Iterator[str]:
+    """What happened to the board around the run, with what it touches."""
+    for remark in run.remarks:
+        families = ", ".join(clean(family) for family in remark.families) or "all results"
+        yield f"{clean(remark.rule)} ({families}): {clean(remark.sentence, SENTENCE_LIMIT)}"
+
+
+def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: bool) -> Iterator[str]:
+    name = clean(series.spec.key)
+    if summary is None:
+        yield f"{name}: {summary_or_reason(series)[1]}"
+    else:
+        if summary.causes:
+            causes = summary.causes if notes else summary.causes[:_CAUSES]
+            more = "; …" if len(causes) < len(summary.causes) else ""
+            yield f"{name}: unstable: {clean('; '.join(causes), SENTENCE_LIMIT)}{more}"
+        if summary.notes and notes:
+            yield f"{name}: {clean('; '.join(summary.notes), SENTENCE_LIMIT)}"
+
+
+def _caveats(run: RunRecord) -> Iterator[str]:
+    """Each caveat once, with the series that it is about."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for series in run.series:
+        for caveat in series.caveats:
+            found[clean(caveat, SENTENCE_LIMIT)].append(clean(series.spec.key))
+    for sentence, names in found.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"{_CAVEAT} {', '.join(names[:_NAMED])}{more}: {sentence}"
+
+
+# -- two runs --------------------------------------------------------------------------------------
+
+_VERDICT_TONES: dict[Verdict, Tone] = {
+    Verdict.FASTER: "good",
+    Verdict.SLOWER: "bad",
+    Verdict.UNSTABLE: "doubt",
+    Verdict.NO_DIFFERENCE: "plain",
+    Verdict.NOT_COMPARABLE: "muted",
+}
+
+
+def compare_rows(
+    result: RunComparison, *, simulated: bool = False, everything: bool = True
+) -> Table:
+    """The series of two runs, as ``compare_runs`` sorted them.
+
+    Without ``everything``, series in which no difference was shown are counted only, unless noise
+    may hide one.
+    """
+    base, other = clean(result.a, 40), clean(result.b, 40)
+    columns = (
+        Column("Series"),
+        Column(base, right=True),
+        Column(other, right=True),
+        Column("Change", right=True),
+        Column("Ratio, 95 %", right=True),
+        Column("Verdict"),
+    )
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in result.counts.items() if count)
+    title = f"{other} against {base}: {counts or 'no series'}"
+    rows = tuple(
+        _change_row(c)
+        for c in result.comparisons
+        if everything or c.hidden_by_noise or c.verdict is not Verdict.NO_DIFFERENCE
+    )
+    remarks = [
+        # What noise may hide is many series on a bad day: why each is noisy stands in `show`.
+        f"{clean(c.spec.key)}: "
+        + clean(c.reason.partition("; ")[0] if c.hidden_by_noise else c.reason, SENTENCE_LIMIT)
+        for c in result.comparisons
+        if c.hidden_by_noise or c.verdict in (Verdict.UNSTABLE, Verdict.NOT_COMPARABLE)
+    ]
+    if any(c.hidden_by_noise for c in result.comparisons):
+        remarks.append("what noise may hide: more processes would show it, say --processes 12")
+    if left_out := len(result.comparisons) - len(rows):
+        remarks.append(f"not listed: {left_out} series in which no difference was shown")
+    return Table(title, columns, rows, tuple(remarks), simulated)
+
+
+def _change_row(comparison: Comparison) -> tuple[Cell, ...]:
+    unit = clean(comparison.unit)
+    interval = ABSENT
+    if comparison.low is not None and comparison.high is not None:
+        interval = f"{comparison.low:.3f} to {comparison.high:.3f}"
+    return (
+        Cell(clean(comparison.spec.key)),
+        _headline(comparison.a, unit),
+        _headline(comparison.b, unit),
+        Cell(format_change(comparison.ratio), "strong" if comparison.changed else "plain"),
+        Cell(interval),
+        Cell(str(comparison.verdict), _VERDICT_TONES[comparison.verdict]),
+    )
+
+
+def _headline(summary: Summary | None, unit: str) -> Cell:
+    if summary is None:
+        return Cell(ABSENT, "muted")
+    if not summary.stable:
+        return Cell("unstable", "doubt")
+    return Cell(format_value(summary.median, unit))
+
+
+# -- the counters of a series in two runs ----------------------------------------------------------
+
+
+def counter_rows(key: str, names: tuple[str, str], table: CounterTable) -> Table:
+    """What the same work costs on both sides, counter by counter, for one iteration."""
+    columns = (
+        Column(clean(key)),
+        Column(clean(names[0], 40), right=True),
+        Column(clean(names[1], 40), right=True),
+        Column("Change", right=True),
+    )
+    rows = tuple(
+        (
+            Cell(clean(change.name).replace("_", " ")),
+            Cell(_count(change.a)),
+            Cell(_count(change.b)),
+            Cell(format_change(change.ratio)),
+        )
+        for change in table.changes
+    )
+    remarks = tuple(
+        f"not counted: {', '.join(clean(name) for name in counters)} ({clean(reason)})"
+        for reason, counters in table.missing.items()
+    )
+    return Table("Counters for one iteration", columns, rows, remarks)
+
+
+def _count(value: float | None) -> str:
+    return ABSENT if value is None else format_value(value, "")
+
+
+# -- the list of runs ------------------------------------------------------------------------------
+
+_LIST_COLUMNS = (
+    Column("Run"),
+    Column("Label"),
+    Column("Board"),
+    Column("Suite"),
+    Column("Started"),
+    Column("Series", right=True),
+    Column("Samples", right=True),
+    Column("Status"),
+)
+
+
+def list_rows(infos: Sequence[RunInfo]) -> Table:
+    """Runs as the store lists them."""
+    rows = tuple(_info_row(info) for info in infos)
+    return Table(f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}", _LIST_COLUMNS, rows, ())
+
+
+def _info_row(info: RunInfo) -> tuple[Cell, ...]:
+    done = info.status is RunStatus.COMPLETE
+    mark = f" [{_SIMULATED}]" if info.simulated else ""
+    return (
+        Cell(clean(info.id), "strong"),
+        Cell(clean(info.label, 40)),
+        Cell(clean(info.board, 40) + mark),
+        Cell(clean(info.suite, 40)),
+        Cell(clean(format_time(info.started))),
+        Cell(str(info.series)),
+        Cell(str(info.samples)),
+        Cell(str(info.status), "plain" if done else "doubt"),
+    )

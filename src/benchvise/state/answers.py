@@ -1,0 +1,125 @@
+"""Asking a board everything that the catalogue wants to know, in a few round trips."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchvise.board import Board
+from benchvise.board.channel import FileError, FileValue, ProbeChannel
+from benchvise.state.commands import Output, run_commands
+from benchvise.state.globs import ByPath
+from benchvise.state.model import Item, Read
+from benchvise.state.normalise import fdt
+from benchvise.state.roles import Names, find_roles
+
+FDT = "/sys/firmware/fdt"
+_LIVE_TREE = "/proc/device-tree"
+_TREE_DEPTH = 9
+
+Facts = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a board said.
+
+    ``files`` and ``links`` are by path, ``facts`` by name and subject (empty where there is
+    none), ``commands`` by their line as filled in, ``trees`` hold what was put together from many
+    files, by the path of the one that could not be read.
+    """
+
+    names: Names = field(default_factory=Names)
+    files: ByPath[FileValue | FileError] = field(default_factory=ByPath)
+    links: ByPath[str | FileError] = field(default_factory=ByPath)
+    facts: Facts = field(default_factory=dict)
+    commands: Mapping[str, Output] = field(default_factory=dict)
+    trees: Mapping[str, Any] = field(default_factory=dict)
+    board_time_ns: int | None = None
+    host_time_ns: int | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the probe ran as root."""
+        process = self.facts.get("process", {}).get("")
+        return isinstance(process, Mapping) and process.get("uid") == 0
+
+
+def ask(board: Board, channel: ProbeChannel, items: Iterable[Item]) -> Answers:
+    """Asks for what the items read. Only reads; raises what the channel and the board raise."""
+    reads = [read for item in items for read in item.reads]
+    facts, host_time_ns = _facts(channel)
+    names = find_roles(channel)
+    wanted = {source: _filled(reads, source, names) for source in ("link", "command")}
+    files = _files(channel, reads, names)
+    now = facts.get("time", {}).get("", {})
+    board_time = now.get("monotonic_ns") if isinstance(now, dict) else None
+    return Answers(
+        names=names,
+        files=ByPath(files),
+        links=ByPath(channel.links(wanted["link"])),
+        facts=facts,
+        commands=run_commands(board, wanted["command"]),
+        trees=_live_tree(channel, files),
+        board_time_ns=board_time if isinstance(board_time, int) else None,
+        host_time_ns=host_time_ns,
+    )
+
+
+def _filled(reads: Iterable[Read], source: str, names: Names) -> list[str]:
+    paths = (names.fill(read.path) for read in reads if read.source == source)
+    return list(dict.fromkeys(path for path in paths if path is not None))
+
+
+def _files(
+    channel: ProbeChannel, reads: Sequence[Read], names: Names
+) -> dict[str, FileValue | FileError]:
+    """Each file once, also where several reads want it; long ones by requests of their own."""
+    limits: dict[str, int] = {}
+    for read in reads:
+        path = names.fill(read.path) if read.source == "file" else None
+        if path is not None and not names.is_automount(path):
+            limits[path] = max(read.limit, limits.get(path, 0))
+    found = channel.read(path for path, limit in limits.items() if limit == 0)
+    for limit in sorted(set(limits.values()) - {0}):
+        found |= channel.read((p for p, own in limits.items() if own == limit), limit=limit)
+    return found
+
+
+def _facts(channel: ProbeChannel) -> tuple[Facts, int | None]:
+    """Facts of the same name and subject become a list; the host's time is that of ``time``."""
+    found: defaultdict[str, defaultdict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    host_time_ns = None
+    for line in channel.request(["facts"]):
+        if line["type"] == "fact":
+            subject = line.get("subject", "")
+            found[line["name"]][subject if isinstance(subject, str) else ""].append(
+                line.get("value")
+            )
+            if line["name"] == "time":
+                host_time_ns = time.monotonic_ns()
+    return {name: _joined(name, subjects) for name, subjects in found.items()}, host_time_ns
+
+
+def _joined(name: str, subjects: Mapping[str, list[Any]]) -> dict[str, Any]:
+    if name == "qdisc":
+        return {nic: values if nic else values[-1] for nic, values in subjects.items()}
+    if name == "kernel_log" and "" not in subjects:
+        return {"": "".join(v for values in subjects.values() for v in values if type(v) is str)}
+    return {subject: values[-1] for subject, values in subjects.items()}
+
+
+def _live_tree(channel: ProbeChannel, files: Mapping[str, FileValue | FileError]) -> dict[str, Any]:
+    """The device tree property by property, where root alone may read it as a whole."""
+    if not isinstance(files.get(FDT), FileError):
+        return {}
+    globs = [_LIVE_TREE + "/*" * depth for depth in range(1, _TREE_DEPTH + 1)]
+    properties = {
+        path: value.value if isinstance(value.value, bytes) else value.value.encode()
+        for path, value in channel.read(globs).items()
+        if isinstance(value, FileValue)
+    }
+    return {FDT: fdt.flatten(fdt.from_files(properties, _LIVE_TREE))} if properties else {}

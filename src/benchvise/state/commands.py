@@ -1,0 +1,110 @@
+"""Running the few commands that tell of a board what no file does: all at once, with a time limit.
+
+The command lines come from the catalogue. They are run where the board has the program, without
+input, one after the other in one session. What did not end in time is missing, no more.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchvise.board import Board, process
+from benchvise.state.model import Missing
+
+SECONDS = 1.5
+"""For all commands together; an SSH session takes some of it."""
+
+OUTPUT_LIMIT = 256 << 10
+"""Bytes of a command's output that are kept."""
+
+_TOTAL_LIMIT = 4 << 20
+
+# "$1" is the mark, each other argument a command line of words without any special character. The
+# unquoted $line is what splits it into words; -f keeps wildcards from being expanded.
+_SCRIPT = """
+set -f
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin:/opt/vc/bin LC_ALL=C
+export PATH LC_ALL
+mark=$1
+shift
+limit=
+timeout 1 true </dev/null >/dev/null 2>&1 && limit='timeout 1'
+for line
+do
+    if command -v "${line%% *}" >/dev/null 2>&1
+    then
+        echo "$mark begin"
+        $limit $line </dev/null 2>&1
+        echo "
+$mark $?"
+    else
+        echo "$mark none"
+    fi
+done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command said on both its outputs, or why there is nothing."""
+
+    text: str = ""
+    missing: Missing | None = None
+    reason: str = ""
+
+
+def run_commands(
+    board: Board, lines: Sequence[str], *, seconds: float = SECONDS
+) -> Mapping[str, Output]:
+    """Command line to what it said. Raises BoardUnusable when the board starts nothing at all."""
+    if not lines:
+        return {}
+    mark = f"benchvise-{secrets.token_hex(8)}"
+    answers = _parse(_collect(board, mark, lines, seconds), mark)
+    late = Output(missing=Missing.UNREADABLE, reason=f"no answer within {seconds:g} s")
+    return {line: answers[i] if i < len(answers) else late for i, line in enumerate(lines)}
+
+
+def _collect(board: Board, mark: str, lines: Sequence[str], seconds: float) -> str:
+    deadline = time.monotonic() + seconds
+    child = board.spawn(["sh", "-c", _SCRIPT, "sh", mark, *lines])
+    pipes = process.Pipes(child)
+    try:
+        pipes.end_input()
+        while not pipes.at_end and len(pipes.stdout) < _TOTAL_LIMIT:
+            if not pipes.pump(deadline - time.monotonic()):
+                break
+    finally:
+        process.end(child)
+    return pipes.stdout.decode("utf-8", "replace")
+
+
+def _parse(said: str, mark: str) -> list[Output]:
+    """The answers that are complete, in their order."""
+    found: list[Output] = []
+    for part in said.split(f"{mark} ")[1:]:
+        word, _, text = part.partition("\n")
+        if word == "none":
+            found.append(Output(missing=Missing.ABSENT, reason="the program is not there"))
+        elif word == "begin":
+            unfinished = text
+        elif word.isdecimal():
+            found.append(_output(int(word), unfinished))
+    return found
+
+
+def _output(status: int, text: str) -> Output:
+    kept = text[:OUTPUT_LIMIT].rstrip("\n")
+    if status == 0:
+        return Output(kept)
+    if status in (124, 143):
+        return Output(missing=Missing.UNREADABLE, reason="no answer within 1 s")
+    said = next((line.strip() for line in reversed(kept.splitlines()) if line.strip()), "")
+    refused = any(word in said.lower() for word in ("permission", "not permitted", "root"))
+    return Output(
+        missing=Missing.UNREADABLE if refused else Missing.ABSENT,
+        reason=f"exit {status}: {said[:120]}" if said else f"exit {status}",
+    )

@@ -1,0 +1,260 @@
+"""What differs between two snapshots, by kind.
+
+A value that could not be read on one side is no difference, and neither is what both lack. What one
+side has and the other says it does not have is one. Observations are kept apart: that counters
+differ says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from benchvise.state.catalogue import items_by_id
+from benchvise.state.model import Entry, Family, Item, Missing, Snapshot
+
+
+class Kind(StrEnum):
+    """How two snapshots differ in an entry."""
+
+    CHANGED = "changed"
+    ONLY_A = "only in A"
+    ONLY_B = "only in B"
+    UNREADABLE_A = "unreadable in A"
+    UNREADABLE_B = "unreadable in B"
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether the boards are known to differ."""
+        return self not in (Kind.UNREADABLE_A, Kind.UNREADABLE_B)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One place within a value that differs; None stands for what is not there."""
+
+    key: str
+    a: Any
+    b: Any
+
+    def as_json(self) -> dict[str, Any]:
+        """The part as a mapping."""
+        return {"key": self.key, "a": self.a, "b": self.b}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One entry in which the snapshots differ, or that one of them could not see.
+
+    ``parts`` are what differs within tables and lists; one part without key for other values.
+    """
+
+    kind: Kind
+    a: Entry | None
+    b: Entry | None
+    parts: tuple[Part, ...]
+
+    @property
+    def entry(self) -> Entry:
+        """The side that there is."""
+        entry = self.a or self.b
+        assert entry is not None  # noqa: S101 - one of them is always there
+        return entry
+
+    @property
+    def item(self) -> Item | None:
+        """What the catalogue says of it; None for an item that this version does not know."""
+        return items_by_id().get(self.entry.item)
+
+    @property
+    def reason(self) -> str:
+        """Why one side has no value."""
+        missing = [entry for entry in (self.a, self.b) if entry is None or entry.missing]
+        if not missing:
+            return ""
+        return missing[0].reason if missing[0] else "not looked at"
+
+    def as_json(self) -> dict[str, Any]:
+        """The difference as a mapping."""
+        item = self.item
+        return {
+            "kind": str(self.kind),
+            "item": self.entry.item,
+            "key": self.entry.key,
+            "families": [str(family) for family in item.families] if item else [],
+            "flips": [str(flip) for flip in item.flips] if item else [],
+            "a": None if self.a is None else self.a.as_json(),
+            "b": None if self.b is None else self.b.as_json(),
+            "parts": [part.as_json() for part in self.parts],
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StateDiff:
+    """All that differs between snapshot A and snapshot B.
+
+    ``differences`` are those of settings, ``unseen`` the settings that one side could not read,
+    ``observed`` the observations that differ. ``same`` counts the settings that are equal.
+    """
+
+    a: Snapshot
+    b: Snapshot
+    differences: tuple[Difference, ...]
+    unseen: tuple[Difference, ...]
+    observed: tuple[Difference, ...]
+    same: int
+
+    @property
+    def counts(self) -> Mapping[Kind, int]:
+        """How many differences there are of each kind."""
+        return Counter(difference.kind for difference in (*self.differences, *self.unseen))
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as a document; the snapshots themselves are not in it."""
+        return {
+            "a": _head(self.a),
+            "b": _head(self.b),
+            "same": self.same,
+            "differences": [difference.as_json() for difference in self.differences],
+            "unseen": [difference.as_json() for difference in self.unseen],
+            "observed": [difference.as_json() for difference in self.observed],
+        }
+
+
+def diff_snapshots(a: Snapshot, b: Snapshot) -> StateDiff:
+    """Compares two snapshots entry by entry, sorted by what the items can affect."""
+    differences, unseen, same = _compare(a.settings, b.settings)
+    observed, _, _ = _compare(a.observations, b.observations)
+    return StateDiff(a, b, tuple(differences), tuple(unseen), tuple(observed), same)
+
+
+def _head(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "board": snapshot.board,
+        "taken": snapshot.taken,
+        "digest": snapshot.digest,
+        "privilege": snapshot.privilege,
+        "roles": dict(snapshot.roles),
+    }
+
+
+@dataclass(slots=True)
+class _Side:
+    """The entries of a snapshot by name, and where it could not see."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    items: set[str] = field(default_factory=set)
+    blind: dict[str, list[tuple[re.Pattern[str], Entry]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> _Side:
+        side = cls()
+        for entry in entries:
+            side.entries[entry.name] = entry
+            side.items.add(entry.item)
+            if entry.missing is Missing.UNREADABLE and "*" in entry.key:
+                pattern = ".*".join(map(re.escape, entry.key.split("*")))
+                side.blind.setdefault(entry.item, []).append((re.compile(pattern), entry))
+        return side
+
+    def at(self, other: Entry) -> Entry | None:
+        """What this side says of an entry of the other one: a value, why not, or nothing."""
+        found = self.entries.get(other.name)
+        if found is not None:
+            return found
+        for pattern, entry in self.blind.get(other.item, ()):
+            if pattern.fullmatch(other.key):
+                return entry
+        return None
+
+
+def _compare(
+    a: Iterable[Entry], b: Iterable[Entry]
+) -> tuple[list[Difference], list[Difference], int]:
+    left, right = _Side.of(a), _Side.of(b)
+    found: list[Difference] = []
+    same = 0
+    for entry in left.entries.values():
+        if entry.missing is not None:
+            continue
+        other = right.at(entry)
+        if other is not None and other.missing is None:
+            if entry.value == other.value:
+                same += 1
+            else:
+                parts = tuple(parts_of(entry.value, other.value))
+                found.append(Difference(Kind.CHANGED, entry, other, parts))
+        else:
+            kind = _one_sided(entry, other, right, Kind.ONLY_A, Kind.UNREADABLE_B)
+            found.append(Difference(kind, entry, other, (Part("", entry.value, None),)))
+    for entry in right.entries.values():
+        other = left.at(entry)
+        if entry.missing is None and (other is None or other.missing is not None):
+            kind = _one_sided(entry, other, left, Kind.ONLY_B, Kind.UNREADABLE_A)
+            found.append(Difference(kind, other, entry, (Part("", None, entry.value),)))
+    found.sort(key=_order)
+    return (
+        [difference for difference in found if difference.kind.is_difference],
+        [difference for difference in found if not difference.kind.is_difference],
+        same,
+    )
+
+
+def _one_sided(entry: Entry, other: Entry | None, side: _Side, only: Kind, unseen: Kind) -> Kind:
+    """An item that a snapshot holds nothing of was not looked at when it was taken."""
+    if other is None:
+        return only if entry.item in side.items else unseen
+    return unseen if other.missing is Missing.UNREADABLE else only
+
+
+_FAMILIES = list(Family)
+
+
+def _order(difference: Difference) -> tuple[Any, ...]:
+    """By family; what affects everything comes last, as it says least."""
+    item = difference.item
+    if item is None:
+        return (2, [], 0, difference.entry.name)
+    families = [_FAMILIES.index(family) for family in item.families]
+    general = len(families) == len(_FAMILIES)
+    number = item.number or 1000
+    return (int(general), [] if general else families[:1], number, natural(difference.entry.name))
+
+
+def natural(text: str) -> tuple[tuple[int, int | str], ...]:
+    """A sort key by which ``cpu10`` comes after ``cpu9``."""
+    return tuple(
+        (0, int(word)) if word.isdecimal() else (1, word)
+        for word in re.split(r"(\d{1,18})", text)
+        if word
+    )
+
+
+def parts_of(a: Any, b: Any, key: str = "") -> Iterator[Part]:
+    """Where two values differ: in tables key by key, in lists of lines line by line."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for name in sorted(a.keys() | b.keys(), key=natural):
+            path = f"{key} {name}".strip()
+            if name in a and name in b:
+                yield from parts_of(a[name], b[name], path)
+            else:
+                yield Part(path, a.get(name), b.get(name))
+    elif _are_lines(a) and _are_lines(b):
+        gone, come = Counter(a) - Counter(b), Counter(b) - Counter(a)
+        if a != b and not gone and not come:  # the same in another order
+            yield Part(key, a, b)
+        yield from (Part(key, line, None) for line in gone.elements())
+        yield from (Part(key, None, line) for line in come.elements())
+    elif a != b or type(a) is not type(b):
+        yield Part(key, a, b)
+
+
+def _are_lines(value: Any) -> bool:
+    return (
+        isinstance(value, list) and len(value) > 1 and all(isinstance(line, str) for line in value)
+    )

@@ -1,0 +1,103 @@
+"""Ctrl-C, SIGTERM and a closed terminal, held back while a board's settings are half made.
+
+``deferred`` holds them back from the first write until everything is undone; ``let_through``
+lets one of them, and no more, interrupt what is done in between:
+
+    with deferred():                  # whatever comes now waits
+        ...                           # settings are made
+        with let_through():           # the first signal raises KeyboardInterrupt
+            ...                       # measuring
+        ...                           # settings are undone; further signals wait
+
+``let_through`` has to be entered inside all that must be undone: Python may raise between a block
+and the first line of its context manager's exit, and then that exit is not run.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass
+class _State:
+    """Of this process: signals are the process's too."""
+
+    depth: int = 0
+    raising: bool = False
+    waiting: bool = False
+    previous: dict[signal.Signals, Any] = field(default_factory=dict)
+
+
+_state = _State()
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Holds signals back; the outermost raises KeyboardInterrupt at its end if one came."""
+    if _state.depth == 0:
+        _state.waiting = False
+        _install()
+    _state.depth += 1
+    try:
+        yield
+    finally:
+        _state.depth -= 1
+        if _state.depth == 0:
+            _restore()
+    if _state.depth == 0 and _state.waiting:
+        raise KeyboardInterrupt
+
+
+class _LetThrough:
+    def __enter__(self) -> None:
+        _state.raising = _state.depth > 0
+        if _state.raising and _state.waiting:
+            _state.raising = _state.waiting = False
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_exception: object) -> None:
+        _state.raising = False
+
+
+def let_through() -> _LetThrough:
+    """Lets one signal through, also one that came before; see the module. Without effect outside
+    ``deferred``.
+    """
+    return _LetThrough()
+
+
+def _on_signal(_number: int, _frame: FrameType | None) -> None:
+    if _state.raising:
+        _state.raising = False  # the next one waits until everything is undone
+        raise KeyboardInterrupt
+    _state.waiting = True
+
+
+def _install() -> None:
+    """Takes the signals over; those that are ignored (nohup, background jobs) stay so."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                _state.previous[number] = signal.signal(number, _on_signal)
+    except ValueError:  # not the main thread: signals are its owner's affair
+        pass
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _restore() -> None:
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        for number, handler in _state.previous.items():
+            signal.signal(number, handler)
+        _state.previous.clear()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

@@ -1,0 +1,275 @@
+"""Making settings on a board for a while, and putting everything back as it was.
+
+Journal, write, read back, compare; look whether anything else of the catalogue changed too; let
+the caller measure; undo in reverse. Whatever ends it, error, Ctrl-C or SIGTERM, the board is as
+before when the context is left, or the error says what is still set. After a kill or a power loss
+the journal tells ``restore`` what to put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+
+from benchvise.board import Board
+from benchvise.board.channel import FileValue, ProbeChannel, open_channel
+from benchvise.board.sanitise import printable
+from benchvise.errors import BenchviseError, BoardUnreachable, SettingError
+from benchvise.state import interrupts, places
+from benchvise.state import knobs as values
+from benchvise.state.catalogue import knobs
+from benchvise.state.drive import Goal, Missed, drive, is_reached, present
+from benchvise.state.journal import Change, Journal
+from benchvise.state.knobs import Setting
+from benchvise.state.places import BoardFiles, Place, Roles
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+_SHOWN = 5
+_DENIED = ("EACCES", "EPERM", "EROFS")
+
+
+class Intervention:
+    """Settings of one board: made by ``apply``, taken back by ``undo``, once each."""
+
+    def __init__(
+        self, board: str, files: BoardFiles, reopen: Callable[[], BoardFiles], roles: Roles
+    ) -> None:
+        self._board = board
+        self._files = files
+        self._reopen = reopen
+        self._roles = roles
+        self._reopened = False
+        self._journal: Journal | None = None
+        self._targets: list[Goal] = []
+        self._changes: list[Change] = []
+        self._goals: dict[int, Goal] = {}  # the old values, by the change's number
+        self._numbers: dict[str, int] = {}  # of changes, by path
+
+    def apply(self, settings: Sequence[Setting]) -> None:
+        """Makes the settings. After an error, ``undo`` is due as after success.
+
+        SettingError when a setting cannot be made or put back, is refused, becomes something else
+        than was asked for, or brings changes along that are not its own.
+        """
+        boot_id = read_boot_id(self._files)
+        journal = self._journal = Journal.begin(self._board, boot_id, self._files.place)
+        # First those that are set: a file of theirs may be one of another knob too.
+        catalogue = [*(s.knob for s in settings), *(knob for _, knob in knobs().values())]
+        before = places.survey(self._files, catalogue, self._roles)
+        for setting in settings:
+            self._targets += self._places_to_set(setting, before)
+        tied = {knob.name for setting in settings for knob in values.companions(setting.knob)}
+        self._remember_all(tied, before)
+        journal.plan(self._changes)
+        missed = drive(
+            self._files,
+            self._targets,
+            lambda goal, now: journal.written(self._numbers[goal.path], now),
+        )
+        if missed:
+            raise self._not_made(missed[0])
+        after = places.survey(self._files, catalogue, self._roles)
+        foreign = self._look_for_side_effects(journal, tied, before, after)
+        if foreign:
+            names = ", ".join(map(str, settings))
+            raise SettingError(
+                f"{self._board}: with {names} something else changed too: "
+                + "; ".join(foreign[:_SHOWN]),
+                "nothing was measured, as two changes cannot be told apart; all is as it was",
+            )
+        journal.applied()
+
+    def check_held(self) -> None:
+        """SettingError when something else has changed a setting since it was made."""
+        found = present(self._files, self._targets)
+        for goal in self._targets:
+            if not is_reached(goal, found[goal.path]):
+                raise SettingError(
+                    f"{self._board}: {goal.knob.name} did not stay {goal.value} while it was "
+                    f"measured: {goal.path} {found[goal.path].shown}",
+                    "find what else sets it there: a daemon, or another person",
+                )
+
+    def undo(self, after: BaseException | None = None) -> None:
+        """Puts everything back; ``after`` is the error that ended the intervention, if one did.
+
+        SettingError, or BoardUnreachable, when something is still set: the journal keeps it.
+        """
+        if self._journal is None:
+            return
+        try:
+            missed = self._put_back(self._journal) if self._changes else []
+            if missed:
+                raise self._still_set("; ".join(map(str, missed[:_SHOWN])), None, after)
+            self._journal.finish()
+        finally:
+            self._journal.close()
+            if self._reopened:
+                self._files.close()
+
+    def _put_back(self, journal: Journal) -> list[Missed]:
+        """Once more over a new connection if the first breaks or is broken."""
+        goals = [self._goals[change.number] for change in reversed(self._changes)]
+        for last in (False, True):
+            try:
+                if not self._files.is_open:
+                    self._files.close()  # its probe may still measure, or be about to write
+                    self._files = self._reopen()
+                    self._reopened = True
+                present(self._files, goals)  # is anybody there?
+                with suppress(SettingError):  # a full disk must not keep the board changed
+                    journal.undoing(self._goals)
+                missed = [miss for miss in drive(self._files, goals) if not miss.is_gone]
+                left = {miss.goal.path for miss in missed}
+                with suppress(SettingError):  # restore finds it as it was
+                    journal.undone(
+                        change.number for change in self._changes if change.path not in left
+                    )
+                return missed
+            except BenchviseError as error:
+                if last:
+                    names = sorted({goal.knob.name for goal in goals})
+                    raise self._still_set(", ".join(names), error, None) from error
+        raise AssertionError("unreachable")
+
+    def _places_to_set(self, setting: Setting, before: Mapping[str, Place]) -> list[Goal]:
+        """The goals of a setting: all its files, each of which can be put back."""
+        knob = setting.knob
+        glob = places.expand(knob, self._roles)
+        found = [place for place in before.values() if place.knob == knob]
+        if not found:
+            raise SettingError(
+                f"{self._board}: {knob.name} cannot be set: another setting has its files",
+                "set the one or the other",
+            )
+        for place in found:
+            if place.value is None:
+                raise SettingError(
+                    f"{self._board}: {knob.name} cannot be set: {place.path} {place.shown}",
+                    "root may be needed to read it"
+                    if place.reason in _DENIED
+                    else "this board's kernel or hardware has no such setting",
+                )
+            if not places.may_be_written(glob, place.path):
+                raise places.unwritable(place.path)
+            if not values.can_be_put_back(knob, place.value):
+                raise SettingError(
+                    f"{self._board}: {knob.name} is not set, as it could not be put back: "
+                    f"{place.path} {place.shown}",
+                    "set it by hand if it must be",
+                )
+        return [Goal(knob, place.path, setting.value) for place in found]
+
+    def _remember_all(self, tied: Set[str], before: Mapping[str, Place]) -> None:
+        """What may change: the targets, and what the kernel ties to them."""
+        wanted = {goal.path: goal.value for goal in self._targets}
+        for place in before.values():
+            if place.path in wanted or place.knob.name in tied:
+                self._remember(place, wanted.get(place.path))
+
+    def _remember(self, place: Place, new: str | None) -> Change | None:
+        """None for what could not be put back anyway: it has no value, or may not be written."""
+        if place.value is None or not places.may_be_written(place.knob.path, place.path):
+            return None
+        change = Change(len(self._changes), place.knob.name, place.path, place.value, new)
+        self._changes.append(change)
+        self._goals[change.number] = Goal(place.knob, place.path, place.value)
+        self._numbers[place.path] = change.number
+        return change
+
+    def _look_for_side_effects(
+        self,
+        journal: Journal,
+        tied: Set[str],
+        before: Mapping[str, Place],
+        after: Mapping[str, Place],
+    ) -> list[str]:
+        """Notes what else changed, to be put back too; returns what of it should not have."""
+        foreign: list[str] = []
+        for path in sorted({*before, *after} - {goal.path for goal in self._targets}):
+            was, now = before.get(path), after.get(path)
+            old, new = (None if place is None else place.value for place in (was, now))
+            known = was or now
+            if known is None or old == new:
+                continue
+            if path in self._numbers:
+                journal.written(self._numbers[path], new)
+            if known.knob.name in tied:
+                continue
+            foreign.append(f"{known.knob.name} ({path}: {_shown(old)} → {_shown(new)})")
+            change = None if was is None else self._remember(was, None)
+            if change is not None:
+                journal.plan([change])
+                journal.written(change.number, new)
+        return foreign
+
+    def _not_made(self, miss: Missed) -> SettingError:
+        name = f"{self._board}: {miss.goal.knob.name}={miss.goal.value}"
+        path = miss.goal.path
+        if miss.error in _DENIED:
+            return SettingError(
+                f"{name} may not be set ({miss.error} at {path})",
+                "it needs root; where that is so, the kernel does not allow it; nothing is changed",
+            )
+        if miss.error:
+            return SettingError(
+                f"{name} was refused by the kernel ({miss.error} at {path}, which "
+                f"{miss.place.shown})",
+                "see which values it takes; everything is as it was",
+            )
+        return SettingError(
+            f"{name}: the kernel made something else of it: {path} {miss.place.shown}",
+            "ask for a value that it takes as it is; everything is as it was",
+        )
+
+    def _still_set(
+        self, what: str, error: BenchviseError | None, after: BaseException | None
+    ) -> BenchviseError:
+        kind = BoardUnreachable if isinstance(error, BoardUnreachable) else SettingError
+        why = f" ({error.message})" if error else ""
+        first = f"; before that: {after}" if isinstance(after, BenchviseError) else ""
+        return kind(
+            f"{self._board}: not put back: {what}{why}{first}",
+            f"benchvise restore {self._board}",
+        )
+
+
+@contextmanager
+def applied(
+    board: Board, channel: ProbeChannel, settings: Sequence[Setting], roles: Roles
+) -> Iterator[Intervention]:
+    """Within this context the board has these settings; afterwards it is as before.
+
+    Ctrl-C, SIGTERM and SIGHUP are held back in it: what may be interrupted goes into
+    ``interrupts.let_through()`` inside. Raises what ``Intervention`` raises.
+    """
+    with intervening(board.name, channel, lambda: open_channel(board), roles) as intervention:
+        intervention.apply(settings)
+        yield intervention
+
+
+@contextmanager
+def intervening(
+    board: str, files: BoardFiles, reopen: Callable[[], BoardFiles], roles: Roles
+) -> Iterator[Intervention]:
+    """An intervention that is undone at the end, with signals held back until then."""
+    with interrupts.deferred():
+        intervention = Intervention(board, files, reopen, roles)
+        try:
+            yield intervention
+        except BaseException as error:
+            intervention.undo(after=error)
+            raise
+        intervention.undo()
+
+
+def read_boot_id(files: BoardFiles) -> str:
+    """What tells one boot of a board from all others; empty when the board does not say."""
+    content = files.read([BOOT_ID]).get(BOOT_ID)
+    text = content.value if isinstance(content, FileValue) else ""
+    return printable(text.strip(), 64) if isinstance(text, str) else ""
+
+
+def _shown(value: str | None) -> str:
+    return "nothing" if value is None else printable(value, 60)

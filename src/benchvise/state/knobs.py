@@ -1,0 +1,171 @@
+"""Settings that may be made: their names and values as a user writes them, and as a file has them.
+
+memory.thp=always                 one value
+vm.swappiness=0+60+100            each of several, in turn
+cpu.max_freq=each                 each that the board offers
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
+from benchvise.state.catalogue import knobs
+from benchvise.state.model import Knob
+
+EACH = "each"
+
+# The one file that marks its choice otherwise than with brackets, or shows a word and no list.
+_PARENTHESISED = "/sys/kernel/debug/sched/preempt"
+
+_CHOSEN = re.compile(r"\[([^\[\]]+)\]")
+_CPU_LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
+_LONG_MASK = re.compile(r"[0-9a-f]{1,8}(,[0-9a-f]{8})+")
+_NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A knob, and the values that it is to have in turn; none stands for each there is."""
+
+    knob: Knob
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A knob, and the value that it is to have, in canonical spelling."""
+
+    knob: Knob
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.knob.name}={self.value}"
+
+
+def parse_wishes(texts: Iterable[str]) -> tuple[Wish, ...]:
+    """What ``--set`` asks for, checked as far as that goes without a board.
+
+    UsageError names what is no knob, no value of its kind, or asked for twice.
+    """
+    wishes = tuple(parse_wish(text) for text in texts)
+    names = [wish.knob.name for wish in wishes]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is set twice", f"for one run with each write {name}=A+B")
+    return wishes
+
+
+def parse_wish(text: str) -> Wish:
+    """One ``NAME=VALUE[+VALUE...]`` or ``NAME=each``; UsageError when it is none."""
+    name, equals, values = text.partition("=")
+    if not equals or not name or not all(values.split("+")):
+        raise UsageError(
+            f"--set {printable(text)}: that is not KNOB=VALUE", "write for example memory.thp=never"
+        )
+    knob = find_knob(name)
+    if values == EACH:
+        return Wish(knob, ())
+    return Wish(knob, tuple(dict.fromkeys(canonical(knob, value) for value in values.split("+"))))
+
+
+def find_knob(name: str) -> Knob:
+    """The knob of that name; UsageError names the nearest ones."""
+    known = knobs()
+    if name in known:
+        return known[name][1]
+    near = difflib.get_close_matches(name, known, n=3)
+    area = [other for other in known if other.partition(".")[0] == name.partition(".")[0]]
+    raise UsageError(
+        f"there is no setting '{printable(name)}' that may be made",
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else f"there are {', '.join(sorted(area or known))}",
+    )
+
+
+def companions(knob: Knob) -> tuple[Knob, ...]:
+    """The knobs that the kernel may set anew along with this one."""
+    known = knobs()
+    item = known[knob.name][0] if knob.name in known else None
+    return tuple(
+        other
+        for name, (its_item, other) in known.items()
+        if name != knob.name
+        and (its_item is item or any(fnmatchcase(name, pattern) for pattern in knob.resets))
+    )
+
+
+def canonical(knob: Knob, text: str) -> str:
+    """The one spelling of a value that a user gave; UsageError when the knob does not take it."""
+    value = " ".join(text.split())
+    if knob.kind == "integer":
+        if not _NUMBER.fullmatch(value) or not knob.minimum <= int(value) <= knob.maximum:
+            raise _refused(knob, text, f"it takes a number from {knob.minimum} to {knob.maximum}")
+        return str(int(value))
+    if knob.kind == "choice" and knob.choices and value not in knob.choices:
+        raise _refused(knob, text, f"choose one of {', '.join(knob.choices)}")
+    if knob.kind == "text" and not re.fullmatch(knob.pattern, value):
+        raise _refused(knob, text, f"it takes what matches {knob.pattern}")
+    return value
+
+
+def present_value(knob: Knob, path: str, text: str) -> str:
+    """What a knob's file is set to, by its text, in the spelling that can be written back.
+
+    Of a list with the chosen word marked it is that word.
+    """
+    value = " ".join(text.split())
+    if knob.kind == "integer":
+        return str(int(value)) if _NUMBER.fullmatch(value) else value
+    if knob.kind == "text":
+        return value
+    chosen = re.search(r"\((\w+)\)", value) if path == _PARENTHESISED else _CHOSEN.search(value)
+    if chosen is not None:
+        return chosen[1]
+    first = value.partition(" ")[0]
+    return first if value not in knob.choices and first in knob.choices else value
+
+
+def marked_choices(path: str, text: str) -> tuple[str, ...]:
+    """The words of a list that marks the chosen one; nothing when the text is no such list."""
+    if path == _PARENTHESISED:
+        return tuple(text.replace("(", "").replace(")", "").split())
+    return tuple(_CHOSEN.sub(r"\1", text).split()) if _CHOSEN.search(text) else ()
+
+
+def can_be_put_back(knob: Knob, value: str) -> bool:
+    """Whether a present value is of a form that can be written again."""
+    if knob.kind == "integer":
+        return _NUMBER.fullmatch(value) is not None
+    if knob.kind == "text":
+        return re.fullmatch(knob.pattern, value) is not None
+    return value != "" and (" " not in value or value in knob.choices)
+
+
+def same(knob: Knob, one: str, other: str) -> bool:
+    """Whether two values mean the same: the kernel spells CPU lists and masks in its own way."""
+    return one == other or (knob.kind == "text" and _meaning(one) == _meaning(other))
+
+
+def _meaning(text: str) -> Sequence[object]:
+    """A mask as its number, a list of CPUs as their numbers, anything else as its words."""
+    value = text.lower()
+    if _LONG_MASK.fullmatch(value):
+        value = value.replace(",", "")
+    elif _CPU_LIST.fullmatch(value) and not value.isdigit():
+        cpus: set[int] = set()
+        for part in value.split(","):
+            low, _, high = part.partition("-")
+            cpus.update(range(int(low), int(high or low) + 1))
+        return ("cpus", *sorted(cpus)) if len(cpus) != 1 else (str(cpus.pop()),)
+    return tuple(word.lstrip("0") or "0" for word in value.split())
+
+
+def _refused(knob: Knob, text: str, remedy: str) -> UsageError:
+    return UsageError(f"{knob.name}={printable(text)} is no value for it", remedy)

@@ -1,0 +1,244 @@
+"""The words of state: item, knob, entry, snapshot.
+
+Everything here is plain immutable data; nothing here reads a board or writes to one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+FORMAT = 1
+"""Raised when the meaning of a snapshot's fields changes."""
+
+
+class Family(StrEnum):
+    """What an item of state can affect."""
+
+    MEMORY = "MEM"
+    CPU = "CPU"
+    LATENCY = "LAT"
+    NETWORK = "NET"
+    STORAGE = "STO"
+    SYSTEM = "SYS"
+    SERIAL = "SER"
+    GRAPHICS = "GFX"
+    POWER = "PWR"
+    BOOT = "BOOT"
+
+
+class Flip(StrEnum):
+    """How an item can be changed to test whether it is a cause."""
+
+    PROCESS = "P"
+    RUN_TIME = "R"
+    RISKY = "R!"
+    REBOOT = "B"
+    REFLASH = "F"
+    OBSERVE = "O"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One place where an item's values come from.
+
+    ``source`` is ``file`` (``path`` is a glob on the board), ``fact`` (``path`` names what
+    ``bvprobe facts`` says), ``link`` (``path`` is a glob of symbolic links, whose target's last
+    part is the value) or ``command`` (``path`` is a command line without side effects, run where
+    the board has the program). ``{root_disk}``, ``{default_nic}`` and other roles in a path stand
+    for the board's own device; they are named in ``benchvise.state.roles``. ``normaliser`` names
+    the function that makes the text comparable.
+
+    ``key`` is what the value is called within the item; ``{name}`` in it stands for the last part
+    of the path, ``{1}``, ``{2}`` … for what the glob's wildcards matched, or the role of the
+    device that they matched; of a fact ``{1}`` is its subject. ``only`` and ``drop`` are patterns:
+    of a table, just these keys are kept, or all but these. ``limit`` is how many bytes of a file
+    are read when that is more than usual. The values of ``volatile`` reads are observations also
+    where the rest of the item is a setting.
+    """
+
+    source: Literal["file", "fact", "link", "command"]
+    path: str
+    normaliser: str = "text"
+    key: str = "{name}"
+    only: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    limit: int = 0
+    volatile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A setting that may be written at run time: all that is ever written is listed here.
+
+    ``path`` is a glob, with roles as in ``Read``: each file that it matches is set. ``kind`` says
+    how a value is checked before it is written: ``choice`` (of ``choices``, or of what the file
+    offers when that is empty), ``integer`` from ``minimum`` to ``maximum``, or ``text`` that
+    matches the regular expression ``pattern`` as a whole.
+
+    The kernel may set other knobs anew along with this one: those of the same item, and those
+    whose names, with wildcards, are in ``resets``. They are put back too. Whatever else changes
+    makes an intervention fail.
+    """
+
+    name: str
+    path: str
+    kind: Literal["choice", "integer", "text"]
+    summary: str
+    choices: tuple[str, ...] = ()
+    minimum: int = 0
+    maximum: int = (1 << 63) - 1
+    pattern: str = ""
+    risky: bool = False
+    resets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of the catalogue. ``number`` is its place there; 0 for those without one.
+
+    ``volatile`` items are evidence and not suspects: they are taken before and after a run and
+    used as differences. ``places`` are files and settings that set the item persistently.
+    ``restore`` says how a change is undone.
+    """
+
+    number: int
+    id: str
+    title: str
+    summary: str
+    families: tuple[Family, ...]
+    flips: tuple[Flip, ...]
+    reads: tuple[Read, ...]
+    knobs: tuple[Knob, ...] = ()
+    volatile: bool = False
+    restore: str = ""
+    places: tuple[str, ...] = ()
+
+
+class Missing(StrEnum):
+    """Why an entry has no value: two different things, and both are not "different"."""
+
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One value of a snapshot, or why there is none.
+
+    ``value`` is normalised JSON data; ``raw`` is the text as the board gave it, bounded, kept
+    where it differs from the value. ``path`` is where it was read. When ``missing`` is set,
+    ``reason`` says why (``ENOENT``, ``EACCES: needs root``, …) and ``value`` is None.
+    """
+
+    item: str
+    key: str
+    value: Any = None
+    raw: str | None = None
+    path: str = ""
+    missing: Missing | None = None
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """``item/key``: what the entry is matched by across snapshots."""
+        return f"{self.item}/{self.key}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Only what is there."""
+        data: dict[str, Any] = {"item": self.item, "key": self.key, "path": self.path}
+        if self.missing is not None:
+            return {**data, "missing": str(self.missing), "reason": self.reason}
+        return {**data, "value": self.value} | ({} if self.raw is None else {"raw": self.raw})
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Entry:
+        """The entry of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
+        missing = data.get("missing")
+        return cls(
+            item=str(data["item"]),
+            key=str(data["key"]),
+            value=data.get("value"),
+            raw=None if data.get("raw") is None else str(data["raw"]),
+            path=str(data.get("path", "")),
+            missing=None if missing is None else Missing(missing),
+            reason=str(data.get("reason", "")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All entries of a board at a time.
+
+    ``taken`` is ISO 8601 in UTC by the host's clock. ``settings`` are what the board is set to and
+    made of; ``observations`` are the volatile items. ``board_time_ns`` is the board's
+    CLOCK_MONOTONIC and ``host_time_ns`` the host's, read together, so that two snapshots tell
+    whether the board's clock runs true. ``privilege`` is ``root`` or ``user``. ``roles`` says
+    which device has which role there, ``seconds`` how long it took.
+    """
+
+    board: str
+    taken: str
+    boot_id: str
+    privilege: str
+    settings: tuple[Entry, ...]
+    observations: tuple[Entry, ...]
+    board_time_ns: int | None = None
+    host_time_ns: int | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+    roles: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the settings, whatever board and time: equal states have equal digests."""
+        content = json.dumps(
+            [entry.as_json() for entry in self.settings], sort_keys=True, ensure_ascii=False
+        )
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def entries(self) -> Iterator[Entry]:
+        """Settings first, then observations."""
+        yield from self.settings
+        yield from self.observations
+
+    def as_json(self) -> dict[str, Any]:
+        """The snapshot as a file holds it."""
+        return {
+            "format": FORMAT,
+            "board": self.board,
+            "taken": self.taken,
+            "boot_id": self.boot_id,
+            "privilege": self.privilege,
+            "board_time_ns": self.board_time_ns,
+            "host_time_ns": self.host_time_ns,
+            "seconds": self.seconds,
+            "digest": self.digest,
+            "notes": list(self.notes),
+            "roles": dict(self.roles),
+            "settings": [entry.as_json() for entry in self.settings],
+            "observations": [entry.as_json() for entry in self.observations],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Snapshot:
+        """The snapshot of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']} instead of {FORMAT}")
+        return cls(
+            board=str(data["board"]),
+            taken=str(data["taken"]),
+            boot_id=str(data["boot_id"]),
+            privilege=str(data["privilege"]),
+            settings=tuple(Entry.from_json(entry) for entry in data["settings"]),
+            observations=tuple(Entry.from_json(entry) for entry in data["observations"]),
+            board_time_ns=data.get("board_time_ns"),
+            host_time_ns=data.get("host_time_ns"),
+            seconds=float(data.get("seconds", 0.0)),
+            notes=tuple(str(note) for note in data.get("notes", ())),
+            roles={str(k): str(v) for k, v in dict(data.get("roles", {})).items()},
+        )

@@ -1,0 +1,1 @@
+"""Making what a board says comparable: small functions from a text to JSON data."""

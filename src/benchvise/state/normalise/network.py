@@ -1,0 +1,115 @@
+"""Network: counters, queueing disciplines, Wi-Fi."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping, Sequence
+
+from benchvise.state.normalise.tables import Cell, colon_table
+
+
+def softnet(given: str) -> list[dict[str, int]]:
+    """Of each CPU: packets worked on, dropped because the backlog was full, and how often the
+    time for them ran out (/proc/net/softnet_stat).
+    """
+    return [
+        {
+            "processed": int(words[0], 16),
+            "dropped": int(words[1], 16),
+            "squeezed": int(words[2], 16),
+        }
+        for words in map(str.split, given.splitlines())
+        if len(words) >= 3
+    ]
+
+
+def snmp(given: str) -> dict[str, int]:
+    """``Tcp.RetransSegs`` and so on to counts, of /proc/net/snmp and /proc/net/netstat."""
+    found = {}
+    rows = [line.split() for line in given.splitlines()]
+    for heads, values in zip(rows[::2], rows[1::2], strict=False):
+        if heads[:1] != values[:1]:
+            raise ValueError("heads and values do not match")
+        for head, value in zip(heads[1:], values[1:], strict=True):
+            found[f"{heads[0].rstrip(':')}.{head}"] = int(value)
+    return found
+
+
+_ROOT = 0xFFFFFFFF
+
+
+def qdiscs(given: object) -> list[str]:
+    """The queueing disciplines of an interface, in the words of ``tc``.
+
+    Numbers that the kernel chose itself are left out; of options only a token bucket's limit is
+    spelled out, others stand as digits.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ValueError("not a list of queueing disciplines")
+    return [_qdisc(entry) for entry in given if isinstance(entry, Mapping)]
+
+
+def _qdisc(entry: Mapping[str, object]) -> str:
+    kind, parent = str(entry.get("kind", "?")), entry.get("parent")
+    where = "root" if parent == _ROOT else f"parent {_handle(parent)}"
+    options = str(entry.get("options", ""))
+    told = _token_bucket(options) if kind == "tbf" else options
+    return f"{kind} {where} {told}".strip()
+
+
+def _handle(number: object) -> str:
+    if not isinstance(number, int):
+        return "?"
+    major = number >> 16
+    # From 8000: on they are given out by the kernel, in the order of setting up.
+    return f"{'auto' if major >= 0x8000 else f'{major:x}'}:{number & 0xFFFF:x}"
+
+
+_TBF_PARMS = 1
+_TBF_RATE64 = 4
+
+
+def _token_bucket(options: str) -> str:
+    """``rate 10000000 B/s limit 3000 B`` of the attributes of ``tbf``."""
+    attributes = _attributes(bytes.fromhex(options))
+    parameters = attributes.get(_TBF_PARMS, b"")
+    if len(parameters) < 28:
+        return options
+    # struct tc_tbf_qopt: two struct tc_ratespec of 12 bytes, whose last word is the rate
+    rate, limit = struct.unpack_from("<I", parameters, 8)[0], _word(parameters, 24)
+    if len(attributes.get(_TBF_RATE64, b"")) >= 8:
+        rate = struct.unpack_from("<Q", attributes[_TBF_RATE64])[0]
+    return f"rate {rate} B/s limit {limit} B"
+
+
+def _word(data: bytes, offset: int) -> int:
+    return int(struct.unpack_from("<I", data, offset)[0])
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    found, at = {}, 0
+    while at + 4 <= len(data):
+        length, kind = struct.unpack_from("<HH", data, at)
+        if length < 4:
+            break
+        found[kind] = data[at + 4 : at + length]
+        at += (length + 3) & ~3
+    return found
+
+
+_IDENTITY = re.compile(r"\s*(addr|ssid|wdev|BSSID|SSID|Connected to)\b")
+
+
+def wifi_devices(given: str) -> list[str]:
+    """What ``iw dev`` says, without addresses and names of networks."""
+    return [line.strip() for line in given.splitlines() if line.strip() and not _is_private(line)]
+
+
+def wifi_link(given: str) -> dict[str, Cell]:
+    """What ``iw dev … link`` says, without addresses and names of networks."""
+    return colon_table("\n".join(line for line in given.splitlines() if not _is_private(line)))
+
+
+def _is_private(line: str) -> bool:
+    return _IDENTITY.match(line) is not None

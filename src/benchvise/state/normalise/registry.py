@@ -1,0 +1,105 @@
+"""Every normaliser by its name in the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchvise.state.normalise import (
+    cpu,
+    devices,
+    fdt,
+    kernel,
+    log,
+    network,
+    programs,
+    storage,
+    tables,
+    words,
+)
+from benchvise.state.roles import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Normaliser:
+    """A function that makes what a board says comparable.
+
+    It takes ``text``, ``bytes`` or ``data`` (of a fact), with the board's names where
+    ``with_names`` is set, and returns JSON data. What it cannot make sense of is a ValueError.
+    ``keeps_raw`` is set where the text says more than the value, as the choices do that are not
+    active.
+    """
+
+    function: Callable[..., Any]
+    takes: Literal["text", "bytes", "data"] = "text"
+    with_names: bool = False
+    keeps_raw: bool = False
+
+    def apply(self, given: Any, names: Names) -> Any:
+        """The value; ValueError when there is none in it."""
+        return self.function(given, names) if self.with_names else self.function(given)
+
+
+NORMALISERS: dict[str, Normaliser] = {
+    "text": Normaliser(words.text),
+    "first_line": Normaliser(words.first_line),
+    "lines": Normaliser(words.lines),
+    "config_lines": Normaliser(words.config_lines),
+    "integer": Normaliser(words.integer),
+    "vector": Normaliser(words.vector),
+    "frequencies": Normaliser(words.frequencies),
+    "size": Normaliser(words.size),
+    "bracket": Normaliser(words.bracket, keeps_raw=True),
+    "word_set": Normaliser(words.word_set),
+    "comma_list": Normaliser(words.comma_list),
+    "presence": Normaliser(words.presence),
+    "cpu_list": Normaliser(words.cpu_list),
+    "cpu_mask": Normaliser(words.cpu_mask, keeps_raw=True),
+    "colon_table": Normaliser(tables.colon_table),
+    "equals_table": Normaliser(tables.equals_table),
+    "space_table": Normaliser(tables.space_table),
+    "pressure": Normaliser(tables.pressure),
+    "loadavg": Normaliser(tables.loadavg),
+    "uptime": Normaliser(tables.uptime),
+    "stat_cpu": Normaliser(tables.stat_cpu),
+    "stat_totals": Normaliser(tables.stat_totals),
+    "buddyinfo": Normaliser(tables.buddyinfo),
+    "cpuinfo": Normaliser(cpu.cpuinfo),
+    "interrupts": Normaliser(cpu.interrupts, with_names=True),
+    "irq_threads": Normaliser(programs.irq_threads, takes="data", with_names=True),
+    "command_line": Normaliser(kernel.command_line, with_names=True),
+    "kernel_config": Normaliser(kernel.kernel_config, takes="bytes"),
+    "modules": Normaliser(kernel.modules),
+    "features": Normaliser(kernel.features),
+    "preemption": Normaliser(kernel.preemption),
+    "consoles": Normaliser(kernel.consoles),
+    "cgroups": Normaliser(kernel.cgroups),
+    "crypto": Normaliser(kernel.crypto),
+    "mounts": Normaliser(storage.mounts, with_names=True),
+    "file_systems": Normaliser(storage.file_systems),
+    "network_mounts": Normaliser(storage.network_mounts),
+    "swaps": Normaliser(storage.swaps, with_names=True),
+    "disk_stat": Normaliser(storage.disk_stat),
+    "ext4_header": Normaliser(storage.ext4_header),
+    "hdparm": Normaliser(storage.hdparm),
+    "smart": Normaliser(storage.smart),
+    "softnet": Normaliser(network.softnet),
+    "snmp": Normaliser(network.snmp),
+    "qdiscs": Normaliser(network.qdiscs, takes="data"),
+    "wifi_devices": Normaliser(network.wifi_devices),
+    "wifi_link": Normaliser(network.wifi_link),
+    "clk_summary": Normaliser(devices.clk_summary),
+    "tty_driver": Normaliser(devices.tty_driver),
+    "throttled": Normaliser(devices.throttled),
+    "cells": Normaliser(devices.cells, takes="bytes"),
+    "strings": Normaliser(devices.strings, takes="bytes"),
+    "device_tree": Normaliser(fdt.device_tree, takes="bytes"),
+    "processes": Normaliser(programs.processes, takes="data"),
+    "libc_banner": Normaliser(programs.libc_banner),
+    "glibc_hwcaps": Normaliser(programs.glibc_hwcaps),
+    "systemd_timers": Normaliser(programs.systemd_timers),
+    "systemd_blame": Normaliser(programs.systemd_blame),
+    "kernel_log": Normaliser(log.kernel_log, takes="data"),
+    "firmware_lines": Normaliser(log.firmware_lines, takes="data"),
+}

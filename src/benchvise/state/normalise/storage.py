@@ -1,0 +1,156 @@
+"""Mounts, file systems and disks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from benchvise.state.mounts import Mount, is_made_up, parse_mounts
+from benchvise.state.normalise.tables import Cell, cell, colon_table
+from benchvise.state.roles import Names
+
+MOUNTS = 100
+"""More mounts than that are no board's own, but those of containers."""
+
+_NETWORK = re.compile(r"nfs4?|cifs|smb3|9p|ceph|fuse\.sshfs|glusterfs|lustre|virtiofs")
+_PSEUDO = frozenset(
+    {
+        *("proc", "sysfs", "devpts", "devtmpfs", "cgroup", "cgroup2", "securityfs", "debugfs"),
+        *("tracefs", "configfs", "fusectl", "mqueue", "hugetlbfs", "pstore", "bpf", "nsfs"),
+        *("binfmt_misc", "autofs", "rpc_pipefs", "efivarfs", "selinuxfs", "ramfs", "rootfs"),
+    }
+)
+_TEMPORARY = ("/tmp", "/run", "/dev/shm", "/var")  # noqa: S108 - names, not files
+# Paths of layers and numbers of descriptors, which mean nothing elsewhere.
+_PRIVATE = (
+    "lowerdir=",
+    "upperdir=",
+    "workdir=",
+    "fd=",
+    "pgrp=",
+    "subvolid=",
+    "size=",
+    "nr_inodes=",
+)
+
+
+def mounts(given: str, names: Names) -> dict[str, str]:
+    """Mount point to ``source kind options``, of file systems that hold files; sources by role."""
+    return {mount.point: _described(mount, names) for mount in _real(given)}
+
+
+def file_systems(given: str) -> dict[str, str]:
+    """Mount point to the kind of file system."""
+    return {mount.point: mount.kind for mount in _real(given)}
+
+
+def network_mounts(given: str) -> dict[str, str]:
+    """Mount point to kind and options of file systems that lie on other machines."""
+    return {
+        mount.point: f"{mount.kind} {','.join(sorted(mount.options))}"
+        for mount in parse_mounts(given)
+        if _NETWORK.fullmatch(mount.kind)
+    }
+
+
+def _real(given: str) -> Iterator[Mount]:
+    shown = 0
+    for mount in parse_mounts(given):
+        temporary = mount.kind == "tmpfs" and not mount.point.startswith(_TEMPORARY)
+        hidden = temporary or mount.kind in _PSEUDO or is_made_up(mount.point)
+        if not hidden and shown < MOUNTS:
+            shown += 1
+            yield mount
+
+
+def _described(mount: Mount, names: Names) -> str:
+    options = sorted(option for option in mount.options if not option.startswith(_PRIVATE))
+    is_root = mount.point == "/" and mount.source == "/dev/root"
+    source = "root_part" if is_root else names.text(mount.source).removeprefix("/dev/")
+    return f"{source} {mount.kind} {','.join(options)}"
+
+
+def swaps(given: str, names: Names) -> list[str]:
+    """Kind, device and priority of each swap; how much of it is used is left out."""
+    found = []
+    for line in given.splitlines()[1:]:
+        words = line.split()
+        if len(words) >= 5:
+            device = names.text(words[0]).removeprefix("/dev/")
+            found.append(f"{device} {words[1]} {int(words[2])} kB, priority {int(words[4])}")
+    return found
+
+
+_DISK_FIELDS = (
+    *("reads", "reads_merged", "sectors_read", "read_ms"),
+    *("writes", "writes_merged", "sectors_written", "write_ms"),
+    *("in_flight", "busy_ms", "queue_ms"),
+    *("discards", "discards_merged", "sectors_discarded", "discard_ms", "flushes", "flush_ms"),
+)
+
+
+def disk_stat(given: str) -> dict[str, int]:
+    """What a disk has done: requests, sectors of 512 bytes, milliseconds."""
+    numbers = [int(word) for word in given.split()]
+    if len(numbers) < 11:
+        raise ValueError("not the statistics of a disk")
+    return dict(zip(_DISK_FIELDS, numbers, strict=False))
+
+
+_EXT4 = (
+    *("Filesystem features", "Filesystem flags", "Default mount options", "Block size"),
+    *("Block count", "Reserved block count", "Inode size", "Inode count", "Flex block group size"),
+    *("Journal inode", "Journal size", "Total journal size", "Errors behavior", "RAID stride"),
+    *("RAID stripe width", "Filesystem created", "Filesystem revision #", "Blocks per group"),
+)
+
+
+def ext4_header(given: str) -> dict[str, Cell]:
+    """What ``dumpe2fs -h`` says of how a file system was made."""
+    table = colon_table(given)
+    return {name: table[name] for name in _EXT4 if name in table}
+
+
+_HDPARM = re.compile(
+    r"^\s*(Model Number|Firmware Revision|Transport|Logical/Physical Sector size|"
+    r"Nominal Media Rotation Rate|DMA):\s*(.+?)\s*$",
+    re.MULTILINE,
+)
+_ENABLED = re.compile(r"^\s*\*\s+(.+?)\s*$", re.MULTILINE)
+
+
+def hdparm(given: str) -> dict[str, str | bool]:
+    """What ``hdparm -I`` says of a disk: its model and transfer modes, and what is switched on."""
+    found: dict[str, str | bool] = dict(_HDPARM.findall(given))
+    if not found:
+        raise ValueError("no identity of a disk")
+    return found | dict.fromkeys(_ENABLED.findall(given), True)
+
+
+_ATTRIBUTE = re.compile(
+    r"^\s*(\d+)\s+(\S+)\s+0x[0-9a-f]+\s+\d+\s+\d+\s+\S+\s+\S+\s+\S+\s+\S+\s+(\d+)", re.MULTILINE
+)
+_NVME = (
+    *("Critical Warning", "Temperature", "Available Spare", "Percentage Used"),
+    *("Media and Data Integrity Errors", "Error Information Log Entries", "Unsafe Shutdowns"),
+    *("Warning  Comp. Temperature Time", "Critical Comp. Temperature Time", "Power Cycles"),
+)
+
+
+def smart(given: str) -> dict[str, Cell]:
+    """What a disk counts itself: attribute to raw value, or the health log of NVMe."""
+    found: dict[str, Cell] = {
+        f"{number} {name}": int(raw) for number, name, raw in _ATTRIBUTE.findall(given)
+    }
+    for line in given.splitlines():
+        key, _, value = line.partition(":")
+        if key in _NVME or "overall-health" in key:
+            found[key] = _number(value.strip())
+    if not found:
+        raise ValueError("no attributes")
+    return found
+
+
+def _number(text: str) -> Cell:
+    digits = re.match(r"[\d,]+", text)
+    return cell(digits[0].replace(",", "")) if digits else text

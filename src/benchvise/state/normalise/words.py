@@ -1,0 +1,123 @@
+"""Single values, lists and masks: what most files of /proc/sys and /sys hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+CPU_LIMIT = 1 << 16
+"""No list of CPUs or nodes is taken to be longer than that."""
+
+LINES = 400
+LINE_LENGTH = 500
+
+_ACTIVE = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)")
+_SIZE = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def text(given: str) -> str:
+    """The text without white space around it."""
+    return given.strip()
+
+
+def first_line(given: str) -> str:
+    """The first line that is not empty; none is empty text."""
+    return next((line.strip() for line in given.splitlines() if line.strip()), "")
+
+
+def lines(given: str) -> list[str]:
+    """The lines that are not empty, at most 400 of at most 500 characters."""
+    kept = [line.rstrip()[:LINE_LENGTH] for line in given.splitlines() if line.strip()]
+    return kept[:LINES]
+
+
+def config_lines(given: str) -> list[str]:
+    """The lines of a configuration file or script that do something: no comments, no blanks."""
+    return [line.strip() for line in lines(given) if not line.lstrip().startswith(("#", ";"))]
+
+
+def integer(given: str) -> int:
+    """A whole number, decimal or with 0x; ValueError when it is none."""
+    word = given.strip()
+    return int(word, 16) if word.lower().startswith(("0x", "-0x")) else int(word, 10)
+
+
+def vector(given: str) -> list[int]:
+    """Numbers with white space or commas between them (``4096 131072 6291456``)."""
+    return [int(word) for word in re.split(r"[\s,]+", given.strip()) if word]
+
+
+def frequencies(given: str) -> list[int]:
+    """A table of clocks in its unit, sorted: drivers list them up or down."""
+    return sorted(set(vector(given)))
+
+
+def size(given: str) -> int:
+    """Bytes of a size such as ``32K`` or ``1024 kB`` (powers of 1024)."""
+    found = _SIZE.fullmatch(given.strip())
+    if found is None:
+        raise ValueError("not a size")
+    return int(found[1]) << _UNITS[found[2].upper()]
+
+
+def bracket(given: str) -> str:
+    """The active one of several choices: ``always [madvise] never``, ``none (full)``."""
+    found = _ACTIVE.search(given)
+    if found is not None:
+        return (found[1] or found[2]).strip()
+    if len(given.split()) != 1:
+        raise ValueError("no choice is marked as active")
+    return given.strip()
+
+
+def word_set(given: str) -> list[str]:
+    """Words whose order means nothing, sorted."""
+    return sorted(set(given.split()))
+
+
+def comma_list(given: str) -> list[str]:
+    """Words between commas, whose order means something."""
+    return [word.strip() for word in given.split(",") if word.strip()]
+
+
+def presence(_given: str) -> bool:
+    """True: that the file exists is the value."""
+    return True
+
+
+def cpu_list(given: str) -> str:
+    """A list of CPUs in its shortest form: ``0-1,2,3`` is ``0-3``."""
+    return format_cpus(parse_cpus(given))
+
+
+def cpu_mask(given: str) -> str:
+    """A hexadecimal mask of CPUs as a list: ``f`` or ``00000000,0000000f`` is ``0-3``."""
+    digits = given.strip().replace(",", "")
+    if len(digits) > CPU_LIMIT // 4:
+        raise ValueError("a mask of too many CPUs")
+    mask = int(digits, 16)
+    return format_cpus(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
+
+
+def parse_cpus(given: str) -> set[int]:
+    """The CPUs of a list; ValueError when it is none."""
+    cpus: set[int] = set()
+    for part in filter(None, given.strip().split(",")):
+        first, dash, last = part.partition("-")
+        low, high = int(first), int(last if dash else first)
+        if not 0 <= low <= high < CPU_LIMIT:
+            raise ValueError("not a list of CPUs")
+        cpus.update(range(low, high + 1))
+    return cpus
+
+
+def format_cpus(cpus: Iterable[int]) -> str:
+    """The shortest list for CPUs; nothing for none."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)

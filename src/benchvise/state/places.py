@@ -1,0 +1,240 @@
+"""Where a board has its knobs: the files behind a knob's path, and what they hold.
+
+Nothing outside ``/proc/sys`` and ``/sys`` is ever named to a board for writing, whatever a role or
+the board's own answers say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from benchvise.board.channel import FileError, FileValue, FileWritten
+from benchvise.board.sanitise import printable
+from benchvise.errors import SettingError
+from benchvise.state import knobs as values
+from benchvise.state.model import Knob
+
+ROOTS = ("/proc/sys/", "/sys/")
+
+Roles = Mapping[str, str]
+"""Which device has a role on a board: ``{"root_disk": "mmcblk0"}``."""
+
+_ROLE = re.compile(r"\{(\w+)\}")
+_SPECIAL = re.compile(r"([*?\[\]\\{}])")
+_PART = re.compile(
+    r"\{(?P<role>\w+)\}|(?P<any>\*)|(?P<one>\?)|\[(?P<set>!?[^\]/]+)\]"
+    r"|\\(?P<escaped>.)|(?P<plain>.)",
+    re.DOTALL,
+)
+_LIMIT = 4096  # bytes of a path in Linux
+
+# Files that take one of the words which another file beside them lists.
+_LISTED_IN = {
+    "scaling_governor": "scaling_available_governors",
+    "scaling_min_freq": "scaling_available_frequencies",
+    "scaling_max_freq": "scaling_available_frequencies",
+    "scaling_setspeed": "scaling_available_frequencies",
+    "energy_performance_preference": "energy_performance_available_preferences",
+    "current_governor": "available_governors",
+    "governor": "available_governors",
+    "min_freq": "available_frequencies",
+    "max_freq": "available_frequencies",
+    "current_clocksource": "available_clocksource",
+    "tcp_congestion_control": "tcp_available_congestion_control",
+    "policy": "available_policies",
+    "current_tracer": "available_tracers",
+}
+
+
+class BoardFiles(Protocol):
+    """The files of a board: what ``ProbeChannel`` offers of it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another request can be made."""
+
+    @property
+    def place(self) -> tuple[int, str] | None:
+        """See ``ProbeChannel.place``."""
+
+    def read(self, globs: Iterable[str]) -> dict[str, FileValue | FileError]:
+        """See ``ProbeChannel.read``."""
+
+    def write(self, path: str, value: str) -> FileWritten:
+        """See ``ProbeChannel.write``."""
+
+    def end_other(self, pid: int, program: str) -> None:
+        """See ``ProbeChannel.end_other``."""
+
+    def close(self) -> None:
+        """See ``ProbeChannel.close``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file of a knob. ``value`` is None when it cannot be had, for the ``reason``.
+
+    ``choices`` are the words that the file itself lists.
+    """
+
+    knob: Knob
+    path: str
+    value: str | None
+    reason: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """``is 60``, or why there is no value."""
+        if self.value is not None:
+            return f"is {printable(self.value, 60)}"
+        return "is not there" if self.reason == "ENOENT" else f"cannot be read ({self.reason})"
+
+
+def expand(knob: Knob, roles: Roles) -> str:
+    """The knob's glob for a board with these roles.
+
+    SettingError when the board has none of a role, or one whose name does not belong in a path.
+    """
+
+    def device(match: re.Match[str]) -> str:
+        name = roles.get(match[1])
+        if name is None:
+            raise SettingError(
+                f"{knob.name}: this board has no {match[1].replace('_', ' ')}",
+                "it can be set only where there is one",
+            )
+        if ".." in name.split("/") or not name.isprintable():
+            raise SettingError(
+                f"{knob.name}: '{printable(name)}' is no name of a {match[1].replace('_', ' ')}",
+                "see what the device is called on the board",
+            )
+        return literal(name)
+
+    return _ROLE.sub(device, knob.path)
+
+
+def literal(path: str) -> str:
+    """The glob that matches a path and nothing else."""
+    return _SPECIAL.sub(r"\\\1", path)
+
+
+def may_be_written(glob: str, path: str) -> bool:
+    """Whether a path is one of the glob's and lies where settings are made.
+
+    A role in the glob may be any device.
+    """
+    return (
+        path.startswith(ROOTS)
+        and len(path) < _LIMIT
+        and ".." not in path.split("/")
+        and _expression(glob).fullmatch(path) is not None
+    )
+
+
+def survey(files: BoardFiles, knobs: Iterable[Knob], roles: Roles) -> dict[str, Place]:
+    """What every file of these knobs holds, by path. Knobs of roles not there are left out.
+
+    A file of several knobs belongs to the first. A knob without any file has one place, at its
+    glob, that says why.
+    """
+    globs: dict[str, Knob] = {}
+    for knob in knobs:
+        with contextlib.suppress(SettingError):
+            globs.setdefault(expand(knob, roles), knob)
+    ranks = {glob: rank for rank, glob in enumerate(globs)}
+    patterns = [(_expression(glob), glob) for glob in globs if _SPECIAL.search(glob)]
+    places: dict[str, Place] = {}
+    for path, content in files.read(globs).items():
+        if path in globs and _SPECIAL.search(path):  # it matches nothing, not even other globs
+            matching = [path]
+        else:
+            matching = [glob for pattern, glob in patterns if pattern.fullmatch(path)]
+            matching += [path] if path in globs else []
+        if matching:
+            places[path] = place_of(globs[min(matching, key=ranks.__getitem__)], path, content)
+    return dict(sorted(places.items(), key=lambda item: _natural(item[0])))
+
+
+def place_of(knob: Knob, path: str, content: FileValue | FileError | None) -> Place:
+    """A knob's file, by what the board answers about it."""
+    if content is None:
+        return Place(knob, path, None, "ENOENT")
+    if isinstance(content, FileError):
+        return Place(knob, path, None, content.name)
+    if not isinstance(content.value, str) or content.truncated:
+        return Place(knob, path, None, "it holds no short text")
+    text = content.value
+    return Place(
+        knob,
+        path,
+        values.present_value(knob, path, text),
+        choices=values.marked_choices(path, text) if knob.kind == "choice" else (),
+    )
+
+
+def offered(files: BoardFiles, places: Sequence[Place]) -> tuple[str, ...]:
+    """The values that every one of these files takes, as far as the kernel lists them.
+
+    Nothing when it does not. Frequencies are sorted, other words keep the kernel's order.
+    """
+    beside = {place.path: _list_beside(place.path) for place in places if not place.choices}
+    lists = files.read(literal(path) for path in beside.values() if path)
+    common: list[str] | None = None
+    for place in places:
+        content = lists.get(beside.get(place.path) or "")
+        words = place.choices or (tuple(_text(content).split()) if content is not None else ())
+        common = [word for word in (words if common is None else common) if word in words]
+    found = common or []
+    if all(word.isdigit() for word in found):
+        found.sort(key=int)
+    return tuple(dict.fromkeys(found))
+
+
+def unwritable(glob: str) -> SettingError:
+    """The error for a path that nothing may be written to."""
+    return SettingError(
+        f"'{printable(glob)}' is not among the files that may be written",
+        f"settings are files of {' and '.join(root.rstrip('/') for root in ROOTS)}",
+    )
+
+
+def _list_beside(path: str) -> str:
+    directory, _, name = path.rpartition("/")
+    return f"{directory}/{_LISTED_IN[name]}" if name in _LISTED_IN else ""
+
+
+def _text(content: FileValue | FileError) -> str:
+    return content.value if isinstance(content, FileValue) and type(content.value) is str else ""
+
+
+def _expression(glob: str) -> re.Pattern[str]:
+    """The regular expression of a glob as glob(3) has it: no wildcard matches "/", but a role."""
+    return re.compile("".join(map(_translated, _PART.finditer(glob))), re.DOTALL)
+
+
+def _translated(part: re.Match[str]) -> str:
+    match part.lastgroup:
+        case "role":
+            return ".+"
+        case "any":
+            return "[^/]*"
+        case "one":
+            return "[^/]"
+        case "set":
+            inside = re.escape(part["set"].lstrip("!")).replace(r"\-", "-")
+            return f"(?!/)[{'^' if part['set'].startswith('!') else ''}{inside}]"
+        case _:
+            return re.escape(part["escaped"] or part["plain"])
+
+
+def _natural(path: str) -> list[tuple[bool, int, str]]:
+    """So that policy2 comes before policy10."""
+    return [
+        (not part.isdigit(), int(part) if part.isdigit() else 0, part)
+        for part in re.split(r"(\d+)", path)
+    ]

@@ -1,0 +1,248 @@
+"""Putting back what interrupted sessions left set on boards.
+
+A journal is done with when everything of it is as before, and only then removed: this can be
+stopped at any moment and begun again. What somebody else has set since is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from benchvise.board import open_board
+from benchvise.board.channel import open_channel
+from benchvise.errors import BenchviseError, BoardUnreachable
+from benchvise.state import interrupts, journal
+from benchvise.state import knobs as values
+from benchvise.state.catalogue import knobs
+from benchvise.state.drive import Goal, drive, is_reached, present
+from benchvise.state.intervention import read_boot_id
+from benchvise.state.journal import Change, Journal, Session
+from benchvise.state.places import BoardFiles, Place, may_be_written
+
+Opener = Callable[[str], AbstractContextManager[BoardFiles]]
+
+
+class Verdict(StrEnum):
+    """What became of one change."""
+
+    RESTORED = "restored"
+    ALREADY = "already as before"
+    REBOOTED = "as the board booted"
+    KEPT = "kept as it is"
+    GONE = "no longer there"
+    FOREIGN = "changed by someone else since"
+    FAILED = "failed"
+    UNKNOWN = "no longer a setting of this version"
+
+
+SETTLED = frozenset(
+    {Verdict.RESTORED, Verdict.ALREADY, Verdict.REBOOTED, Verdict.KEPT, Verdict.GONE}
+)
+
+
+class Outcome(StrEnum):
+    """What became of one session's journal."""
+
+    DONE = "done"
+    LEFT = "not everything is put back"
+    UNREACHABLE = "the board cannot be reached"
+    ALIVE = "its run is going on"
+    DAMAGED = "the journal is damaged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """One change as it was found (``found``) and left; ``reason`` says why it failed."""
+
+    change: Change
+    found: str | None
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One session's journal, what became of it, and why where that needs saying."""
+
+    session: Session
+    outcome: Outcome
+    reason: str = ""
+    remedy: str = ""
+    changes: tuple[Restored, ...] = ()
+
+
+@dataclass
+class _Found:
+    """A change not yet undone, with what is known about it on the board.
+
+    ``goal`` is None for what this version would not write. Without a ``verdict`` it is due.
+    """
+
+    change: Change
+    goal: Goal | None
+    place: Place | None = None
+    verdict: Verdict | None = None
+    reason: str = ""
+
+    def holds(self, value: str | None) -> bool:
+        """Whether the file has this value now."""
+        return (
+            value is not None
+            and self.goal is not None
+            and self.place is not None
+            and is_reached(replace(self.goal, value=value), self.place)
+        )
+
+
+def restore(
+    board: str | None,
+    *,
+    force: bool = False,
+    keep: bool = False,
+    reach: Opener | None = None,
+) -> Iterator[Result]:
+    """Restores what is due on a board, or on all, the newest session first.
+
+    With ``force`` also what somebody else has changed since; with ``keep`` that is accepted as it
+    is and forgotten. Ctrl-C is held back while a board is being restored.
+    """
+    for session in reversed(journal.sessions()):
+        if session.damage and board is None:
+            yield Result(
+                session,
+                Outcome.DAMAGED,
+                session.damage,
+                "read what it says, put that back by hand, and remove the file",
+            )
+        elif session.damage or (board is not None and session.board != board):
+            continue
+        elif session.alive:
+            yield Result(session, Outcome.ALIVE)
+        else:
+            with interrupts.deferred():
+                result = _restore(session, force=force, keep=keep, reach=reach or _reach)
+            if result.changes or result.outcome is not Outcome.DONE:
+                yield result
+
+
+def _restore(session: Session, *, force: bool, keep: bool, reach: Opener) -> Result:
+    held = Journal.reopen(session)
+    if held is None:
+        return Result(session, Outcome.ALIVE)
+    try:
+        if not session.is_due:  # killed before its first write, or after the last was undone
+            held.finish()
+            return Result(session, Outcome.DONE)
+        with reach(session.board) as files:
+            restored = _on_board(session, held, files, force=force, keep=keep)
+        if all(one.verdict in SETTLED for one in restored):
+            held.finish()
+            return Result(session, Outcome.DONE, changes=restored)
+        return Result(session, Outcome.LEFT, changes=restored)
+    except BoardUnreachable as error:
+        return Result(session, Outcome.UNREACHABLE, error.message, error.remedy)
+    except BenchviseError as error:
+        return Result(session, Outcome.FAILED, error.message, error.remedy)
+    finally:
+        held.close()
+
+
+def _on_board(
+    session: Session, held: Journal, files: BoardFiles, *, force: bool, keep: bool
+) -> tuple[Restored, ...]:
+    boot_id = read_boot_id(files)
+    rebooted = bool(boot_id and session.boot_id and boot_id != session.boot_id)
+    if session.probe and not rebooted:
+        files.end_other(*session.probe)  # it might still write what was asked of it last
+    found = _find(session.pending, files)
+    if rebooted and not force:
+        # Nothing that is set at run time outlives a boot: what is there now, the boot has made.
+        for one in found:
+            one.verdict = one.verdict if one.verdict is Verdict.ALREADY else Verdict.REBOOTED
+    elif not force:
+        _judge(session, found, Verdict.KEPT if keep else Verdict.FOREIGN)
+    _put_back(found, held, files)
+    held.undone(one.change.number for one in found if one.verdict in SETTLED)
+    return tuple(
+        Restored(
+            one.change,
+            None if one.place is None else one.place.value,
+            one.verdict or Verdict.FAILED,
+            one.reason,
+        )
+        for one in found
+    )
+
+
+def _find(changes: Sequence[Change], files: BoardFiles) -> list[_Found]:
+    """What the files hold now; a path that this version would not write is not touched."""
+    known = knobs()
+    found: list[_Found] = []
+    for change in changes:
+        _, knob = known.get(change.knob, (None, None))
+        if knob is not None and may_be_written(knob.path, change.path):
+            found.append(_Found(change, Goal(knob, change.path, change.old)))
+        else:
+            found.append(_Found(change, None, verdict=Verdict.UNKNOWN))
+    places = present(files, [one.goal for one in found if one.goal is not None])
+    for one in found:
+        one.place = places.get(one.change.path)
+        if one.holds(one.change.old):
+            one.verdict = Verdict.ALREADY
+    return found
+
+
+def _judge(session: Session, found: Sequence[_Found], foreign: Verdict) -> None:
+    """Tells what is still as the session set it from what somebody else has set since."""
+    for one in found:
+        change = one.change
+        # Killed in the middle: what became of it was not written down, so it is taken for ours.
+        outcome_unknown = (
+            change.undoing
+            or (not change.written and not session.applied)
+            or (change.written and change.now is None)
+        )
+        ours = one.holds(change.new) or one.holds(change.now)
+        is_there = one.place is not None and one.place.value is not None
+        if one.verdict is None and is_there and not (ours or outcome_unknown):
+            one.verdict = foreign
+    left = {
+        companion.name
+        for one in found
+        if one.verdict is foreign and one.goal is not None
+        for companion in values.companions(one.goal.knob)
+    }
+    for one in found:
+        # To write what is tied to it would change it again.
+        if one.verdict is None and one.change.knob in left:
+            one.verdict = foreign
+
+
+def _put_back(found: Sequence[_Found], held: Journal, files: BoardFiles) -> None:
+    """Writes what is due; what is right already may not suffer from that."""
+    due = [one for one in found if one.verdict is None]
+    if not due:
+        return
+    held.undoing(one.change.number for one in due)
+    touched = [one for one in found if one.verdict in (None, Verdict.ALREADY)]
+    goals = [one.goal for one in reversed(touched) if one.goal is not None]
+    missed = {miss.goal.path: miss for miss in drive(files, goals)}
+    for one in touched:
+        miss = missed.get(one.change.path)
+        if miss is None:
+            one.verdict = one.verdict or Verdict.RESTORED
+        elif miss.is_gone:
+            one.verdict = Verdict.GONE
+        else:
+            one.verdict = Verdict.FAILED
+            one.reason = f"{miss.error}, " * bool(miss.error) + miss.place.shown
+
+
+@contextmanager
+def _reach(name: str) -> Iterator[BoardFiles]:
+    with open_board(name) as board, open_channel(board) as channel:
+        yield channel

@@ -1,0 +1,296 @@
+"""Which device has which role on a board, so that boards with other names compare.
+
+The root disk is ``mmcblk0`` here and ``sda`` there, the network port ``eth0`` or ``end0``: in the
+catalogue and in snapshots they stand by their role. ``find_roles`` asks a board once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from benchvise.board.channel import FileError, FileValue, ProbeChannel
+from benchvise.state.mounts import Mount, is_made_up, mount_of, parse_mounts
+from benchvise.state.normalise.words import parse_cpus
+
+ROLES: Mapping[str, str] = {
+    "root_disk": "the disk that holds the root file system",
+    "root_part": "the partition that holds the root file system; the disk where there is none",
+    "default_nic": "the network interface of the default route",
+    "wifi_nic": "the first Wi-Fi interface",
+    "bench_cpu": "the CPU that benchmarks take by themselves: the fastest, of equal ones the last",
+    "dram": "the devfreq device that scales the clock of the DRAM",
+    "cgroup": "the control group (version 2) of the login, as a path below /sys/fs/cgroup",
+    "kernel": "the release of the kernel that runs",
+}
+
+_FILES = (
+    "/proc/self/mountinfo",
+    "/proc/net/route",
+    "/proc/net/ipv6_route",
+    "/proc/self/cgroup",
+    "/proc/self/status",
+    "/proc/sys/kernel/osrelease",
+    "/proc/interrupts",
+    "/sys/devices/system/cpu/cpu*/cpu_capacity",
+    "/sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
+)
+_LINKS = (
+    "/sys/dev/block/*",
+    "/sys/block/*/slaves/*",
+    "/sys/class/net/*",
+    "/sys/class/net/*/phy80211",
+    "/sys/class/devfreq/*",
+)
+
+_ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
+# What may stand in a path: no wildcard, no way up, nothing that looks like an option.
+_SAFE = re.compile(r"(?!-|.*\.\.)[\w.@:+/\\-]*", re.ASCII)
+_NO_DISK = re.compile(r"(loop|ram|zram|nbd|fd|sr|mtdblock)\d+|mmcblk\d+(boot\d|rpmb|gp\d)")
+_MADE_UP_NIC = re.compile(
+    r"veth|br-|cali|flannel|cni|docker|virbr|vnet|tap|ifb|dummy|gre|sit|tunl|ip6|erspan|ip_vti|teql"
+)
+_DRAM = re.compile(r"dmc|ddr|dram|memory-controller|mbus", re.IGNORECASE)
+_CGROUPS = "/sys/fs/cgroup"
+_ROUTE_UP = 1
+# After the counts: the controller, its line, how that triggers; then follow the handlers.
+_BEFORE_HANDLER = re.compile(
+    r"\S+(?: \S+)*? (?:\d+-\S+|\d+ (?:Level|Edge|None)|\d+)(?= |$)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The devices of a board, and what they are called in a snapshot.
+
+    ``roles`` holds only the roles that some device has. ``block`` and ``nics`` lead from the name
+    of a device to its path below /sys/devices, ``numbers`` from ``major:minor`` to a block
+    device, ``interrupts`` from a number to what the interrupt is called.
+    """
+
+    roles: Mapping[str, str] = field(default_factory=dict)
+    block: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    nics: Mapping[str, str] = field(default_factory=dict)
+    interrupts: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+
+    def fill(self, path: str) -> str | None:
+        """A path of the catalogue with the board's own names; None when it has no such device."""
+        if any(role not in self.roles for role in _ROLE.findall(path)):
+            return None
+        return _ROLE.sub(lambda match: self.roles[match[1]], path)
+
+    def text(self, given: str) -> str:
+        """A text with the names of devices replaced by their roles."""
+        for role in ("root_part", "root_disk", "default_nic", "wifi_nic"):
+            device = self.roles.get(role)
+            if device:
+                given = re.sub(rf"(?<![\w-]){re.escape(device)}(?!\w)", role, given)
+        return given
+
+    def called(self, kind: str, *found: str) -> str | None:
+        """What a device that a glob found is called in a key; None when it is left out.
+
+        ``kind`` says what it is: ``disk``, ``nic``, ``irq``, ``mmc`` (the number of a host),
+        ``card``, ``mount``, ``bdi`` (major and minor).
+        """
+        match kind:
+            case "disk":
+                return None if _NO_DISK.fullmatch(found[0]) else self._role(found[0])
+            case "nic":
+                return self._nic(found[0])
+            case "irq":
+                return self.interrupts.get(found[0])
+            case "mmc":
+                return "root_disk host" if self._is_on_root(f"mmc{found[0]}") else f"mmc{found[0]}"
+            case "card":
+                return "root_disk" if self._is_on_root(found[0]) else found[0]
+            case "mount":
+                return None if is_made_up(found[0]) else found[0]
+            case "bdi":
+                disk = self.numbers.get(":".join(found))
+                return None if disk is None or _NO_DISK.fullmatch(disk) else self._role(disk)
+        raise ValueError(f"no kind of device: {kind}")
+
+    def is_automount(self, path: str) -> bool:
+        """Whether looking at a path would mount what is to be mounted there."""
+        on = mount_of(path, self.mounts)
+        return on is not None and on.kind == "autofs"
+
+    def disk_of(self, part: str) -> str:
+        """The disk that a partition is of, through mappings of a single device."""
+        parent, _, name = self.block.get(part, "").rpartition("/")
+        above = parent.rpartition("/")[2]
+        return above if name and above in self.block else part
+
+    def _nic(self, name: str) -> str | None:
+        role = self._role(name)
+        made_up = "/virtual/" in self.nics.get(name, "") and _MADE_UP_NIC.match(name)
+        return None if made_up and role == name else role
+
+    def _is_on_root(self, part_of_path: str) -> bool:
+        way = self.block.get(self.roles.get("root_disk", ""), "")
+        return f"/{part_of_path}/" in way
+
+    def _role(self, name: str) -> str:
+        for role in ("root_disk", "root_part", "default_nic", "wifi_nic"):
+            if self.roles.get(role) == name:
+                return role
+        return name
+
+
+def find_roles(channel: ProbeChannel) -> Names:
+    """Asks a board for its devices and their roles. Raises what the channel raises."""
+    files = {path: _text(value) for path, value in channel.read(_FILES).items()}
+    links = {path: link for path, link in channel.links(_LINKS).items() if isinstance(link, str)}
+    return names_from(files, links)
+
+
+def names_from(files: Mapping[str, str], links: Mapping[str, str]) -> Names:
+    """The names that follow from the board's files (path to text) and links (path to target)."""
+    numbers, block = _block_devices(links)
+    nics = {
+        path.rpartition("/")[2]: target
+        for path, target in links.items()
+        if re.fullmatch(r"/sys/class/net/[^/]+", path)
+    }
+    mounts = parse_mounts(files.get("/proc/self/mountinfo", ""))
+    bare = Names({}, block, numbers, nics, {}, mounts)
+    roles = dict(_roles(bare, files, links))
+    named = Names(roles, block, numbers, nics, {}, mounts)
+    interrupts = dict(_interrupt_names(files.get("/proc/interrupts", ""), named))
+    return Names(roles, block, numbers, nics, interrupts, mounts)
+
+
+def _text(value: FileValue | FileError) -> str:
+    return value.value if isinstance(value, FileValue) and isinstance(value.value, str) else ""
+
+
+def _block_devices(links: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    numbers, block = {}, {}
+    for path, target in links.items():
+        if path.startswith("/sys/dev/block/"):
+            name = target.rpartition("/")[2]
+            numbers[path.rpartition("/")[2]] = name
+            block[name] = target
+    return numbers, block
+
+
+def _roles(
+    names: Names, files: Mapping[str, str], links: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """What is not understood gives no role: a board's files may hold anything."""
+    part = _root_device(names)
+    finders: tuple[tuple[str, Callable[[], str | None]], ...] = (
+        ("root_part", lambda: part),
+        ("root_disk", lambda: part and _disk_below(part, names, links)),
+        ("default_nic", lambda: _default_nic(files, names)),
+        ("wifi_nic", lambda: _wifi_nic(links)),
+        ("bench_cpu", lambda: _bench_cpu(files)),
+        ("dram", lambda: _dram(links)),
+        ("cgroup", lambda: _control_group(files, names.mounts)),
+        ("kernel", lambda: files.get("/proc/sys/kernel/osrelease", "").strip() or None),
+    )
+    for role, find in finders:
+        with contextlib.suppress(ValueError, IndexError):
+            device = find()
+            if device is not None and _SAFE.fullmatch(device):
+                yield role, device
+
+
+def _root_device(names: Names) -> str | None:
+    mount = mount_of("/", names.mounts)
+    if mount is not None and mount.kind == "overlay":
+        mount = mount_of(mount.option("upperdir"), names.mounts)
+    if mount is None:
+        return None
+    name = names.numbers.get(mount.device) or mount.source.rpartition("/")[2]
+    return name if name in names.block else None
+
+
+def _disk_below(part: str, names: Names, links: Mapping[str, str]) -> str:
+    """Past encryption and logical volumes as long as they lie on one device."""
+    for _ in range(8):
+        disk = names.disk_of(part)
+        slaves = [p.rpartition("/")[2] for p in links if p.startswith(f"/sys/block/{disk}/slaves/")]
+        if len(slaves) != 1:
+            return disk
+        part = slaves[0]
+    return part
+
+
+def _default_nic(files: Mapping[str, str], names: Names) -> str | None:
+    """Of IPv4's default routes the one with the smallest metric, else of IPv6's."""
+    routes = []
+    for line in files.get("/proc/net/route", "").splitlines()[1:]:
+        words = line.split()
+        if len(words) >= 8 and words[1] == words[7] == "00000000":
+            routes.append((int(words[6]), words[0], int(words[3], 16)))
+    if not routes:
+        for line in files.get("/proc/net/ipv6_route", "").splitlines():
+            words = line.split()
+            if len(words) == 10 and words[0] == "0" * 32 and words[1] == "00":
+                routes.append((int(words[5], 16), words[9], int(words[8], 16)))
+    usable = [(metric, nic) for metric, nic, flags in routes if flags & _ROUTE_UP]
+    return min((r for r in usable if r[1] in names.nics and r[1] != "lo"), default=(0, None))[1]
+
+
+def _wifi_nic(links: Mapping[str, str]) -> str | None:
+    ways = [path for path in links if path.endswith("/phy80211")]
+    return min(ways).split("/")[-2] if ways else None
+
+
+def _dram(links: Mapping[str, str]) -> str | None:
+    devices = (path.rpartition("/")[2] for path in links if path.startswith("/sys/class/devfreq/"))
+    return min(filter(_DRAM.search, devices), default=None)
+
+
+def _bench_cpu(files: Mapping[str, str]) -> str | None:
+    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", files.get("/proc/self/status", ""), re.M)
+    if found is None:
+        return None
+    return str(max(parse_cpus(found[1]), key=lambda cpu: (_speed(cpu, files), cpu)))
+
+
+def _speed(cpu: int, files: Mapping[str, str]) -> int:
+    base = f"/sys/devices/system/cpu/cpu{cpu}"
+    for path in (f"{base}/cpu_capacity", f"{base}/cpufreq/cpuinfo_max_freq"):
+        if files.get(path, "").strip().isdecimal():
+            return int(files[path])
+    return 0
+
+
+def _control_group(files: Mapping[str, str], mounts: tuple[Mount, ...]) -> str | None:
+    """Empty for the root of the hierarchy; None where there is none at the usual place."""
+    root = next((m.point for m in mounts if m.kind == "cgroup2"), "")
+    own = next(
+        (line[3:] for line in files.get("/proc/self/cgroup", "").splitlines() if line[:3] == "0::"),
+        None,
+    )
+    if own is None or not root.startswith(_CGROUPS):
+        return None
+    return (root + own).removeprefix(_CGROUPS).rstrip("/")
+
+
+def _interrupt_names(given: str, names: Names) -> Iterator[tuple[str, str]]:
+    """Number to handler. A second one of that name gets a number, in the order of the table."""
+    seen: dict[str, int] = {}
+    for number, handler in parse_interrupts(given):
+        if handler:
+            name = names.text(handler)
+            seen[name] = seen.get(name, 0) + 1
+            yield number, name if seen[name] == 1 else f"{name} #{seen[name]}"
+
+
+def parse_interrupts(given: str) -> Iterator[tuple[str, str]]:
+    """Of each numbered line of /proc/interrupts the number and the handlers (empty: none)."""
+    head, *rest = given.splitlines() or [""]
+    cpus = len(head.split())
+    for line in rest:
+        number, _, columns = line.partition(":")
+        words = columns.split()[cpus:]
+        if number.strip().isdecimal() and words:
+            yield number.strip(), _BEFORE_HANDLER.sub("", " ".join(words), count=1).strip()

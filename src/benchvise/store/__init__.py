@@ -1,0 +1,10 @@
+"""The store of results: every sample of every run, on disk before the next batch begins.
+
+SQLite in the user's data directory by default, PostgreSQL by URL; same tables, same migrations.
+"""
+
+from benchvise.store.reading import RunInfo
+from benchvise.store.snapshots import Moment
+from benchvise.store.store import PlannedSeries, ProcessHandle, Store
+
+__all__ = ["Moment", "PlannedSeries", "ProcessHandle", "RunInfo", "Store"]

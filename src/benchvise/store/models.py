@@ -1,0 +1,133 @@
+"""The tables of the store: a run has series, a series has processes, a process has samples.
+
+A snapshot belongs to a run. What it found set is a state, which is kept once however often it is
+found, under the hash of its content.
+
+What is queried is a column; what the board said is a JSON object beside it. A change here needs
+a migration (``migrations/versions``); a test compares the two on both databases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import BigInteger, ForeignKey, MetaData, String, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from benchvise.store.values import CleanText, JsonObject, Measured, Moment, PackedJson
+
+
+class Base(DeclarativeBase):
+    """Common to all tables: the column types, and names by which migrations find constraints."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        str: CleanText(),
+        float: Measured(),
+        datetime: Moment(),
+        Mapping[str, Any]: JsonObject(),
+    }
+
+
+class RunRow(Base):
+    """Everything measured on one board in one go.
+
+    ``number`` counts runs in the order in which they began. "Newest" means the highest number,
+    not the latest date: boards without a battery-backed clock live in 1970 after each boot.
+    """
+
+    __tablename__ = "run"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(String(12), unique=True)
+    label: Mapped[str] = mapped_column(index=True)
+    board: Mapped[str] = mapped_column(index=True)
+    suite: Mapped[str]
+    status: Mapped[str] = mapped_column(index=True)
+    reason: Mapped[str]
+    started: Mapped[datetime]
+    finished: Mapped[datetime | None]
+    seed: Mapped[int] = mapped_column(BigInteger)
+    plan: Mapped[Mapping[str, Any]]
+    host: Mapped[Mapping[str, Any]]
+    tool_version: Mapped[str]
+    simulated: Mapped[bool]
+    owner: Mapped[Mapping[str, Any]]
+    remarks: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
+
+
+class SeriesRow(Base):
+    """A benchmark with one set of parameters, at its place in the run's plan."""
+
+    __tablename__ = "series"
+    __table_args__ = (UniqueConstraint("run_number", "position"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_number: Mapped[int] = mapped_column(ForeignKey("run.number", ondelete="CASCADE"))
+    position: Mapped[int]
+    benchmark: Mapped[str] = mapped_column(index=True)
+    params: Mapped[Mapping[str, Any]]
+    key: Mapped[str]
+    unit: Mapped[str]
+    better: Mapped[str]
+    counted: Mapped[str]
+    status: Mapped[str]
+    reason: Mapped[str]
+
+
+class ProcessRow(Base):
+    """One fresh probe process that measured for a series."""
+
+    __tablename__ = "process"
+    __table_args__ = (UniqueConstraint("series_id", "index"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id", ondelete="CASCADE"))
+    index: Mapped[int]
+    begin: Mapped[Mapping[str, Any]]
+    complete: Mapped[bool]
+
+
+class SampleRow(Base):
+    """One batch. ``value`` is NULL where the board's value was not a number."""
+
+    __tablename__ = "sample"
+
+    process_id: Mapped[int] = mapped_column(
+        ForeignKey("process.id", ondelete="CASCADE"), primary_key=True
+    )
+    index: Mapped[int] = mapped_column(primary_key=True)
+    value: Mapped[float] = mapped_column(nullable=True)
+    evidence: Mapped[Mapping[str, Any]]
+
+
+class StateRow(Base):
+    """What a board was set to: the settings of a snapshot, under the hash of their content."""
+
+    __tablename__ = "state"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    settings: Mapped[Any] = mapped_column(PackedJson())
+
+
+class SnapshotRow(Base):
+    """A board's state ``before`` or ``after`` a run; ``about`` is all of it that is small."""
+
+    __tablename__ = "snapshot"
+    __table_args__ = (UniqueConstraint("run_number", "moment"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_number: Mapped[int] = mapped_column(ForeignKey("run.number", ondelete="CASCADE"))
+    moment: Mapped[str] = mapped_column(String(6))
+    digest: Mapped[str] = mapped_column(String(64), ForeignKey("state.digest"), index=True)
+    about: Mapped[Mapping[str, Any]]
+    observations: Mapped[Any] = mapped_column(PackedJson())

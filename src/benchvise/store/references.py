@@ -1,0 +1,105 @@
+"""How a user names a run: an id, a beginning of an id, a label, or how far back it is."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from benchvise.errors import UsageError
+from benchvise.store.models import RunRow
+from benchvise.store.values import clean_text
+
+_LATEST = "latest"
+_BACK = re.compile(r"@(\d{0,9})")
+_PREFIX = re.compile(r"[0-9a-f]{1,11}")
+_SHOWN = 5
+_SEARCHED = 1000  # newest runs among which a misspelt name is looked for
+
+_Named: TypeAlias = tuple[str, str]  # id and label
+
+
+def refuse_reserved(label: str) -> None:
+    """Raise ``UsageError`` for a label that could never name its run."""
+    if label == _LATEST or label.startswith("@") or label != label.strip():
+        raise UsageError(
+            f"{label!r} cannot be a label",
+            f"choose one that is not '{_LATEST}', has no @ in front and no blanks around",
+        )
+
+
+def resolve(connection: Connection, reference: str, store: str) -> str:
+    """The id of the run that the reference names.
+
+    In this order: ``latest`` or ``@`` is the run that began last and ``@N`` the Nth before it;
+    an id; a label, of which the newest run wins; a beginning of exactly one id.
+    Raises ``UsageError`` that lists the candidates, or the runs with the nearest names.
+    """
+    wanted = clean_text(reference).strip()
+    back = _BACK.fullmatch("@" if wanted == _LATEST else wanted)
+    if back:
+        return _back(connection, int(back[1] or 0), store)
+    for condition in (RunRow.id == wanted.lower(), RunRow.label == wanted):
+        found = _find(connection, condition, 1) if wanted else []
+        if found:
+            return found[0][0]
+    if _PREFIX.fullmatch(wanted.lower()):
+        found = _find(connection, RunRow.id.startswith(wanted.lower()), None)
+        if len(found) == 1:
+            return found[0][0]
+        if found:
+            raise UsageError(
+                f"{len(found)} runs in {store} have an id that begins with '{wanted}'",
+                f"say which one: {_listed(found)}",
+            )
+    raise _unknown(connection, wanted, store)
+
+
+def _find(
+    connection: Connection, condition: ColumnElement[bool] | None, limit: int | None
+) -> list[_Named]:
+    """Ids and labels, the newest first."""
+    statement = select(RunRow.id, RunRow.label).order_by(RunRow.number.desc()).limit(limit)
+    if condition is not None:
+        statement = statement.where(condition)
+    return [(run_id, label) for run_id, label in connection.execute(statement)]
+
+
+def _back(connection: Connection, steps: int, store: str) -> str:
+    statement = select(RunRow.id).order_by(RunRow.number.desc()).offset(steps).limit(1)
+    found = connection.execute(statement).scalar()
+    if found is not None:
+        return found
+    count = connection.execute(select(func.count()).select_from(RunRow)).scalar_one()
+    if not count:
+        raise _empty(store)
+    raise UsageError(
+        f"there is no run @{steps} in {store}, it has {count}", f"the oldest one is @{count - 1}"
+    )
+
+
+def _unknown(connection: Connection, wanted: str, store: str) -> UsageError:
+    runs = _find(connection, None, _SEARCHED)
+    if not runs:
+        return _empty(store)
+    names = list(dict.fromkeys([label for _, label in runs if label]))
+    names += [run_id for run_id, _ in runs]
+    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
+    hint = f"the newest are {_listed(runs)}"
+    if near:
+        hint = f"did you mean {' or '.join(repr(name) for name in near)}?"
+    return UsageError(f"no run {wanted!r} in {store}", f"{hint} (`benchvise runs` lists all)")
+
+
+def _empty(store: str) -> UsageError:
+    return UsageError(f"there are no runs in {store} yet", "make one with `benchvise run`")
+
+
+def _listed(runs: Iterable[_Named]) -> str:
+    """The first few runs by id and label, on one line whatever the labels hold."""
+    shown = [f"{run_id} {label!r}" if label else run_id for run_id, label in runs]
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return ", ".join(shown[:_SHOWN]) + more

@@ -1,0 +1,54 @@
+"""Snapshots in the store: what a board was set to is kept once, what it observed each time."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from benchvise.state.model import Snapshot
+from benchvise.store.models import RunRow, SnapshotRow, StateRow
+
+Moment: TypeAlias = Literal["before", "after"]
+"""When a snapshot was taken, seen from its run."""
+
+
+def add_snapshot(
+    connection: Connection, run_number: int, moment: Moment, snapshot: Snapshot
+) -> None:
+    """Add a run's snapshot; its settings only if the store has none like them yet."""
+    about = snapshot.as_json()
+    settings, observations = about.pop("settings"), about.pop("observations")
+    digest = about.pop("digest")
+    known = select(StateRow.digest).where(StateRow.digest == digest)
+    if connection.execute(known).first() is None:
+        # Two runs may find the same state at the same moment.
+        put = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+        new = put(StateRow).values(digest=digest, settings=settings)
+        connection.execute(new.on_conflict_do_nothing())
+    connection.execute(
+        insert(SnapshotRow),
+        {
+            "run_number": run_number,
+            "moment": moment,
+            "digest": digest,
+            "about": about,
+            "observations": observations,
+        },
+    )
+
+
+def load_snapshot(connection: Connection, run_id: str, moment: Moment) -> Snapshot | None:
+    """The run's snapshot of that moment; None when it has none."""
+    row = connection.execute(
+        select(SnapshotRow.about, SnapshotRow.observations, StateRow.settings)
+        .join(StateRow, StateRow.digest == SnapshotRow.digest)
+        .join(RunRow, RunRow.number == SnapshotRow.run_number)
+        .where(RunRow.id == run_id, SnapshotRow.moment == moment)
+    ).first()
+    if row is None:
+        return None
+    return Snapshot.from_json(
+        {**row.about, "settings": row.settings, "observations": row.observations}
+    )

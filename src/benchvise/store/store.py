@@ -1,0 +1,323 @@
+"""The store of results: what flows write while a board is measured, and read afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self, TypeAlias, TypeVar
+
+from sqlalchemy import Connection, Update, insert, select, update
+
+import benchvise
+from benchvise.errors import StoreError, UsageError
+from benchvise.measure.model import (
+    Better,
+    Kind,
+    Remark,
+    RunRecord,
+    RunStatus,
+    Sample,
+    SeriesSpec,
+    SeriesStatus,
+)
+from benchvise.state.model import Snapshot
+from benchvise.store import reading, references, snapshots
+from benchvise.store.database import Database
+from benchvise.store.faults import reported
+from benchvise.store.location import default_file, locate
+from benchvise.store.models import Base, ProcessRow, RunRow, SampleRow, SeriesRow
+from benchvise.store.owner import Owner
+from benchvise.store.reading import RunInfo
+from benchvise.store.schema import prepare
+from benchvise.store.snapshots import Moment
+
+PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
+"""A series before it is measured: its spec, unit, better and counted."""
+
+ABANDONED = "the measuring process ended without finishing (killed or power lost)"
+WAITING_SECONDS = 10.0
+
+_INSERT_SAMPLE = insert(SampleRow)
+_Run = TypeVar("_Run", RunInfo, RunRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessHandle:
+    """A process in the store that samples can be added to."""
+
+    id: int
+
+
+class Store:
+    """An open store. A context manager; every method raises ``StoreError`` when it fails.
+
+    Each writing method is one transaction that is on disk when the method returns.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, url: str | None = None, *, timeout: float = WAITING_SECONDS) -> Self:
+        """Open the store, made or upgraded as needed; without ``url``, the user's own.
+
+        ``url`` is the path of an SQLite file or a PostgreSQL URL; ``timeout`` is for how many
+        seconds to wait for other processes that hold a lock, and for a server to answer.
+        Raises ``UsageError`` for a URL that cannot be read, and ``StoreError`` for a store that
+        cannot be opened, is not ours or was made by a newer Benchvise.
+        """
+        location = locate(url)
+        if location.file is not None and location.file == default_file():
+            with reported(location):
+                location.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        database = Database(location, timeout)
+        try:
+            prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._database.close()
+
+    @property
+    def name(self) -> str:
+        """Where the store is, to be shown: never with a password."""
+        return self._database.location.name
+
+    # Writing, in the order of a run
+
+    def begin_run(
+        self,
+        label: str,
+        board: str,
+        suite: str,
+        seed: int,
+        plan: Mapping[str, Any],
+        host: Mapping[str, Any],
+        simulated: bool,
+        series: Sequence[PlannedSeries],
+    ) -> str:
+        """Begin a run that this process measures; returns its id.
+
+        A series' position is its index in ``series``. Raises ``UsageError`` for a label that is
+        a reserved word (``latest``, ``@…``) or a seed of more than 63 bits.
+        """
+        references.refuse_reserved(label)
+        if not 0 <= seed < 2**63:
+            raise UsageError(f"the seed {seed} is out of range", "give one from 0 to 2^63 - 1")
+        run_id = secrets.token_hex(6)
+        with self._database.writing() as connection:
+            run_number = _insert(
+                connection,
+                RunRow,
+                {
+                    "id": run_id,
+                    "label": label,
+                    "board": board,
+                    "suite": suite,
+                    "status": RunStatus.RUNNING,
+                    "reason": "",
+                    "started": datetime.now(UTC),
+                    "finished": None,
+                    "seed": seed,
+                    "plan": plan,
+                    "host": host,
+                    "tool_version": benchvise.__version__,
+                    "simulated": simulated,
+                    "owner": Owner.here().as_json(),
+                    "remarks": {},
+                },
+            )
+            rows = [
+                {
+                    "run_number": run_number,
+                    "position": position,
+                    "benchmark": spec.benchmark,
+                    "params": dict(spec.params),
+                    "key": spec.key,
+                    "unit": unit,
+                    "better": better,
+                    "counted": counted,
+                    "status": SeriesStatus.PLANNED,
+                    "reason": "",
+                }
+                for position, (spec, unit, better, counted) in enumerate(series)
+            ]
+            if rows:
+                connection.execute(insert(SeriesRow), rows)
+        return run_id
+
+    def describe_series(self, run_id: str, position: int, kind: Kind) -> None:
+        """Say what the values of the series at ``position`` are, now that it is known."""
+        self._change_series(
+            run_id, position, unit=kind.unit, better=kind.better, counted=kind.counted
+        )
+
+    def begin_process(
+        self, run_id: str, position: int, index: int, begin: Mapping[str, Any]
+    ) -> ProcessHandle:
+        """Begin process ``index`` of the series at ``position``; ``begin`` is the probe's line."""
+        with self._database.writing() as connection:
+            series_id = connection.execute(
+                select(SeriesRow.id)
+                .join(RunRow, RunRow.number == SeriesRow.run_number)
+                .where(RunRow.id == run_id, SeriesRow.position == position)
+            ).scalar()
+            if series_id is None:
+                raise self._missing(f"series {position} of run {run_id}")
+            row = {"series_id": series_id, "index": index, "begin": begin, "complete": False}
+            return ProcessHandle(_insert(connection, ProcessRow, row))
+
+    def add_sample(self, process: ProcessHandle, sample: Sample) -> None:
+        """Add a sample, committed when this returns: the next batch may begin."""
+        with self._database.writing() as connection:
+            connection.execute(
+                _INSERT_SAMPLE,
+                {
+                    "process_id": process.id,
+                    "index": sample.index,
+                    "value": sample.value,
+                    "evidence": sample.evidence,
+                },
+            )
+
+    def end_process(self, process: ProcessHandle, complete: bool) -> None:
+        """End a process; ``complete`` when it measured all of its batches."""
+        statement = update(ProcessRow).where(ProcessRow.id == process.id)
+        self._change(statement.values(complete=complete), f"process {process.id}")
+
+    def end_series(
+        self, run_id: str, position: int, status: SeriesStatus, reason: str = ""
+    ) -> None:
+        """Say how the series at ``position`` ended, and why if not as planned."""
+        self._change_series(run_id, position, status=status, reason=reason)
+
+    def update_host(self, run_id: str, host: Mapping[str, Any]) -> None:
+        """Replace what is known of the board's system."""
+        statement = update(RunRow).where(RunRow.id == run_id)
+        self._change(statement.values(host=host), f"run {run_id}")
+
+    def add_snapshot(self, run_id: str, moment: Moment, snapshot: Snapshot) -> None:
+        """Add the board's state ``before`` or ``after`` the run; once each."""
+        with self._database.writing() as connection:
+            number = connection.execute(select(RunRow.number).where(RunRow.id == run_id)).scalar()
+            if number is None:
+                raise self._missing(f"run {run_id}")
+            snapshots.add_snapshot(connection, number, moment, snapshot)
+
+    def set_remarks(self, run_id: str, remarks: Sequence[Remark]) -> None:
+        """Say what must be known with the run's results."""
+        statement = update(RunRow).where(RunRow.id == run_id)
+        content = {"remarks": [dataclasses.asdict(remark) for remark in remarks]}
+        self._change(statement.values(remarks=content), f"run {run_id}")
+
+    def end_run(self, run_id: str, status: RunStatus, reason: str = "") -> None:
+        """End a run now, and say why if it is not complete."""
+        statement = update(RunRow).where(RunRow.id == run_id)
+        self._change(
+            statement.values(status=status, reason=reason, finished=datetime.now(UTC)),
+            f"run {run_id}",
+        )
+
+    # Reading
+
+    def runs(
+        self, limit: int | None = 20, *, board: str | None = None, label: str | None = None
+    ) -> list[RunInfo]:
+        """The newest runs first, without their samples; all of them when ``limit`` is None."""
+        abandoned = self._settle()
+        with self._database.reading() as connection:
+            listed = reading.list_runs(connection, limit, board, label)
+        return [_as_seen(run, abandoned) for run in listed]
+
+    def resolve(self, reference: str) -> str:
+        """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.
+
+        Raises ``UsageError`` that names the candidates when there is no such run or several.
+        """
+        with self._database.reading() as connection:
+            return references.resolve(connection, reference, self.name)
+
+    def load(self, reference: str) -> RunRecord:
+        """Everything measured in the run that ``reference`` names (see ``resolve``)."""
+        abandoned = self._settle()
+        with self._database.reading() as connection:
+            run_id = references.resolve(connection, reference, self.name)
+            return _as_seen(reading.load_run(connection, run_id), abandoned)
+
+    def snapshot(self, reference: str, moment: Moment = "before") -> Snapshot | None:
+        """The board's state around the run that ``reference`` names; None when none was taken."""
+        with self._database.reading() as connection:
+            run_id = references.resolve(connection, reference, self.name)
+            return snapshots.load_snapshot(connection, run_id, moment)
+
+    # Internals
+
+    def _settle(self) -> set[str]:
+        """Mark running runs whose process is gone as interrupted; returns their ids.
+
+        In a store that cannot be written now they stay as they are until the next reader, so
+        the caller must not rely on the mark.
+        """
+        here = Owner.here()
+        running = RunRow.status == RunStatus.RUNNING
+        with self._database.reading() as connection:
+            owners = connection.execute(select(RunRow.id, RunRow.owner).where(running)).all()
+        gone = {run_id for run_id, owner in owners if Owner.from_json(owner).is_gone(here)}
+        if gone:
+            # "Still running", because a run may have been ended since it was looked at.
+            statement = update(RunRow).where(RunRow.id.in_(gone), running)
+            marked = statement.values(status=RunStatus.INTERRUPTED, reason=ABANDONED)
+            with contextlib.suppress(StoreError), self._database.writing() as connection:
+                connection.execute(marked)
+        return gone
+
+    def _change_series(self, run_id: str, position: int, **values: str) -> None:
+        run_number = select(RunRow.number).where(RunRow.id == run_id).scalar_subquery()
+        statement = update(SeriesRow).where(
+            SeriesRow.run_number == run_number, SeriesRow.position == position
+        )
+        self._change(statement.values(**values), f"series {position} of run {run_id}")
+
+    def _change(self, statement: Update, what: str) -> None:
+        with self._database.writing() as connection:
+            result = connection.execute(statement)
+            if not result.rowcount:
+                raise self._missing(what)
+
+    def _missing(self, what: str) -> StoreError:
+        return StoreError(
+            f"the store {self.name} has no {what}", "was the run deleted while it was measured?"
+        )
+
+
+def _insert(connection: Connection, table: type[Base], row: Mapping[str, Any]) -> int:
+    """Insert one row; returns the key that the database gave it."""
+    keys: Sequence[int] = connection.execute(insert(table), row).inserted_primary_key or ()
+    return keys[0]
+
+
+def _as_seen(run: _Run, abandoned: set[str]) -> _Run:
+    """The run as it is, even where the store could not be told that it was abandoned."""
+    if run.status is RunStatus.RUNNING and run.id in abandoned:
+        return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=ABANDONED)
+    return run

@@ -1,0 +1,91 @@
+"""Causes planted on this machine on purpose, each undone when its context ends.
+
+A plant yields the words that go before ``benchvise``: nothing where the whole machine is changed,
+or a program that changes only what it starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+Words = list[str]
+
+
+@contextlib.contextmanager
+def nothing() -> Iterator[Words]:
+    """The control: A against A."""
+    yield []
+
+
+@contextlib.contextmanager
+def file_set(path: Path, value: str) -> Iterator[Words]:
+    """A setting of the kernel, put back to what it was (the chosen word of a list)."""
+    old = path.read_text().strip()
+    chosen = old.partition("[")[2].partition("]")[0] or old
+    path.write_text(value)
+    try:
+        yield []
+    finally:
+        path.write_text(chosen)
+
+
+@contextlib.contextmanager
+def neighbour(cpu: int) -> Iterator[Words]:
+    """Another process that wants the measured CPU all the time."""
+    busy = subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"])
+    try:
+        yield []
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+@contextlib.contextmanager
+def quota(percent: int) -> Iterator[Words]:
+    """A CPU quota with the shortest period, so that each batch feels it alike."""
+    name, period = f"benchvise-test-{os.getpid()}", 1000 * 100 // percent
+    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        group = Path("/sys/fs/cgroup") / name
+        settings = {"cpu.max": f"1000 {period}"}
+    else:
+        group = Path("/sys/fs/cgroup/cpu") / name
+        settings = {"cpu.cfs_period_us": str(period), "cpu.cfs_quota_us": "1000"}
+    group.mkdir()
+    try:
+        for file, value in settings.items():
+            (group / file).write_text(value)
+        # The shell joins the group and becomes the program.
+        yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
+    finally:
+        group.rmdir()
+
+
+_FILTER = """
+import ctypes, os, struct, sys
+RET_ALLOW, LOAD, RETURN = 0x7FFF0000, 0x20, 0x06
+length = 2000
+code = struct.pack("HBBI", LOAD, 0, 0, 16) * (length - 1)
+code += struct.pack("HBBI", RETURN, 0, 0, RET_ALLOW)
+buffer = ctypes.create_string_buffer(code, len(code))
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+program = Program(length, ctypes.addressof(buffer))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0, ctypes.get_errno()
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@contextlib.contextmanager
+def seccomp_filter() -> Iterator[Words]:
+    """A filter that looks at a call's argument two thousand times before it lets the call pass.
+
+    At an argument, because a filter that decides by the number alone is run once and remembered.
+    """
+    yield [sys.executable, "-c", _FILTER]

@@ -1,0 +1,70 @@
+"""The import rules of ARCHITECTURE.md."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "benchvise"
+
+# What each package may import of the others; top-level modules stand under their own name.
+ALLOWED = {
+    "__init__": set[str](),
+    "errors": set[str](),
+    "resources": set[str](),
+    "board": {"errors"},
+    "measure": {"board", "errors", "resources"},
+    "state": {"board", "errors", "resources"},
+    "store": {"errors", "measure", "state"},
+    "report": {"errors", "measure", "state", "store"},
+    "flows": {"board", "errors", "measure", "report", "state", "store"},
+    "__main__": {"cli"},
+    "cli": {"board", "errors", "flows", "measure", "report", "state", "store"},
+}
+
+# The store is written by flows: nothing that measures may know of it, and only the
+# runner, its sources and the flows speak to a probe.
+LABGRID_ONLY_IN = "rig"
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_follow_the_architecture(path: Path) -> None:
+    own = package_of(path)
+    names = {p.name.removesuffix(".py") for p in PACKAGE.iterdir()}
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "labgrid":
+            assert own == LABGRID_ONLY_IN, f"{path} imports labgrid"
+        if parts[0] == "benchvise" and len(parts) > 1 and parts[1] in names and parts[1] != own:
+            assert parts[1] in ALLOWED[own], f"{own} may not import {parts[1]} ({path})"
+
+
+def test_every_package_has_its_rule() -> None:
+    assert {package_of(path) for path in modules()} == set(ALLOWED)
+
+
+def test_the_probe_knows_nothing_of_the_host() -> None:
+    probe = PACKAGE.parents[1] / "probe"
+    for path in [*probe.rglob("*.c"), *probe.rglob("*.h")]:
+        assert "benchvise/" not in path.read_text(), path

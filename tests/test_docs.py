@@ -1,0 +1,163 @@
+"""Nothing that a user can name is undocumented, and what the documents name exists."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import typer.main
+
+from benchvise.cli.main import app
+from benchvise.errors import BenchviseError
+from benchvise.flows.benchmarks import local_registry
+from benchvise.measure.suite import load_suite, parse_bench, suite_names
+from benchvise.state.catalogue import knobs, load_catalogue
+from benchvise.state.knobs import parse_wish
+from benchvise.state.roles import ROLES
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def leaf_commands(command: object, path: str) -> Iterator[tuple[str, object]]:
+    subcommands = getattr(command, "commands", None)
+    if not subcommands:
+        yield path, command
+    for name, subcommand in (subcommands or {}).items():
+        yield from leaf_commands(subcommand, f"{path} {name}")
+
+
+COMMANDS = dict(leaf_commands(typer.main.get_command(app), "benchvise"))
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_has_help_an_example_and_json(path: str, generate: ModuleType) -> None:
+    command = COMMANDS[path]
+    text = getattr(command, "help", "")
+    assert f"Example: {path}" in text, f"{path} --help shows no example"
+    options = {o for p in getattr(command, "params", ()) for o in p.opts}
+    assert "--json" in options
+    for parameter in getattr(command, "params", ()):
+        assert parameter.help, f"{path}: {parameter.name} has no help"
+    assert f"`{path}`" in generate.commands_page()
+
+
+def test_every_benchmark_and_parameter_is_documented(generate: ModuleType) -> None:
+    registry = local_registry()
+    page = generate.benchmarks_page(registry)
+    for benchmark in registry.benchmarks:
+        section = page.split(f"## `{benchmark.id}`")[1].split("\n## ")[0]
+        for text in (benchmark.method, benchmark.pitfalls, benchmark.not_measured, benchmark.peer):
+            assert text and text in section
+        for parameter in benchmark.parameters:
+            assert f"| `{parameter.name}` |" in section and parameter.summary
+
+
+def test_every_suite_is_documented_and_valid(generate: ModuleType) -> None:
+    registry = local_registry()
+    page = generate.suites_page()
+    for name in suite_names():
+        suite = load_suite(name)
+        assert f"## `{name}`" in page and suite.summary
+        assert suite.specs(registry)
+
+
+def test_every_item_of_state_is_documented(generate: ModuleType) -> None:
+    page = generate.state_page()
+    for item in load_catalogue():
+        section = page.split(f"## `{item.id}`\n")[1].split("\n## ")[0]
+        assert item.summary in section and item.restore in section
+        for place in item.places:
+            assert place in section
+        for read in item.reads:
+            assert f"`{read.path}`" in section
+        for knob in item.knobs:
+            assert f"`{knob.name}`" in section
+    for role in ROLES:
+        assert f"| `{role}` |" in page
+
+
+def test_every_knob_is_documented_and_those_in_the_guide_exist(generate: ModuleType) -> None:
+    page = generate.knobs_page()
+    for name, (_, knob) in knobs().items():
+        assert f"| `{name}` |" in page and knob.path in page
+    for path in DOCS.rglob("guide/*.md"):
+        for text in re.findall(r"--set (\S+=\S+)", path.read_text()):
+            parse_wish(text)
+
+
+def test_every_setting_is_documented_and_nothing_else() -> None:
+    used = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r'"(BENCHVISE_[A-Z_]+)"', path.read_text())
+    }
+    page = (DOCS / "reference" / "settings.md").read_text()
+    assert used == set(re.findall(r"`(BENCHVISE_[A-Z_]+)`", page))
+
+
+def test_every_exit_code_is_documented() -> None:
+    page = (DOCS / "reference" / "exit-codes.md").read_text()
+    errors: list[type[BenchviseError]] = [BenchviseError, *BenchviseError.__subclasses__()]
+    codes = {error.exit_code for error in errors}
+    assert codes | {0} == {int(n) for n in re.findall(r"^\| (\d) \|", page, re.MULTILINE)}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*DOCS.rglob("guide/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"],
+    ids=lambda p: p.name,
+)
+def test_commands_in_the_guide_exist(path: Path) -> None:
+    """Every `benchvise …` line of the guide has a known command, options and benchmarks."""
+    registry = local_registry()
+    for line in re.findall(r"(?:^|`)(benchvise (?!:)[^`#\n]+)", path.read_text(), re.MULTILINE):
+        words = shlex.split(line)
+        name = " ".join(words[:3]) if " ".join(words[:2]) == "benchvise bench" else words[1]
+        name = name if name.startswith("benchvise") else f"benchvise {name}"
+        assert name in COMMANDS, f"{path.name}: {line}"
+        options = {o for p in getattr(COMMANDS[name], "params", ()) for o in p.opts}
+        for index, word in enumerate(words):
+            if word.startswith("-"):
+                assert word in options, f"{path.name}: {line}"
+            if word == "--bench" and "ID" not in words[index + 1]:
+                entry = parse_bench(words[index + 1])
+                if entry.benchmark in {b.id for b in registry.benchmarks}:
+                    entry.specs(registry)
+                else:
+                    assert path.name == "CONTRIBUTING.md"
+
+
+def test_documents_name_no_machine_of_ours() -> None:
+    for path in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "ARCHITECTURE.md"]:
+        assert "/root/" not in path.read_text() and "/home/" not in path.read_text(), path
+
+
+def test_make_docs_builds_without_warning(tmp_path: Path, generate: ModuleType) -> None:
+    generate.main()
+    result = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(DOCS), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert result.returncode == 0, result.stderr
+    assert "memory.copy" in (tmp_path / "reference/generated/benchmarks.html").read_text()

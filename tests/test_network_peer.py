@@ -1,0 +1,102 @@
+"""Network benchmarks whose other end is this machine, end to end: the real probe on both sides."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from board_servers import eventually
+from probe_programs import Line
+from sshd import SshServer, processes_with
+
+pytest_plugins = ["probe_fixtures", "board_fixtures"]
+
+BENCHVISE = [sys.executable, "-m", "benchvise", "run", "--processes", "1", "--batches", "2"]
+
+
+@pytest.fixture
+def benchmark(registry: dict[str, Line]) -> str:
+    """A benchmark that needs another end."""
+    for name, item in registry.items():
+        if any(p["name"] == "peer" and p["default"] == "auto" for p in item["parameters"]):
+            return name
+    pytest.fail("no benchmark of the probe needs another end")
+
+
+@pytest.fixture
+def environment(static: Path, tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "BENCHVISE_STORE": str(tmp_path / "results.db"), "COLUMNS": "120"}
+
+
+def benchvise(environment: dict[str, str], *words: str) -> Any:
+    done = subprocess.run(
+        [*BENCHVISE, *words, "--json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)["data"]
+
+
+def sinks() -> dict[int, str]:
+    """The sinks of this machine, whichever program of the probe's they are."""
+    return processes_with(" sink --bind 127.0.0.1 --port 0")
+
+
+def test_this_machine_is_the_other_end(environment: dict[str, str], benchmark: str) -> None:
+    before = sinks()
+    (run,) = benchvise(environment, "--bench", benchmark)
+    (series,) = run["series"]
+    assert series["status"] == "measured" and len(series["samples"]) == 2
+    assert series["key"] == benchmark and series["params"]["peer"] == "auto"
+    assert series["caveats"], "the loopback is no network"
+    assert sinks().keys() <= before.keys(), "the sink goes on"
+
+
+def test_behind_ssh(
+    environment: dict[str, str], benchmark: str, plain: SshServer, home: Path
+) -> None:
+    environment["BENCHVISE_SSH_CONFIG"] = str(plain.config)
+    (run,) = benchvise(environment, plain.name, "--bench", benchmark)
+    assert run["series"][0]["status"] == "measured"
+
+
+def test_where_the_address_is_not_known(
+    environment: dict[str, str], benchmark: str, busybox: SshServer, home: Path
+) -> None:
+    """Its login starts from an empty environment, so that nobody says who has logged in."""
+    environment["BENCHVISE_SSH_CONFIG"] = str(busybox.config)
+    (run,) = benchvise(environment, busybox.name, "--bench", benchmark, "--bench", "os.syscall")
+    series = {one["benchmark"]: one for one in run["series"]}
+    assert series["os.syscall"]["status"] == "measured"
+    assert series[benchmark]["status"] == "na" and "peer=ADDRESS" in series[benchmark]["reason"]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_it_ends_with_benchvise(
+    environment: dict[str, str], benchmark: str, signum: signal.Signals
+) -> None:
+    before = sinks()
+    child = subprocess.Popen(
+        [*BENCHVISE, "--batches", "1000", "--bench", benchmark],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        eventually(lambda: bool(sinks().keys() - before.keys()), "no sink is started")
+        child.send_signal(signum)
+        child.wait(20)
+        eventually(lambda: sinks().keys() <= before.keys(), "the sink goes on")
+    finally:
+        child.kill()
+        child.wait()

@@ -1,0 +1,77 @@
+"""The wheel, installed into an empty environment, measures by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+UV = ROOT / "build" / "tools" / "bin" / "uv"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = directory.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_probes_suites_migrations_and_assets(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for arch in ("x86_64", "aarch64", "armv7hf", "armv6hf", "riscv64"):
+        assert f"benchvise/board/probes/{arch}/bvprobe" in names
+        assert f"benchvise/board/probes/{arch}/bvlibc" in names
+    assert "benchvise/suites/quick.toml" in names
+    assert "benchvise/report/assets/report.js" in names
+    assert any(name.startswith("benchvise/store/migrations/") for name in names)
+    records = ROOT.glob("src/benchvise/state/catalogue/*.toml")
+    assert {f"benchvise/state/catalogue/{path.name}" for path in records} <= set(names)
+    assert not [name for name in names if name.startswith(("tests/", "probe/", "web/"))]
+
+
+def test_the_wheel_alone_runs_the_quick_suite(wheel: Path, tmp_path: Path) -> None:
+    if not UV.exists():
+        pytest.skip("no build/tools/bin/uv: run by `make test`, which installs it")
+    environment = {
+        **{k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")},
+        "VIRTUAL_ENV": str(tmp_path / "empty"),
+        "BENCHVISE_STORE": str(tmp_path / "results.db"),
+    }
+    for words in (
+        ["venv", "--python", sys.executable, str(tmp_path / "empty")],
+        ["pip", "install", "--require-hashes", "-r", str(ROOT / "requirements.lock")],
+        ["pip", "install", "--no-deps", str(wheel)],
+    ):
+        subprocess.run([UV, *words], check=True, capture_output=True, env=environment)
+    benchvise = tmp_path / "empty" / "bin" / "benchvise"
+
+    def run(*words: str) -> str:
+        result = subprocess.run(
+            [benchvise, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            cwd=tmp_path,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    (measured,) = json.loads(run("run", "local", "--suite", "quick", "--json"))["data"]
+    statuses = {series["key"]: series["status"] for series in measured["series"]}
+    assert statuses.pop("pipe.latency:place=core") in ("measured", "na")  # one CPU has no other
+    assert set(statuses.values()) == {"measured"}
+    page = Path(run("report", "@", "-o", "page").strip())
+    assert "memory.copy" in (tmp_path / page).read_text()

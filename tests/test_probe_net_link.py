@@ -1,0 +1,181 @@
+"""The network benchmarks through a real link: two network namespaces joined by a veth pair."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from net_peers import (
+    BOARD_ADDRESS,
+    DEVICE,
+    PEER_ADDRESS,
+    PEER_V6,
+    Link,
+    Sink,
+    eventually,
+    iperf3_server,
+    measure,
+    namespaces,
+    sink,
+)
+from probe_programs import WITH_PEER, Result, Running
+
+pytest_plugins = ["probe_fixtures"]
+
+MBIT = 1e6 / 8
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    with namespaces() as made:
+        yield made
+
+
+@pytest.fixture
+def peer(static: Path, link: Link) -> Iterator[Sink]:
+    with sink(static, "--bind", PEER_ADDRESS, prefix=link.in_peer) as running:
+        yield running
+
+
+def board(static: Path, link: Link, name: str, peer: str, *words: str, code: int = 0) -> Result:
+    return measure((*link.in_board, static), name, peer, *words, code=code)
+
+
+def median(result: Result) -> float:
+    return statistics.median(float(sample["value"]) for sample in result.all("sample"))
+
+
+def test_no_loopback_and_no_interrupt(static: Path, link: Link, peer: Sink) -> None:
+    for name in WITH_PEER:
+        begin = board(static, link, name, peer.peer).one("begin")
+        assert begin["caveats"] == []
+        network = begin["network"]
+        assert network["interface"] == DEVICE
+        assert network["mtu"] == 1500
+        assert network["local"].startswith(BOARD_ADDRESS)
+        message = board(static, link, name, peer.peer, "--affinity", "other", code=77).failure(77)
+        assert f"{DEVICE} has no interrupt of its own" in message
+    assert board(static, link, "net.udp", peer.peer).one("begin")["message_bytes"] == 1472
+
+
+def test_version_6(static: Path, link: Link) -> None:
+    with sink(static, "--bind", PEER_V6, prefix=link.in_peer) as six:
+        for name in WITH_PEER:
+            begin = board(static, link, name, six.peer).one("begin")
+            assert begin["network"]["interface"] == DEVICE
+        assert board(static, link, "net.udp", six.peer).one("begin")["message_bytes"] == 1452
+
+
+def link_local(namespace: str) -> dict[str, Any]:
+    words = ["ip", "-n", namespace, "-json", "addr", "show", "dev", DEVICE, "scope", "link"]
+    found = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    (address,) = [info for item in found for info in item.get("addr_info", []) if info]
+    assert isinstance(address, dict)
+    return address
+
+
+def test_link_local(static: Path, link: Link) -> None:
+    """An address that means something only with an interface."""
+    for name in (link.board, link.peer):  # until nobody else can have it
+        eventually(lambda name=name: not link_local(name).get("tentative"))
+    address = link_local(link.peer)["local"]
+    with sink(static, prefix=link.in_peer) as everywhere:
+        peer = f"[{address}%{DEVICE}]:{everywhere.port}"
+        for name in WITH_PEER:
+            begin = board(static, link, name, peer).one("begin")
+            assert begin["network"]["interface"] == DEVICE
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("net.tcp",),
+        ("net.tcp", "--direction", "receive"),
+        ("net.tcp", "--streams", "4"),
+        ("net.tcp", "--streams", "4", "--direction", "receive"),
+        ("net.udp", "--rate_mbit", "60"),
+        ("net.udp", "--rate_mbit", "60", "--direction", "receive"),
+    ],
+    ids="_".join,
+)
+def test_a_limit_is_found(static: Path, link: Link, peer: Sink, words: tuple[str, ...]) -> None:
+    """What a 20 Mbit/s link takes, of Ethernet frames, is what arrives: no more, by however much
+    lies in buffers, and not much less."""
+    link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
+    name, *rest = words
+    result = board(static, link, name, peer.peer, *rest, "--batch_ms", "300")
+    # datagrams may have waited in the socket's buffer for a program that waited for its CPU
+    most = 30 if name == "net.udp" else 20.5
+    assert 8 * MBIT < median(result) < most * MBIT
+    for sample in result.all("sample"):
+        if name == "net.udp":
+            assert sample["detail"]["loss"] > 5
+            assert sample["detail"]["sent_rate"] > sample["value"]
+        else:
+            assert sample["detail"]["retransmits"] >= 0
+
+
+def test_both_directions_have_the_limit_each(static: Path, link: Link, peer: Sink) -> None:
+    link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
+    words = ("--direction", "both", "--batch_ms", "300")
+    for sample in board(static, link, "net.tcp", peer.peer, *words).all("sample"):
+        assert sample["detail"]["sent_rate"] < 20.5 * MBIT
+        assert sample["detail"]["received_rate"] < 20.5 * MBIT
+
+
+@pytest.mark.parametrize("direction", ["send", "receive"])
+def test_an_iperf3_server_behind_a_limit(static: Path, link: Link, direction: str) -> None:
+    with iperf3_server(PEER_ADDRESS, link.in_peer) as server:
+        link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
+        protocol = ("--protocol", "iperf3", "--direction", direction, "--batch_ms", "300")
+        tcp = board(static, link, "net.tcp", server, *protocol)
+        assert 8 * MBIT < median(tcp) < 20.5 * MBIT
+        udp = board(static, link, "net.udp", server, *protocol, "--rate_mbit", "60")
+        assert 8 * MBIT < median(udp) < 30 * MBIT
+        for sample in udp.all("sample"):  # iperf3 itself waits while its socket is half full
+            assert sample["detail"]["loss"] > 5 * (direction == "send") - 1
+
+
+def test_a_queue_shows_in_the_round_trip(static: Path, link: Link, peer: Sink) -> None:
+    """A limit with a long queue: under load the round trip takes as long as the queue is."""
+    before = board(static, link, "net.tcp", peer.peer).all("sample")[-1]["detail"]["rtt_ns"]
+    link.shape("tbf", "rate", "10mbit", "burst", "16k", "limit", "400k")
+    words = ("--batch_ms", "500", "--streams", "4")
+    after = board(static, link, "net.tcp", peer.peer, *words).all("sample")[-1]["detail"]["rtt_ns"]
+    assert after > before
+    assert after > 5e6
+
+
+def test_delay_and_loss(static: Path, link: Link, peer: Sink) -> None:
+    link.shape("netem", "delay", "10ms", "loss", "2%")
+    for kind in ("tcp", "udp"):
+        result = board(static, link, "net.latency", peer.peer, "--kind", kind)
+        assert all(sample["detail"]["p50_ns"] >= 20e6 for sample in result.all("sample"))
+    result = board(static, link, "net.tcp", peer.peer, "--batch_ms", "500")
+    assert sum(sample["detail"]["retransmits"] for sample in result.all("sample")) > 0
+    result = board(static, link, "net.udp", peer.peer, "--rate_mbit", "20", "--batch_ms", "500")
+    assert all(0 < sample["detail"]["loss"] < 20 for sample in result.all("sample"))
+
+
+def test_nobody_there(static: Path, link: Link) -> None:
+    message = board(static, link, "net.tcp", "198.18.0.9", code=1).failure(1)
+    assert "198.18.0.9" in message
+    assert "check address, cable, route and firewall" in message
+    unrouted = board(static, link, "net.tcp", "203.0.113.1", code=1).failure(1)
+    assert "check address, cable, route and firewall" in unrouted
+
+
+def test_the_link_goes_down(static: Path, link: Link, peer: Sink) -> None:
+    """A cable that is pulled out says nothing to either end."""
+    words = ("--peer", peer.peer, "--batches", "1000", "--batch_ms", "50", "--warm_ms", "50")
+    with Running(*link.in_board, static, "run", "net.tcp", *words) as running:
+        running.until("sample")
+        subprocess.run(["ip", "-n", link.peer, "link", "set", DEVICE, "down"], check=True)
+        error = running.until("error")
+        assert error["exit"] == 1
+        assert PEER_ADDRESS in error["message"]

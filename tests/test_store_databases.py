@@ -1,0 +1,334 @@
+"""The store against real databases: an SQLite file and a PostgreSQL server, by the same tests."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import struct
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine
+from store_places import OTHER, PLANNED, SPEC, Place, begin, begin_process
+
+import benchvise
+from benchvise.errors import StoreError, UsageError
+from benchvise.measure.model import (
+    Kind,
+    ProcessRecord,
+    Remark,
+    RunRecord,
+    RunStatus,
+    Sample,
+    SeriesRecord,
+    SeriesStatus,
+)
+from benchvise.state.model import Entry, Missing, Snapshot
+from benchvise.store import Store
+from benchvise.store.location import locate
+from benchvise.store.models import Base
+from benchvise.store.schema import NEWEST, VERSION_TABLE
+
+pytest_plugins = ["store_fixtures"]
+
+# What is stored
+
+
+def test_a_run_comes_back_as_it_was_measured(store: Store) -> None:
+    host = {"machine": "aarch64", "features": ["neon"], "timer_cost_ns": 31.25, "Größe": "✓"}
+    evidence = {"elapsed_ns": 2**64 - 1, "flags": ["preempted"], "counters": {"na": "no PMU"}}
+    samples = [Sample(0, 0.1 + 0.2, evidence), Sample(1, 5e-324), Sample(2, math.inf)]
+    run = store.begin_run("a label", "ssh://pi", "full", 2**63 - 1, {}, {}, True, PLANNED)
+    process = store.begin_process(run, 0, 0, {"caveats": ["not pinned"]})
+    for sample in samples:
+        store.add_sample(process, sample)
+    store.end_process(process, True)
+    store.begin_process(run, 0, 1, {})
+    store.end_series(run, 0, SeriesStatus.MEASURED)
+    store.end_series(run, 1, SeriesStatus.NOT_AVAILABLE, "no pipe\0here")
+    store.update_host(run, host)
+    store.end_run(run, RunStatus.COMPLETE)
+
+    loaded = store.load(run)
+    assert loaded == RunRecord(
+        id=run,
+        label="a label",
+        board="ssh://pi",
+        suite="full",
+        status=RunStatus.COMPLETE,
+        reason="",
+        started=loaded.started,
+        finished=loaded.finished,
+        seed=2**63 - 1,
+        host=host,
+        tool_version=benchvise.__version__,
+        simulated=True,
+        series=(
+            SeriesRecord(
+                *(SPEC, "B/s", "higher", "read", SeriesStatus.MEASURED, ""),
+                (
+                    ProcessRecord(0, {"caveats": ["not pinned"]}, tuple(samples), True),
+                    ProcessRecord(1, {}, (), False),
+                ),
+            ),
+            SeriesRecord(
+                *(OTHER, "ns", "lower", "trips", SeriesStatus.NOT_AVAILABLE, "no pipe\ufffdhere"),
+                (),
+            ),
+        ),
+    )
+    assert loaded.finished is not None
+    assert loaded.started <= loaded.finished
+    assert loaded.started.endswith("+00:00")
+    [info] = store.runs()
+    assert (info.id, info.status, info.series, info.samples) == (run, "complete", 2, 3)
+    assert (info.started, info.finished) == (loaded.started, loaded.finished)
+    assert info.simulated
+
+
+def test_what_a_value_is_may_be_known_only_when_it_is_measured(store: Store) -> None:
+    run, _ = begin_process(store)
+    store.describe_series(run, 0, Kind("B", "lower", "most memory"))
+    series = store.load("@").series[0]
+    assert (series.unit, series.better, series.counted) == ("B", "lower", "most memory")
+    with pytest.raises(StoreError, match="series 7 of run"):
+        store.describe_series(run, 7, Kind("B", "lower", "most memory"))
+
+
+def test_floats_come_back_bit_for_bit_and_in_order(store: Store) -> None:
+    numbers = struct.unpack("<400d", secrets.token_bytes(3200))
+    finite = [number for number in numbers if math.isfinite(number)]
+    _, process = begin_process(store)
+    evidence = {f"{index:x}{index}": number for index, number in enumerate(finite)}
+    for index, number in enumerate(finite[:40]):
+        store.add_sample(process, Sample(index, number, evidence if index == 0 else {}))
+    samples = store.load("@").series[0].processes[0].samples
+    assert [sample.value for sample in samples] == finite[:40]
+    assert list(samples[0].evidence.items()) == list(evidence.items())
+
+
+def test_a_value_that_is_not_a_number_is_kept_as_that(store: Store, place: Place) -> None:
+    _, process = begin_process(store)
+    store.add_sample(process, Sample(0, math.nan, {"elapsed_ns": math.nan, "name": "a\0b"}))
+    [sample] = store.load("@").series[0].processes[0].samples
+    assert math.isnan(sample.value)
+    assert sample.evidence == {"elapsed_ns": {"na": "not a number"}, "name": "a\ufffdb"}
+    assert place.query("SELECT value FROM sample") == [(None,)]
+
+
+def test_a_sample_is_committed_when_it_has_been_added(store: Store, place: Place) -> None:
+    _, process = begin_process(store)
+    for index in range(3):
+        store.add_sample(process, Sample(index, 1.5))
+        assert place.query("SELECT count(*), max(value) FROM sample") == [(index + 1, 1.5)]
+
+
+def test_a_sample_cannot_be_added_twice(store: Store) -> None:
+    _, process = begin_process(store)
+    store.add_sample(process, Sample(0, 1.0))
+    with pytest.raises(StoreError, match="refused an item"):
+        store.add_sample(process, Sample(0, 2.0))
+    with pytest.raises(StoreError, match=r"out of range|too large"):
+        store.add_sample(process, Sample(2**70, 2.0))
+
+
+def test_writing_to_a_run_that_was_deleted_is_said(store: Store, place: Place) -> None:
+    run, process = begin_process(store)
+    store.add_sample(process, Sample(0, 1.0))
+    with place.connect() as connection:
+        connection.execute("PRAGMA foreign_keys = ON" if place.is_file else "SELECT 1")
+        connection.execute("DELETE FROM run")
+        assert connection.execute("SELECT count(*) FROM sample").fetchone() == (0,)
+    for write in (
+        lambda: store.add_sample(process, Sample(1, 1.0)),
+        lambda: store.end_process(process, True),
+        lambda: store.begin_process(run, 0, 1, {}),
+        lambda: store.end_series(run, 0, SeriesStatus.MEASURED),
+        lambda: store.end_run(run, RunStatus.COMPLETE),
+    ):
+        with pytest.raises(StoreError, match="deleted"):
+            write()
+
+
+def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
+    ids = [begin(store, label) for label in ("a", "b", "a")]
+    assert [run.id for run in store.runs()] == ids[::-1]
+    assert [run.id for run in store.runs(1)] == ids[2:]
+    assert [run.id for run in store.runs(label="a")] == [ids[2], ids[0]]
+    assert store.runs(board="elsewhere") == []
+
+
+# How a run is named
+
+
+def test_a_run_is_named_by_id_prefix_label_or_how_far_back(store: Store, place: Place) -> None:
+    first, second, third = (begin(store, label) for label in ("one", "abc", "one"))
+    for run, run_id in ((first, "abc000000001"), (second, "abd000000001"), (third, "0" * 12)):
+        place.query(f"UPDATE run SET id = '{run_id}' WHERE id = '{run}'")  # noqa: S608
+    named = {
+        "@": "0" * 12,
+        "latest": "0" * 12,
+        "@1": "abd000000001",
+        "@2": "abc000000001",
+        "one": "0" * 12,  # the newest with that label
+        "ABC000000001": "abc000000001",
+        "abc": "abd000000001",  # a label before a beginning of an id
+        "abc0": "abc000000001",
+        " 0 ": "0" * 12,
+    }
+    assert {name: store.resolve(name) for name in named} == named
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("ab", "2 runs .* say which one: abd000000001 'fast', abc000000001 'base'"),
+        ("bsae", "no run 'bsae' in .* did you mean 'base'"),
+        ("abc000000002", "did you mean 'abc000000001'"),
+        ("%", "no run '%' in .* the newest are abd000000001 'fast', abc000000001 'base'"),
+        ("", "no run ''"),
+        ("@2", "no run @2 in .* it has 2: the oldest one is @1"),
+        ("a\0b", "no run"),
+    ],
+)
+def test_a_name_that_is_no_run_is_answered_with_what_is_near(
+    store: Store, place: Place, reference: str, message: str
+) -> None:
+    for run_id, label in (("abc000000001", "base"), ("abd000000001", "fast")):
+        run = begin(store, label)
+        place.query(f"UPDATE run SET id = '{run_id}' WHERE id = '{run}'")  # noqa: S608
+    with pytest.raises(UsageError, match=message):
+        store.resolve(reference)
+
+
+def test_an_empty_store_says_so_and_reserved_labels_are_refused(store: Store) -> None:
+    for reference in ("@", "latest", "base"):
+        with pytest.raises(UsageError, match="no runs in"):
+            store.load(reference)
+    for label in ("latest", "@", "@1", " a"):
+        with pytest.raises(UsageError, match="cannot be a label"):
+            begin(store, label)
+    with pytest.raises(UsageError, match="seed"):
+        store.begin_run("a", "local", "quick", 2**63, {}, {}, False, [])
+
+
+# Snapshots
+
+
+def snapshot(value: str, count: int) -> Snapshot:
+    return Snapshot(
+        board="local",
+        taken="2026-01-02T03:04:05.000+00:00",
+        boot_id="b",
+        privilege="root",
+        settings=(
+            Entry("memory.thp", "mode", value, path="/sys/x"),
+            Entry("cpu.governor", "0", missing=Missing.ABSENT, reason="ENOENT"),
+        ),
+        observations=(Entry("system.load", "processes", count),),
+        board_time_ns=1,
+        host_time_ns=2,
+        notes=("a note",),
+    )
+
+
+def test_snapshots_come_back_and_equal_settings_are_kept_once(store: Store, place: Place) -> None:
+    runs = [begin(store, name) for name in ("a", "b")]
+    store.add_snapshot(runs[0], "before", snapshot("always", 1))
+    store.add_snapshot(runs[0], "after", snapshot("always", 2))
+    store.add_snapshot(runs[1], "before", snapshot("never", 3))
+    assert store.snapshot("a") == snapshot("always", 1)
+    assert store.snapshot("a", "after") == snapshot("always", 2)
+    assert store.snapshot("b") == snapshot("never", 3)
+    assert store.snapshot("b", "after") is None
+    assert place.query("SELECT count(*) FROM state") == [(2,)]
+    with pytest.raises(StoreError, match="no run 000"):
+        store.add_snapshot("000", "before", snapshot("never", 3))
+
+
+def test_remarks_come_back(store: Store) -> None:
+    run = begin(store, "a")
+    remarks = (Remark("throttled", "the clock went down", ("cpu", "memory")), Remark("swap", "x"))
+    store.set_remarks(run, remarks)
+    assert store.load("a").remarks == remarks
+
+
+# Migrations
+
+
+def test_the_tables_are_what_the_models_say(store: Store, place: Place) -> None:
+    assert store.runs() == []
+    engine = create_engine(locate(place.url).url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, Base.metadata) == []
+    engine.dispose()
+
+
+def test_the_newest_revision_is_the_head_of_the_migrations() -> None:
+    directory = Path(benchvise.__file__).parent / "store" / "migrations"
+    assert ScriptDirectory(str(directory)).get_heads() == [NEWEST]
+
+
+def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
+    with Store.open(place.url) as store:
+        run = begin(store, "old")
+    for statement in (
+        "DROP TABLE snapshot",
+        "DROP TABLE state",
+        "ALTER TABLE run DROP COLUMN remarks",
+        f"UPDATE {VERSION_TABLE} SET version_num = '0001'",  # noqa: S608
+    ):
+        place.query(statement)
+    with Store.open(place.url) as store:
+        record = store.load("old")
+        assert record.id == run
+        assert record.remarks == ()
+        assert store.snapshot("old") is None
+
+
+def test_opening_again_changes_nothing(place: Place) -> None:
+    with Store.open(place.url) as store:
+        run = begin(store)
+    before = Path(place.url).read_bytes() if place.is_file else b""
+    for _ in range(2):
+        with Store.open(place.url) as store:
+            assert store.load("@").id == run
+    assert before == (Path(place.url).read_bytes() if place.is_file else b"")
+    assert place.query(f"SELECT * FROM {VERSION_TABLE}") == [(NEWEST,)]  # noqa: S608
+
+
+def test_a_store_of_a_newer_benchvise_is_refused_untouched(place: Place) -> None:
+    Store.open(place.url).close()
+    place.query(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")  # noqa: S608
+    with pytest.raises(StoreError, match=r"newer Benchvise \(its schema is 9999") as caught:
+        Store.open(place.url)
+    assert "upgrade benchvise" in caught.value.remedy
+    assert place.query(f"SELECT * FROM {VERSION_TABLE}") == [("9999",)]  # noqa: S608
+
+
+def test_the_database_of_another_program_is_refused_untouched(place: Place) -> None:
+    place.query("CREATE TABLE alembic_version (version_num varchar(32))")
+    place.query("INSERT INTO alembic_version VALUES ('0001')")
+    before = Path(place.url).read_bytes() if place.is_file else b""
+    with pytest.raises(StoreError, match=r"not a Benchvise database.*alembic_version"):
+        Store.open(place.url)
+    assert before == (Path(place.url).read_bytes() if place.is_file else b"")
+
+
+def test_a_migration_that_fails_leaves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("alembic.operations.Operations.create_index", _fail)
+        with pytest.raises(RuntimeError, match="power lost"):
+            Store.open(place.url)
+    with Store.open(place.url) as store:
+        begin(store)
+
+
+def _fail(*_arguments: object, **_more: object) -> None:
+    raise RuntimeError("power lost")

@@ -1,0 +1,308 @@
+"""Boards without a network: names, quoting, text, architectures, the channel and its faults."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchvise.board import architecture, open_board, process
+from benchvise.board.address import SshAddress, is_loopback, numeric_address, parse_ssh
+from benchvise.board.deploy import packaged_architectures
+from benchvise.board.local import LocalBoard
+from benchvise.board.probes import load_probe, posix_cksum
+from benchvise.board.sanitise import last_line, printable
+from benchvise.board.shell import after_mark, command_line
+from benchvise.board.ssh_errors import not_connected
+from benchvise.errors import BenchviseError, BoardUnusable, UsageError
+
+FAKE = str(Path(__file__).parents[1] / "fakeprobe.py")
+
+SHELLS = [
+    *(["sh"], ["dash"], ["bash"], ["busybox", "sh"], ["zsh"], ["ksh"], ["mksh"]),
+    *(["fish"], ["csh"], ["tcsh"]),
+]
+
+
+class TestPrintable:
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("plain", "plain"),
+            (" two \t words\r\n and a line", "two words and a line"),
+            ("\x1b[31;1mred\x1b[0m \x9b2Jcleared", "red cleared"),
+            ("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1b(Bc", "abc"),
+            ("\x1b]0;never ended", "0;never ended"),
+            ("a \u202e b", "a b"),
+            ("a\u202eb\u2066c\u200fd\ufeffe", "abcde"),
+            ("bell\x07 nul\0 del\x7f\ue000", "bell nul del"),
+            ("lone \ud800 surrogate", "lone surrogate"),
+            (b"\xff\xfeok", "\ufffd\ufffdok"),
+            ("Zürich 東京", "Zürich 東京"),
+        ],
+    )
+    def test_leaves_only_what_shows(self, text: str | bytes, shown: str) -> None:
+        assert printable(text) == shown
+
+    def test_is_bounded(self) -> None:
+        assert printable("x" * 300, 10) == "x" * 9 + "…"
+        assert printable("\x1b[m" * 1_000_000, 10) == "…"
+        assert printable("x" * 10, 10) == "x" * 10
+
+    @given(st.text(), st.integers(2, 50))
+    def test_of_anything_is_one_harmless_line(self, text: str, limit: int) -> None:
+        shown = printable(text, limit)
+        assert len(shown) <= limit
+        assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        assert len(shown.splitlines()) <= 1
+
+    def test_last_line_is_the_last_that_shows_something(self) -> None:
+        assert last_line(b"first\nsecond \x1b[0m\n\n\x1b[K\n") == "second"
+        assert last_line(b"") == ""
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("ssh://pi", ("pi", None, None)),
+            ("ssh://root@pi-4.local:2222", ("pi-4.local", "root", 2222)),
+            ("ssh://me@corp@10.0.0.7", ("10.0.0.7", "me@corp", None)),
+            ("ssh://[fe80::1%eth0]:22", ("fe80::1%eth0", None, 22)),
+            ("ssh://root@[::1]", ("::1", "root", None)),
+        ],
+    )
+    def test_of_ssh(self, name: str, expected: tuple[str, str | None, int | None]) -> None:
+        assert parse_ssh(name) == SshAddress(name, *expected)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("ssh://", "ssh://-oProxyCommand=x", "ssh://-l@host", "ssh://a b", "ssh://host:port"),
+            *("ssh://host:0", "ssh://host:65536", "ssh://user:password@host", "ssh://host/path"),
+            *("ssh://::1", "ssh://[host]", "ssh://h;reboot", "ssh://host\n", "ssh://$(id)@host"),
+            *("", "pi", "LOCAL", "http://x", "/dev/ttyUSB0"),
+        ],
+    )
+    def test_that_are_none_are_refused_with_the_accepted_forms(self, name: str) -> None:
+        with pytest.raises(UsageError, match=r"local|ports are"):
+            open_board(name)
+
+    def test_without_scheme_are_guessed_at(self) -> None:
+        with pytest.raises(UsageError, match=r"did you mean `ssh://root@pi`\?"):
+            open_board("root@pi")
+
+    @pytest.mark.parametrize("name", ["rig:left", "console:/dev/ttyUSB0"])
+    def test_of_rigs_are_known_but_not_available(self, name: str) -> None:
+        with pytest.raises(UsageError, match=r"not available in this version.*`local` or `ssh://"):
+            open_board(name)
+
+    def test_known_hosts_has_brackets_for_other_ports(self) -> None:
+        assert SshAddress("", "h", port=22).known_as == "h"
+        assert SshAddress("", "h", port=2222).known_as == "'[h]:2222'"
+
+
+class TestCommandLine:
+    WORDS = (
+        *("plain", "", "two words", "it's", 'say "hi"', "$HOME `id` $(id)", "back\\slash\\"),
+        *(
+            "new\nline\n",
+            "tab\t",
+            "bang!bang",
+            "*?[a]~",
+            "%s%n",
+            "-n",
+            "Zürich",
+            "\udcff",
+            "#;&|<>",
+        ),
+    )
+
+    @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+    def test_reaches_the_program_unchanged_through_any_login_shell(self, shell: list[str]) -> None:
+        if shutil.which(shell[0]) is None:
+            pytest.skip(f"{shell[0]} is not installed")
+        script = "import os,sys; os.write(1, b'|'.join(map(os.fsencode, sys.argv[1:])))"
+        line = command_line([sys.executable, "-c", script, *self.WORDS])
+        result = subprocess.run([*shell, "-c", line], capture_output=True, check=True)
+        assert result.stdout == b"|".join(map(os.fsencode, self.WORDS))
+
+    @settings(max_examples=25)
+    @given(st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), max_size=4))
+    def test_carries_any_words(self, words: list[str]) -> None:
+        line = command_line(["printf", "%s|", "x", *words])
+        result = subprocess.run(["sh", "-c", line], capture_output=True, check=True)
+        assert result.stdout == "".join(f"{word}|" for word in ["x", *words]).encode()
+
+    def test_holds_nothing_that_a_shell_would_act_on(self) -> None:
+        inside = command_line(["a'b", "c\\", "d!", "\n\x1b"]).split("sh ", 2)[2]
+        assert inside == "'a\\0047b' 'c\\0134' 'd\\0041' '\\0012\\0033'"
+
+    def test_refuses_nul(self) -> None:
+        with pytest.raises(ValueError, match="NUL"):
+            command_line(["a\0b"])
+
+    @pytest.mark.parametrize(
+        ("script", "status"), [("exit 3", 3), ("exit 255", 254), ("kill -9 $$", 137)]
+    )
+    def test_tells_how_the_command_ended(self, script: str, status: int) -> None:
+        line = command_line(["sh", "-c", script])
+        assert subprocess.run(["sh", "-c", line], check=False).returncode == status
+
+    def test_marks_where_the_output_begins(self) -> None:
+        line = command_line(["sh", "-c", "echo out; echo err >&2"], "MARK")
+        line = f"printf noise; printf noise >&2; {line}"
+        result = subprocess.run(["sh", "-c", line], capture_output=True, check=True)
+        assert after_mark(result.stdout, "MARK") == b"out\n"
+        assert after_mark(result.stderr, "MARK") == b"err\n"
+        assert after_mark(b"noise", "MARK") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "meaning", "remedy"),
+    [
+        ("connect to host h port 9: Connection refused", "connection refused", "on port 9?"),
+        ("connect to host h port 9: Connection timed out", "no answer in time", "is the board on"),
+        ("Connection timed out during banner exchange", "no answer in time", "is the board on"),
+        ("Could not resolve hostname h: Name or service not known", "no host of that", "spelling"),
+        ("connect to host h: No route to host", "no way to it", "network"),
+        ("No ED25519 host key is known for h\nHost key verification failed.", "not known", "once"),
+        (
+            "WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.",
+            "has changed",
+            "ssh-keygen -R '[h]:9'",
+        ),
+        ("u@h: Permission denied (publickey).", "login refused", "ssh-copy-id -p 9 u@h"),
+        ("Too many authentication failures", "too many keys", "IdentityFile"),
+        ("no matching host key type found. Their offer: ssh-rsa", "too old", "ssh-rsa"),
+        ("kex_exchange_identification: Connection closed by remote host", "closed", "ssh -v"),
+        ("f: line 1: Bad configuration option: x", "configuration cannot", "by hand"),
+        ("\x1b[2Jsomething else", "could not connect (something else)", "ssh -v -p 9 u@h"),
+        ("", "could not connect:", "ssh -v"),
+    ],
+)
+def test_ssh_failures_have_a_meaning_and_a_remedy(said: str, meaning: str, remedy: str) -> None:
+    error = not_connected(SshAddress("ssh://u@h:9", "h", "u", 9), f"ssh: {said}\n".encode())
+    text = str(error)
+    assert meaning in text or not said
+    assert remedy in text
+    assert text.startswith("ssh://u@h:9: ")
+    assert "\x1b" not in text
+    assert error.exit_code == 3
+
+
+class TestArchitecture:
+    PI1 = "processor\t: 0\nFeatures\t: half thumb fastmult vfp edsp java tls\n"
+    PI2 = "Features\t: half thumb fastmult vfp edsp neon vfpv3 tls vfpv4 idiva vfpd32 lpae\n"
+    TEGRA2 = "Features\t: swp half thumb fastmult vfp edsp vfpv3 vfpv3d16 tls\n"
+    SOFT = "Features\t: swp half thumb fastmult edsp\n"
+
+    @pytest.mark.parametrize(
+        ("machine", "cpuinfo", "arch"),
+        [
+            ("x86_64", "", "x86_64"),
+            ("aarch64", "", "aarch64"),
+            ("riscv64", "", "riscv64"),
+            ("armv7l", PI2, "armv7hf"),
+            ("armv7l", TEGRA2, "armv7hf"),
+            ("armv7l", "", "armv7hf"),
+            ("armv7l", PI1, "armv6hf"),
+            ("armv7l", SOFT, None),
+            ("armv6l", PI1, "armv6hf"),
+            ("armv6l", SOFT, None),
+            ("armv8l", "Features : fp asimd evtstrm\n", "armv7hf"),
+            ("armv5tel", SOFT, None),
+            ("mips", "", None),
+            ("i686", "", None),
+        ],
+    )
+    def test_follows_from_uname_and_features(
+        self, machine: str, cpuinfo: str, arch: str | None
+    ) -> None:
+        assert architecture.choose(machine, cpuinfo) == arch
+
+    def test_of_this_machine_is_what_its_probe_says(self) -> None:
+        assert architecture.identify(LocalBoard()).arch in packaged_architectures()
+
+    def test_a_probe_that_was_not_built_names_the_command(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr("benchvise.board.probes.PROBES", tmp_path)
+        assert packaged_architectures() == ()
+        with pytest.raises(BenchviseError, match=r"no probe for riscv64.*`make probes`"):
+            load_probe("riscv64")
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=20)
+def test_checksum_is_that_of_cksum(data: bytes) -> None:
+    result = subprocess.run(["cksum"], input=data, capture_output=True, check=True)
+    assert f"{posix_cksum(data)} {len(data)}\n".encode() == result.stdout
+
+
+class TestNumericAddresses:
+    @pytest.mark.parametrize(
+        ("text", "address"),
+        [
+            ("192.0.2.7", "192.0.2.7"),
+            ("2001:DB8:0::7", "2001:db8::7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("fe80::1%eth0", "fe80::1%eth0"),
+            ("fe80::1%eth0;reboot", None),
+            ("fe80::1%$(reboot)", None),
+            ("board", None),
+            ("192.0.2", None),
+            ("192.0.2.7:22", None),
+            ("\u0661.1.1.1", None),
+            ("", None),
+        ],
+    )
+    def test_are_addresses_and_nothing_else(self, text: str, address: str | None) -> None:
+        assert numeric_address(text) == address
+
+    def test_loopback(self) -> None:
+        assert is_loopback("127.0.0.1") and is_loopback("::1")
+        assert not is_loopback("192.0.2.7") and not is_loopback("fe80::1%lo")
+
+
+class TestLocalBoard:
+    def test_runs_a_command_with_input(self) -> None:
+        data = os.urandom(1 << 20)
+        result = LocalBoard().run(["sh", "-c", "cat; echo bad >&2; exit 3"], input=data)
+        assert (result.returncode, result.stdout, result.stderr) == (3, data, b"bad\n")
+
+    @pytest.mark.parametrize(
+        ("argv", "status"),
+        [
+            (["/no/such/program"], 127),
+            (["/"], 126),
+            (["sh", "-c", "kill -9 $$"], 137),
+            (["true"], 0),
+        ],
+    )
+    def test_tells_how_it_ended_as_a_shell_does(self, argv: list[str], status: int) -> None:
+        assert LocalBoard().run(argv, input=b"not wanted" * 100_000).returncode == status
+
+    def test_ends_a_command_that_takes_too_long_with_all_it_started(self, tmp_path: Path) -> None:
+        mark = tmp_path / "pid"
+        script = f"sleep 50 & echo $! > {mark}; wait"
+        with pytest.raises(BoardUnusable, match=r"'sh' did not finish within 0.5 s"):
+            LocalBoard().run(["sh", "-c", script], timeout=0.5)
+        started = Path(f"/proc/{mark.read_text().strip()}/cmdline")
+        deadline = time.monotonic() + 5
+        while started.exists() and started.read_bytes():  # nobody may have reaped it yet
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def test_gives_up_endless_output(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "OUTPUT_LIMIT", 1 << 20)
+        with pytest.raises(BoardUnusable, match="wrote more than 1 MiB"):
+            LocalBoard().run(["yes"])

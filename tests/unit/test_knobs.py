@@ -1,0 +1,75 @@
+"""The knobs of the catalogue: what may be set, and what the kernel ties together."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+import pytest
+
+from benchvise.errors import UsageError
+from benchvise.state import knobs, places
+from benchvise.state.catalogue import knobs as catalogue
+from benchvise.state.catalogue import load_catalogue
+from benchvise.state.model import Knob
+from benchvise.state.roles import ROLES
+
+KNOBS = {name: knob for name, (_, knob) in catalogue().items()}
+
+# One that is set, and another that the kernel sets anew then.
+TIED = (
+    ("vm.dirty_ratio", "vm.dirty_bytes"),
+    ("vm.dirty_bytes", "vm.dirty_ratio"),
+    ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
+    ("vm.overcommit_kbytes", "vm.overcommit_ratio"),
+    ("vm.overcommit_ratio", "vm.overcommit_kbytes"),
+    ("memory.thp", "vm.min_free_kbytes"),
+    ("cpu.min_freq", "cpu.max_freq"),
+    ("cpu.max_freq", "cpu.min_freq"),
+    ("cpu.governor", "cpu.schedutil_rate_limit_us"),
+    ("cpu.governor", "cpu.policy_ondemand_up_threshold"),
+    ("cpu.governor", "cpu.energy_preference"),
+    ("cpu.secondary_online", "cpu.idle_deep_disable"),
+    ("block.scheduler", "block.nr_requests"),
+    ("block.scheduler", "block.wbt_lat_usec"),
+    ("block.scheduler", "block.deadline_read_expire"),
+    ("kernel.watchdog", "kernel.soft_watchdog"),
+)
+
+
+@pytest.mark.parametrize("knob", KNOBS.values(), ids=KNOBS)
+def test_a_knob_is_a_file_of_proc_sys_or_sys(knob: Knob) -> None:
+    assert knob.path.startswith(places.ROOTS) and ".." not in knob.path
+    assert set(re.findall(r"\{(\w+)\}", knob.path)) <= set(ROLES)
+    assert knob.summary
+    assert all(any(fnmatchcase(name, tied) for name in KNOBS) for tied in knob.resets)
+
+
+@pytest.mark.parametrize("knob", KNOBS.values(), ids=KNOBS)
+def test_a_knob_says_which_values_it_takes(knob: Knob) -> None:
+    with pytest.raises(UsageError, match=re.escape(knob.name)) as caught:
+        for value in ("\x1b[31m", "no such value", "-12345678901234567890"):
+            knobs.canonical(knob, value)
+            if knob.kind == "choice" and not knob.choices:
+                raise UsageError(knob.name, "only a board knows")
+    assert caught.value.remedy
+    for choice in knob.choices:
+        assert knobs.canonical(knob, choice) == choice
+        assert knobs.can_be_put_back(knob, choice)
+    if knob.kind == "text":
+        re.compile(knob.pattern)
+
+
+def test_no_name_is_taken_twice() -> None:
+    names = [knob.name for item in load_catalogue() for knob in item.knobs]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("name", "other"), TIED)
+def test_what_the_kernel_ties_together_is_put_back_together(name: str, other: str) -> None:
+    assert other in {knob.name for knob in knobs.companions(KNOBS[name])}
+
+
+def test_what_the_kernel_does_not_tie_together_is_not() -> None:
+    assert "vm.swappiness" not in {k.name for k in knobs.companions(KNOBS["memory.thp"])}
+    assert "block.read_ahead_kb" not in {k.name for k in knobs.companions(KNOBS["block.scheduler"])}

@@ -1,0 +1,151 @@
+"""Tables in the terminal and in Markdown."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from report_runs import demonstration_run, other_run, series, spec
+from rich.console import Console, RenderableType
+
+from benchvise.measure.compare import compare_runs
+from benchvise.measure.model import RunRecord, RunStatus
+from benchvise.measure.validity import Summary, summarise
+from benchvise.report.markdown import compare_markdown, run_markdown, runs_markdown
+from benchvise.report.terminal import compare_table, run_table, runs_table
+from benchvise.store.reading import RunInfo
+
+HOSTILE = "[red]x[/] | <b>`*_\x1b]0;owned\x07\u202e" + "y" * 5000
+
+
+def summaries(run: RunRecord) -> list[Summary]:
+    return [summarise(one) for one in run.series if one.values]
+
+
+def shown(table: RenderableType, width: int = 100) -> str:
+    console = Console(file=io.StringIO(), width=width, force_terminal=False)
+    console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert all(len(line) <= width for line in text.splitlines())
+    return text
+
+
+def info(**changes: object) -> RunInfo:
+    fields: dict[str, object] = {
+        "id": "4f2a91c07be3", "label": "vendor-5.10", "board": "ssh://root@bench-07",
+        "suite": "standard", "status": RunStatus.COMPLETE, "reason": "", "series": 67,
+        "started": "2026-03-14T09:26:53+00:00", "finished": None, "simulated": False,
+        "samples": 4095,
+    }  # fmt: skip
+    return RunInfo(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def test_a_run_fits_a_terminal() -> None:
+    run = demonstration_run()
+    text = shown(run_table(run, summaries(run)))
+    for expected in (
+        "vendor-5.10 on ssh://root@bench-07, 2026-03-14 09:26 UTC",
+        "2.26 GHz",
+        "148.4 ns",
+        "† memory.copy:size=1M,source=",
+        "and 3",
+        "this is not a copy bandwidth",
+        "pipe.latency:place=sibling   ",
+        "this CPU has no sibling thread",
+    ):
+        assert expected in text
+
+
+def test_an_unstable_series_shows_a_range_and_no_median() -> None:
+    run = demonstration_run()
+    row, remark = [
+        line
+        for line in shown(run_table(run, summaries(run)), 120).splitlines()
+        if line.startswith("pipe.latency:place=free")
+    ]
+    assert "unstable: " in remark
+    assert row.split()[1] == "unstable"
+    assert "8.08 us" in row and "23.8 us" in row
+
+
+def test_a_comparison_fits_a_terminal() -> None:
+    text = shown(compare_table(compare_runs(demonstration_run(), other_run())))
+    assert "yocto-6.6 against vendor-5.10: 29 slower, 35 no difference shown" in text
+    assert "slower" in text
+    assert "not available in vendor-5.10: this CPU has no sibling thread" in text
+
+
+def test_a_comparison_can_leave_out_what_did_not_change() -> None:
+    text = shown(compare_table(compare_runs(demonstration_run(), other_run()), everything=False))
+    assert "cpu.clock" not in text
+    assert "memory.copy:size=64M" in text
+    assert "not listed" in text and "35 series in which no difference was shown" in text
+
+
+def test_runs_fit_a_terminal() -> None:
+    text = shown(runs_table([info(), info(id="b", status=RunStatus.FAILED, simulated=True)]))
+    assert "2 runs" in text
+    assert "4f2a91c07be3" in text
+    assert "failed" in text
+    assert "SIMULATED" in text
+
+
+def test_simulated_runs_say_so() -> None:
+    run = demonstration_run(simulated=True, series=())
+    assert "[SIMULATED]" in shown(run_table(run, []))
+    result = compare_runs(run, run)
+    assert "[SIMULATED]" in shown(compare_table(result, simulated=True))
+
+
+def test_an_interrupted_run_says_so() -> None:
+    run = demonstration_run(series=(), status=RunStatus.INTERRUPTED, reason="Ctrl-C")
+    (line,) = [x for x in shown(run_table(run, [])).splitlines() if "this run is" in x]
+    assert line.split() == ["this", "run", "is", "interrupted", "Ctrl-C"]
+
+
+def test_without_notes_only_what_decides_on_a_number_is_said() -> None:
+    run = demonstration_run()
+    short, full = (shown(run_table(run, summaries(run), notes=notes)) for notes in (False, True))
+    assert "other work took the CPU in 4 of 63" in full
+    assert "other work took the CPU in 4 of 63" not in short
+    assert f"benchvise show {run.id} --notes" in short and "--notes" not in full
+    assert "this is not a copy bandwidth" in short and "unstable: " in short
+
+
+@pytest.fixture
+def hostile() -> RunRecord:
+    return demonstration_run(
+        label=HOSTILE,
+        board=HOSTILE,
+        series=(series(spec("cpu.clock", place=HOSTILE), 1e9, caveats=(HOSTILE,), unit="Hz"),),
+    )
+
+
+def test_hostile_text_does_nothing_in_a_terminal(hostile: RunRecord) -> None:
+    text = shown(run_table(hostile, summaries(hostile)))
+    text += shown(compare_table(compare_runs(hostile, hostile)))
+    text += shown(runs_table([info(label=HOSTILE, board=HOSTILE, suite=HOSTILE)]))
+    assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
+    assert "[red]x[/]" in text
+    assert "y" * 601 not in text.replace("\n", "")
+
+
+def test_hostile_text_does_nothing_in_markdown(hostile: RunRecord) -> None:
+    text = run_markdown(hostile, summaries(hostile))
+    assert r"\[red\]x\[/\] \| \<b\>\`\*\_" in text
+    assert "\x1b" not in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.replace(r"\|", "").count("|") for line in rows} == {8}
+
+
+def test_markdown_says_what_the_terminal_says() -> None:
+    run = demonstration_run()
+    text = run_markdown(run, summaries(run))
+    assert text.startswith("### vendor-5.10 on ssh:\u200b//root\\@bench-07")
+    assert "| --- | ---: |" in text
+    assert r"| cpu.clock | **2.26 GHz** |" in text
+    assert "*unstable*" in text
+    compared = compare_markdown(compare_runs(run, other_run()))
+    assert "**slower**" in compared
+    assert "| **4f2a91c07be3** |" in runs_markdown([info()])

@@ -1,0 +1,143 @@
+import { failed, okay, type Result } from "./result";
+
+/**
+ * What the charts draw, as `benchvise.report.figures` writes it into the page. Field names and units
+ * are those of the Python side.
+ */
+export interface ReportDocument {
+  readonly format: 1;
+  readonly curves: readonly CurveFigure[];
+  readonly latencies: readonly LatencyFigure[];
+  readonly samples: readonly SampleFigure[];
+  readonly changes: readonly ChangeFigure[];
+}
+
+/** Values of several lines over one parameter that is a size or a count. */
+export interface CurveFigure {
+  readonly id: string;
+  readonly title: string;
+  readonly unit: string;
+  /** What runs along the x axis. */
+  readonly x_name: string;
+  /** Whether that is a number of bytes, or of anything else. */
+  readonly x_kind: "size" | "count";
+  readonly y_scale: "linear" | "log";
+  /** Whether lines are named at their ends, or by a legend outside of the chart. */
+  readonly name_lines: boolean;
+  readonly caches: readonly Cache[];
+  readonly lines: readonly CurveLine[];
+}
+
+export interface Cache {
+  readonly name: string;
+  readonly size: number;
+}
+
+export interface CurveLine {
+  readonly name: string;
+  /** Index of the colour and marker, so that one thing looks alike in all figures. */
+  readonly style: number;
+  /** True when the probe gave a caveat: these numbers do not mean what the axis says. */
+  readonly caveat: boolean;
+  readonly points: readonly CurvePoint[];
+}
+
+export interface CurvePoint {
+  readonly x: number;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  readonly stable: boolean;
+  readonly n: number;
+}
+
+/** Histograms of latencies on common axes. */
+export interface LatencyFigure {
+  readonly id: string;
+  readonly title: string;
+  readonly lines: readonly LatencyLine[];
+}
+
+export interface LatencyLine {
+  readonly name: string;
+  /** Index of the colour and marker. */
+  readonly style: number;
+  readonly latencies: Latencies;
+}
+
+export interface Latencies {
+  readonly count: number;
+  /** Both in ns. */
+  readonly minimum: number;
+  readonly maximum: number;
+  /** By rising latency; those that hold nothing are left out. */
+  readonly steps: readonly LatencyStep[];
+}
+
+/** The share of all latencies that lie from `low` to `high` ns. */
+export interface LatencyStep {
+  readonly low: number;
+  readonly high: number;
+  readonly share: number;
+}
+
+/** Every sample of one series. */
+export interface SampleFigure {
+  readonly id: string;
+  readonly name: string;
+  readonly unit: string;
+  readonly stable: boolean;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  /** In the order in which they were measured. */
+  readonly samples: readonly SamplePoint[];
+}
+
+export interface SamplePoint {
+  readonly process: number;
+  readonly value: number;
+  /** What polluted this batch; empty when nothing did. */
+  readonly flags: readonly string[];
+}
+
+/** Ratios of one run to the base run, the largest change first. */
+export interface ChangeFigure {
+  readonly id: string;
+  readonly base: string;
+  readonly other: string;
+  readonly rows: readonly ChangeRow[];
+}
+
+export interface ChangeRow {
+  readonly name: string;
+  readonly verdict: Verdict;
+  readonly better: "higher" | "lower";
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+  /** Changes up to this share are seen between runs of the same board. */
+  readonly noise_floor: number;
+  /** True when the probe gave a caveat, in either run. */
+  readonly caveat: boolean;
+}
+
+/** As `benchvise.measure.compare` words them; what is not comparable has no ratio to draw. */
+export type Verdict = "faster" | "slower" | "no difference shown" | "unstable";
+
+/** Reads the page's data; the format number guards against a page and script of two versions. */
+export function parseDocument(text: string): Result<ReportDocument> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    return failed(`the data of this page cannot be read: ${String(error)}`);
+  }
+  if (typeof parsed !== "object" || parsed === null || !("format" in parsed)) {
+    return failed("the data of this page is not a report");
+  }
+  if (parsed.format !== 1) {
+    return failed(`the data of this page has format ${String(parsed.format)}, expected 1`);
+  }
+  return okay(parsed as ReportDocument);
+}

@@ -1,0 +1,23 @@
+import { defineConfig } from "vitest/config";
+
+import { licences } from "./scripts/licences.js";
+
+// One script and one style sheet with fixed names: the page takes both in whole, so nothing may be
+// split off, hashed by name or fetched later.
+export default defineConfig({
+  plugins: [licences()],
+  build: {
+    target: "es2020",
+    outDir: "../src/benchvise/report/assets",
+    emptyOutDir: true,
+    copyPublicDir: false,
+    lib: {
+      entry: "src/main.ts",
+      name: "benchvise",
+      formats: ["iife"],
+      fileName: () => "report.js",
+      cssFileName: "report",
+    },
+  },
+  test: { environment: "jsdom", include: ["src/**/*.test.ts", "scripts/**/*.test.js"] },
+});
