@@ -150,12 +150,17 @@ class Session:
             store.describe_series(self.run_id, position, kind)
 
     def _snapshot(self, store: Store, moment: Moment) -> Snapshot | None:
-        """Records the board's state. That it cannot be had is no reason to lose a measurement."""
+        """Records the board's state. That it cannot be had is no reason to lose a measurement.
+
+        A lost connection is one, before the run: it is raised as what it is.
+        """
         if not self.snapshots:
             return None
         try:
             taken = take_snapshot(self.board, self.channel)
         except BenchviseError as error:
+            if moment == "before" and not self.channel.is_open:
+                raise
             sentence = f"the board's state {moment} the run is not known: {error.message}"
             self._remarks.append(Remark("no snapshot", sentence))
             return None
