@@ -31,6 +31,7 @@ _BLOCK = 96  # bytes; pieces are multiples of it
 _PIECE_FIRST, _PIECE_MOST = 1536, 6144
 _LINE = 57  # bytes that make 76 characters of base64
 _OCTAL_LINE = 60
+_TYPED_MOST = 400  # characters; line editors take at least a thousand
 _WORTH_PACKING = 2048
 _NOWHERE = "/nowhere/benchvise-console-bv00000000"
 _SEAL_TRIES = 4
@@ -344,7 +345,7 @@ def _directory(link: Link) -> str:
 
 
 def _put_script(link: Link, place: Place, tools: set[str]) -> None:
-    """Types the script line by line, each with its checksum."""
+    """Types the script, some lines at a time, each time with the checksum."""
     encode = {"openssl": "openssl base64", "od": "od -An -v -tx1"}.get(place.encode, place.encode)
     decode = {"base64": "| base64 -d ", "openssl": "| openssl base64 -d "}.get(place.decode, "")
     filled = {
@@ -362,21 +363,35 @@ def _put_script(link: Link, place: Place, tools: set[str]) -> None:
     files = ConsoleFiles(link, place)
     lines = text.splitlines()
     directory = place.directory
-    for number, line in enumerate(lines):
+    at = count = 0
+    room = _TYPED_MOST
 
-        def type_line(number: int = number, line: str = line) -> None:
-            answer = link.ask(
-                f"printf '%s\\n' '{line}' > {directory}/h.{number}; "
-                f"{place.checksum} < {directory}/h.{number}"
-            )
-            if not files._fits(answer, f"{line}\n".encode()):
-                raise NoAnswer
+    def type_some() -> int:
+        """As many lines as may be typed at once, fewer after each failure."""
+        nonlocal room
+        taken, size = [lines[at]], len(lines[at])
+        while at + len(taken) < len(lines) and size + len(lines[at + len(taken)]) < room:
+            size += len(lines[at + len(taken)])
+            taken.append(lines[at + len(taken)])
+        words = " ".join(f"'{line}'" for line in taken)
+        name = f"{directory}/h.{count}"
+        try:
+            answer = link.ask(f"printf '%s\\n' {words} > {name}; {place.checksum} < {name}")
+        except NoAnswer:
+            room //= 2
+            raise
+        if not files._fits(answer, "".join(f"{line}\n" for line in taken).encode()):
+            room //= 2
+            raise NoAnswer
+        return len(taken)
 
-        link.patiently("the script for files", type_line)
+    while at < len(lines):
+        at += link.patiently("the script for files", type_some)
+        count += 1
 
     def join() -> None:
         answer = link.ask(
-            f"n=0; while [ $n -lt {len(lines)} ]; do cat {directory}/h.$n; n=$((n+1)); done "
+            f"n=0; while [ $n -lt {count} ]; do cat {directory}/h.$n; n=$((n+1)); done "
             f"> {directory}/h; {place.checksum} < {directory}/h"
         )
         if not files._fits(answer, text.encode()):
