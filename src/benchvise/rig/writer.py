@@ -45,6 +45,8 @@ CHUNK = 4 << 20
 FRAME = struct.Struct("<II")
 PIECE = struct.Struct("<QQ")
 
+SYS, PROC = Path("/sys"), Path("/proc")
+
 Pieces = list[tuple[int, int]]  # offset on the card, length; in bytes
 
 _BUFFERS = 3
@@ -86,14 +88,14 @@ def device_users(disk: Path) -> Iterator[tuple[str, str]]:
             for holder in (node / "holders").iterdir():
                 held.append((f"/dev/{node.name}", holder.name))
                 todo.append(holder.resolve())
-    for line in _text(Path("/proc/self/mountinfo")).splitlines():
+    for line in _text(PROC / "self" / "mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         fields, source = before.split(), after.split()[1:2]
         # a file system such as btrfs mounts under a number of its own, so its source counts too
         number = next((n for n in (fields[2], *map(_number, source)) if n in numbers), "")
         if number:
             yield numbers[number], _unescaped(fields[4])
-    for line in _text(Path("/proc/swaps")).splitlines()[1:]:
+    for line in _text(PROC / "swaps").splitlines()[1:]:
         number = _number(line.split()[0])
         if number in numbers:
             yield numbers[number], "swap"
@@ -102,7 +104,7 @@ def device_users(disk: Path) -> Iterator[tuple[str, str]]:
 
 def refuse_device(path: str, number: int) -> None:
     """Raises Refused unless the block device is a card, whole, present and in nobody's use."""
-    disk = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    disk = SYS / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
     if not disk.exists():
         raise Refused("card-not-ours", f"'{path}' is not known to /sys", "is /sys mounted?")
     disk = disk.resolve()
@@ -145,7 +147,7 @@ def _is_card(disk: Path) -> bool:
 def refuse_file(path: str) -> None:
     """Raises Refused when a loop device lies over the file."""
     name = os.path.realpath(path)
-    for loop in Path("/sys/block").glob("loop*"):
+    for loop in (SYS / "block").glob("loop*"):
         if _text(loop / "loop" / "backing_file") == name:
             raise _in_use(path, f"/dev/{loop.name}", "a loop device over it")
 
