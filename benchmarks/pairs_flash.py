@@ -57,7 +57,7 @@ def _images() -> None:
         os.fsync(sparse.fileno())
     bmap = ["bmaptool", "create", "-o", f"{SPARSE}.bmap", SPARSE]
     subprocess.run(bmap, check=True, capture_output=True)
-    for suffix, program in _COMPRESSORS.items():
+    for program in _COMPRESSORS.values():
         if shutil.which(program):
             subprocess.run([program, "-qkf", "-1", SPARSE], check=True)
     for card in (FILE, BACKING):

@@ -20,7 +20,7 @@ SDB = os.makedev(8, 16)
 
 @dataclass
 class Machine:
-    """A machine's /sys and /proc: a card in a USB reader at /dev/sdb, as long as nobody adds more."""
+    """A machine's /sys and /proc, of whatever a test puts there."""
 
     root: Path
 
