@@ -103,7 +103,11 @@ def device_users(disk: Path) -> Iterator[tuple[str, str]]:
 
 
 def refuse_device(path: str, number: int) -> None:
-    """Raises Refused unless the block device is a card, whole, present and in nobody's use."""
+    """Raises Refused unless the block device is a card, whole, and in nobody's use.
+
+    Whether a card is in it is known once it has been opened: a reader does not always tell of one
+    that was put in.
+    """
     disk = SYS / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
     if not disk.exists():
         raise Refused("card-not-ours", f"'{path}' is not known to /sys", "is /sys mounted?")
@@ -113,8 +117,6 @@ def refuse_device(path: str, number: int) -> None:
         raise Refused(
             "card-not-ours", f"'{path}' is a partition", f"an image fills a whole card: {whole}"
         )
-    if _text(disk / "size") in ("", "0"):
-        raise _missing(f"there is no card in '{path}'")
     users = list(device_users(disk))
     for device, use in users:
         if use == "swap" or use in _SYSTEM or use.startswith("/boot/"):
