@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import pairs_host, pairs_net, pairs_storage, pairs_timer
+from benchmarks import pairs_flash, pairs_host, pairs_net, pairs_storage, pairs_timer
 from benchmarks.pairs import PROBE, Pair, pairs
 from benchmarks.pairs_memory import pairs as memory_pairs
 from benchmarks.pairs_os import pairs as pairs_os
@@ -37,6 +37,7 @@ SOURCES = (
     pairs_timer.pairs,
     pairs_os,
     pairs_storage.pairs,
+    pairs_flash.pairs,
 )
 """Where pairs come from: one module a family, each with a function `pairs`."""
 
@@ -218,6 +219,8 @@ def main() -> None:
             f"{statistics.median(peer.seconds):.2f}",
         )
     console.print(table)
+    if pairs_flash.verifications:
+        console.print(pairs_flash.verification())
     if not arguments.only:
         console.print(overstatement(9))
     for line in missing:
