@@ -105,6 +105,11 @@ def status(directory: Path | None = None) -> dict[str, Any] | None:
     return answer
 
 
+def runs(directory: Path | None = None) -> bool:
+    """Whether a bench runs there; nothing is asked of it."""
+    return _holder(directory or default_directory()) != 0
+
+
 def inject(board: str, fault: str, value: str, directory: Path | None = None) -> None:
     """Orders a fault, see ``injected.INJECTABLE``; the value ``off`` takes it back.
 
