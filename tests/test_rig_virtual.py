@@ -99,7 +99,7 @@ class Driven:
         return reader
 
     def mux(self, mode: str, board: str = "one") -> subprocess.CompletedProcess[str]:
-        command = [self.place / "usbsdmux", self.place / board / "mux", mode]
+        command: list[Path | str] = [self.place / "usbsdmux", self.place / board / "mux", mode]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def write_card(self, content: bytes, board: str = "one") -> None:
