@@ -100,10 +100,14 @@ class TestNames:
         with pytest.raises(UsageError, match=r"did you mean `ssh://root@pi`\?"):
             open_board("root@pi")
 
-    @pytest.mark.parametrize("name", ["rig:left", "console:/dev/ttyUSB0"])
-    def test_of_rigs_are_known_but_not_available(self, name: str) -> None:
-        with pytest.raises(UsageError, match=r"not available in this version.*`local` or `ssh://"):
-            open_board(name)
+    def test_kinds_of_other_packages_are_opened_by_them(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(opening, "_openers", {})
+        with pytest.raises(UsageError, match="or `rig:NAME`"):
+            open_board("rig:left")
+        opening.register_kind("rig", lambda name: LocalBoard() if name == "rig:left" else None)
+        assert open_board("rig:left").name == "local"
 
     def test_known_hosts_has_brackets_for_other_ports(self) -> None:
         assert SshAddress("", "h", port=22).known_as == "h"
