@@ -1,0 +1,1 @@
+"""How a board boots: recorded, told in phases, and judged from what its console says."""

@@ -1,0 +1,223 @@
+"""What is looked for on a console: the records of ``phases.toml`` and of a user's own file.
+
+A user's file has the same form. A record whose ``id`` is known replaces that record; with an
+empty ``match`` it takes it away. Records are asked in the order of the files, the user's own first.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
+from benchvise.rig.faults import Fault
+
+PHASES = (
+    "power-on",
+    "first-byte",
+    "spl",
+    "bootloader",
+    "kernel",
+    "init",
+    "login",
+    "shell",
+    "network",
+)
+"""The phases of a boot in their order."""
+
+SEEN_PHASES = PHASES[2:8]
+"""Those that a console shows; of the others the host knows."""
+
+_FILE_LIMIT = 1 << 20
+_RECORD_LIMIT = 2000
+_KEYS = {
+    "id": str,
+    "match": str,
+    "name": str,
+    "phase": str,
+    "prompt": str,
+    "fault": str,
+    "says": str,
+    "certain": bool,
+    "banner": bool,
+}
+
+
+class Prompt(StrEnum):
+    """Who waits for input when a prompt stands at the end of what a board says."""
+
+    BOOTLOADER = "bootloader"
+    INITRAMFS = "initramfs"
+    EMERGENCY = "emergency"
+    LOGIN = "login"
+    PASSWORD = "password"  # noqa: S105 - the kind of a prompt
+    ACTIVATE = "activate"
+    SHELL = "shell"
+
+    @property
+    def is_good(self) -> bool:
+        """Whether a board that stands there has booted."""
+        return self in (Prompt.LOGIN, Prompt.ACTIVATE, Prompt.SHELL)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A line, or the beginning of one, that means something.
+
+    ``phase`` is the phase that has begun. With ``prompt``, it is matched with the beginning of a
+    line that is not at its end. ``fault`` is what is wrong, in the words of ``says``; unless it is
+    ``certain`` only when nothing better follows. A ``banner`` is said once in each boot: if it
+    comes again, the board has started over.
+    """
+
+    id: str
+    regex: re.Pattern[str]
+    name: str
+    phase: str | None = None
+    prompt: Prompt | None = None
+    fault: Fault | None = None
+    says: str = ""
+    certain: bool = False
+    banner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """All patterns, and the phrases that a sound console shows without a mistake."""
+
+    patterns: tuple[Pattern, ...]
+    phrases: tuple[str, ...]
+    prompts: tuple[Pattern, ...]
+
+    @classmethod
+    def of(cls, patterns: Iterable[Pattern], phrases: Iterable[str]) -> Patterns:
+        """These patterns; prompts are asked first."""
+        ordered = sorted(patterns, key=lambda pattern: pattern.prompt is None)
+        prompts = (pattern for pattern in ordered if pattern.prompt is not None)
+        return cls(tuple(ordered), tuple(phrases), tuple(prompts))
+
+
+@cache
+def own_patterns() -> Patterns:
+    """Those that come with Benchvise."""
+    text = files(__package__).joinpath("phases.toml").read_text(encoding="utf-8")
+    return Patterns.of(*_parse(text, "phases.toml"))
+
+
+def load_patterns(path: str | Path | None = None) -> Patterns:
+    """Those that come with Benchvise, with the records of a user's file added or put in place.
+
+    Raises UsageError, which names the file and the record, when the file cannot be used.
+    """
+    own = own_patterns()
+    if path is None:
+        return own
+    name = printable(str(path))
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_FILE_LIMIT + 1)
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the boot patterns '{name}' ({error.strerror})",
+            "name a TOML file, or leave the option 'boot_patterns' out of the rig file",
+        ) from error
+    if len(data) > _FILE_LIMIT:
+        raise UsageError(
+            f"the boot patterns '{name}' have more than {_FILE_LIMIT >> 20} MiB",
+            "keep only records that are needed",
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the boot patterns '{name}' are not UTF-8", "save them so") from error
+    given, phrases = _parse(text, name)
+    ids = {pattern.id for pattern in given}
+    kept = [pattern for pattern in own.patterns if pattern.id not in ids]
+    wanted = [pattern for pattern in given if pattern.regex.pattern]
+    return Patterns.of([*wanted, *kept], [*phrases, *own.phrases])
+
+
+def _parse(text: str, name: str) -> tuple[list[Pattern], list[str]]:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: not TOML ({error})", "correct that line") from error
+    unknown = set(data) - {"pattern", "phrases"}
+    records = data.get("pattern", [])
+    phrases = data.get("phrases", [])
+    if unknown or not _are(records, dict) or not _are(phrases, str):
+        raise UsageError(
+            f"{name}: only [[pattern]] records and a list of 'phrases' may be in it",
+            "see the page about boot patterns in the documentation",
+        )
+    if len(records) > _RECORD_LIMIT:
+        raise UsageError(f"{name}: more than {_RECORD_LIMIT} records", "keep those needed")
+    patterns = [_pattern(record, name) for record in records]
+    seen: set[str] = set()
+    for pattern in patterns:
+        if pattern.id in seen:
+            raise _wrong(name, pattern.id, "is there twice", "give each its own id")
+        seen.add(pattern.id)
+    return patterns, phrases
+
+
+def _pattern(record: Mapping[str, Any], name: str) -> Pattern:
+    identity = record.get("id")
+    if not isinstance(identity, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", identity):
+        raise UsageError(
+            f"{name}: a pattern without a usable id ({printable(repr(identity), 60)})",
+            "an id is made of small letters, digits and dashes",
+        )
+    for key, value in record.items():
+        kind = _KEYS.get(key)
+        if kind is None or not isinstance(value, kind):
+            raise _wrong(name, identity, f"has a wrong '{printable(key, 40)}'", _known_keys())
+    match = record.get("match")
+    if match is None:
+        raise _wrong(name, identity, "has no 'match'", "give it a regular expression, or ''")
+    try:
+        regex = re.compile(match)
+    except re.error as error:
+        raise _wrong(name, identity, f"is no regular expression ({error})", "correct it") from error
+    phase, prompt, fault = record.get("phase"), record.get("prompt"), record.get("fault")
+    if phase is not None and phase not in SEEN_PHASES:
+        raise _wrong(name, identity, "names no phase", f"phases are {', '.join(SEEN_PHASES)}")
+    if prompt is not None and prompt not in list(Prompt):
+        raise _wrong(name, identity, "names no prompt", f"prompts are {', '.join(Prompt)}")
+    if fault is not None and fault not in list(Fault):
+        raise _wrong(name, identity, "names no fault", f"faults are {', '.join(Fault)}")
+    if match and phase is None and prompt is None and fault is None:
+        raise _wrong(name, identity, "means nothing", "give it a phase, a prompt or a fault")
+    if prompt is not None and re.search(r"(?:\$|\\Z)\)*\Z", match) and not match.endswith(r"\$"):
+        raise _wrong(name, identity, "ends in '$'", "leave that out: a prompt always is at the end")
+    return Pattern(
+        identity,
+        regex,
+        record.get("name", identity),
+        phase,
+        Prompt(prompt) if prompt is not None else None,
+        Fault(fault) if fault is not None else None,
+        record.get("says", ""),
+        record.get("certain", False),
+        record.get("banner", False),
+    )
+
+
+def _are(values: object, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
+def _known_keys() -> str:
+    return "a record has " + ", ".join(_KEYS) + " ('certain' and 'banner' are true or false)"
+
+
+def _wrong(name: str, identity: str, what: str, remedy: str) -> UsageError:
+    return UsageError(f"{name}: pattern '{identity}' {what}", remedy)

@@ -1,0 +1,243 @@
+"""What became of a boot, in a word, a sentence and a quotation.
+
+The word comes from the console's text. Of several failures the most specific is named: one that
+says what was not found before one that says that the kernel gave up. A failure that the board went
+on from, a first boot device that had nothing for instance, is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchvise.board.sanitise import printable
+from benchvise.rig.boot.patterns import PHASES, Prompt
+from benchvise.rig.boot.quality import damaged
+from benchvise.rig.boot.timeline import Event, Timeline
+from benchvise.rig.boot.watch import End, Outcome
+from benchvise.rig.faults import Fault
+
+_EVIDENCE = 200
+_JUNK_SHARE = 0.05
+_JUNK_BYTES = 16  # of fewer nothing can be said
+_LOGIN_PROMPTS = 3
+
+# From the most specific; what is not here comes last.
+_RANK = (
+    Fault.NO_ROOT,
+    Fault.KERNEL_PANIC,
+    Fault.LOGIN_LOOP,
+    Fault.NO_BOOT_MEDIUM,
+    Fault.BOOTLOADER_HANG,
+    Fault.HANG,
+)
+
+_REMEDIES = {
+    Fault.NO_OUTPUT: "check power, the card, the console's cable and its speed",
+    Fault.CONSOLE_DEAD: "check the serial adapter, and that nothing else has opened it",
+    Fault.CONSOLE_GARBLED: "check the console's speed and its ground wire",
+    Fault.CONSOLE_LOSSY: "shorten the cable, lower the speed, or set txdelay in the rig file",
+    Fault.BOOTLOADER_PROMPT: "see what its boot command is, and what pressed a key",
+    Fault.BOOTLOADER_HANG: "check that this image is for this board",
+    Fault.NO_BOOT_MEDIUM: "check that the card is in the board and holds a bootable image",
+    Fault.KERNEL_PANIC: "look at the whole of the console's log",
+    Fault.NO_ROOT: "compare root= of the kernel's command line with the card's partitions",
+    Fault.LOGIN_LOOP: "check user name and password in the rig file, and the image's login shell",
+    Fault.HANG: "look at the end of the console's log",
+    Fault.TOO_SLOW: "raise the time limit if the board is known to be slow",
+    Fault.NO_NETWORK: "check cable and DHCP, or let the console carry the results",
+}
+
+_STAGES = {
+    "first-byte": "before any program that is known",
+    "spl": "in the first programs",
+    "bootloader": "in the bootloader",
+    "kernel": "in the kernel",
+    "init": "while programs were started",
+    "login": "at the login",
+    "shell": "after the login",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``fault`` is None when the board booted. ``evidence`` is quoted from the console."""
+
+    fault: Fault | None
+    sentence: str
+    evidence: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _REMEDIES.get(self.fault, "") if self.fault is not None else ""
+
+
+def classify(timeline: Timeline, outcome: Outcome) -> Verdict:
+    """What became of a boot. Reads nothing but its arguments, and changes nothing."""
+    if outcome.is_good:
+        return Verdict(None, _booted(timeline), printable(timeline.open, _EVIDENCE))
+    if outcome.end is End.CONSOLE_LOST:
+        said = printable(outcome.said, _EVIDENCE)
+        return Verdict(Fault.CONSOLE_DEAD, f"the console was lost ({said})", _last(timeline))
+    if outcome.end is End.NO_NETWORK:
+        return Verdict(
+            Fault.NO_NETWORK, "it booted, but cannot be reached by network", _last(timeline)
+        )
+    if "first-byte" not in timeline.phases:
+        sentence = f"it said nothing at all within {outcome.at_s:.0f} s of power on"
+        return Verdict(Fault.NO_OUTPUT, sentence)
+    early = _damaged(timeline) if outcome.end is End.NOT_LOGGED_IN else None
+    return (
+        _garbled(timeline)
+        or early
+        or _failed(timeline, outcome)
+        or _damaged(timeline)
+        or _stuck(timeline, outcome)
+    )
+
+
+def _booted(timeline: Timeline) -> str:
+    at = timeline.phases[timeline.phase]
+    sentence = f"it reached '{timeline.phase}' after {at:.1f} s"
+    if timeline.restarts:
+        sentence += f", having started over {_times(timeline.restarts)}"
+    quality = timeline.quality
+    if quality.is_lossy or quality.is_altering:
+        sentence += "; its console loses or alters bytes"
+    return sentence
+
+
+def _garbled(timeline: Timeline) -> Verdict | None:
+    """A console of which no text can be had, by wrong speed or a loose wire."""
+    share = timeline.junk
+    if share < _JUNK_SHARE or timeline.byte_count < _JUNK_BYTES:
+        return None
+    if timeline.quality.sound and share < 4 * _JUNK_SHARE:
+        return None  # texts that are known came through: a burst, or a file that was shown
+    sentence = f"its console is garbled: {share:.0%} of what came in is no text"
+    return Verdict(Fault.CONSOLE_GARBLED, sentence, _last(timeline))
+
+
+def _damaged(timeline: Timeline) -> Verdict | None:
+    """A console that carries text, but not all of it, or not as it was sent."""
+    quality = timeline.quality
+    example = printable(quality.example, _EVIDENCE)
+    total = quality.sound + quality.lost + quality.altered
+    if quality.is_altering and quality.altered >= quality.lost:
+        sentence = f"its console alters bytes: {quality.altered} of {total} known texts are wrong"
+        return Verdict(Fault.CONSOLE_GARBLED, sentence, example)
+    if quality.is_lossy:
+        sentence = f"its console loses bytes: {quality.lost} of {total} known texts lack some"
+        return Verdict(Fault.CONSOLE_LOSSY, sentence, example)
+    last = timeline.open.strip()
+    if last and damaged("login:", last[-10:], 2) and PHASES.index(timeline.phase) >= 4:
+        sentence = "its console loses bytes: it stands at a login prompt that lacks some"
+        return Verdict(Fault.CONSOLE_LOSSY, sentence, printable(last, _EVIDENCE))
+    return None
+
+
+def _failed(timeline: Timeline, outcome: Outcome) -> Verdict | None:
+    """A failure that the board itself told of, or a prompt where it should not stand."""
+    events = _standing(timeline, outcome)
+    if events:
+        event = min(events, key=lambda event: (_rank(event), -event.at_s))
+        fault = event.pattern.fault
+        assert fault is not None  # noqa: S101 - _standing looks for those
+        says = event.pattern.says or f"'{event.pattern.name}' was seen"
+        sentence = f"{says}, {event.at_s:.1f} s after power on"
+        pattern = outcome.pattern
+        if pattern is not None and pattern.prompt is Prompt.BOOTLOADER:
+            sentence += f"; it stands at {pattern.name}"
+        return Verdict(fault, sentence, printable(event.text, _EVIDENCE))
+    if outcome.end is End.NOT_LOGGED_IN or _login_prompts(timeline) >= _LOGIN_PROMPTS:
+        if PHASES.index(timeline.phase) < PHASES.index("login"):
+            return None
+        count = _login_prompts(timeline)
+        sentence = f"the login does not succeed: its prompt came {_times(max(count, 1))}"
+        return Verdict(Fault.LOGIN_LOOP, sentence, _last(timeline))
+    if outcome.pattern is None or outcome.end is not End.PROMPT:
+        return None
+    where = f"it stands at {outcome.pattern.name}"
+    match outcome.pattern.prompt:
+        case Prompt.BOOTLOADER:
+            sentence = f"{where} and does not boot on"
+            return Verdict(Fault.BOOTLOADER_PROMPT, sentence, _last(timeline))
+        case Prompt.INITRAMFS:
+            sentence = f"{where}: the root file system was not mounted"
+            return Verdict(Fault.NO_ROOT, sentence, _last(timeline))
+        case Prompt.EMERGENCY:
+            return Verdict(Fault.HANG, f"{where}: its start was given up", _last(timeline))
+    return Verdict(Fault.LOGIN_LOOP, f"{where}", _last(timeline))
+
+
+def _stuck(timeline: Timeline, outcome: Outcome) -> Verdict:
+    """Nothing is known but where it stands."""
+    last = _last(timeline)
+    stage = _STAGES.get(timeline.phase, "")
+    if outcome.end is End.RESTARTS:
+        fault = _hang(timeline.furthest)
+        sentence = (
+            f"it starts over again and again ({_times(timeline.restarts)}), "
+            f"and came no further than '{timeline.furthest}'"
+        )
+        return Verdict(fault, sentence, last)
+    if outcome.end is End.LIMIT:
+        reached = f"'{timeline.phase}' after {timeline.phases[timeline.phase]:.1f} s"
+        sentence = (
+            f"it was still at it after {outcome.at_s:.0f} s, having reached {reached}; "
+            f"its last word came {outcome.silent_s:.1f} s before"
+        )
+        return Verdict(Fault.TOO_SLOW, sentence, last)
+    since = f"since {outcome.at_s - outcome.silent_s:.1f} s after power on"
+    if timeline.phase == "kernel" and not any(
+        event.pattern.phase == "kernel" and event.pattern.id not in _HANDOVERS
+        for event in timeline.events
+        if event.start == timeline.restarts
+    ):
+        sentence = f"silent {since}: the kernel was started, but never said a word"
+        return Verdict(Fault.HANG, sentence, last)
+    return Verdict(_hang(timeline.phase), f"it hangs {stage}, silent {since}", last)
+
+
+_HANDOVERS = ("starting-kernel", "decompressing")
+
+
+def _standing(timeline: Timeline, outcome: Outcome) -> list[Event]:
+    """The failures that nothing better followed; in a loop of restarts, those of all starts."""
+    looping = outcome.end is End.RESTARTS
+    reached = PHASES.index(timeline.phase)
+    return [
+        event
+        for event in timeline.events
+        if event.pattern.fault is not None
+        and (looping or (event.start == timeline.restarts and _not_passed(event, reached)))
+    ]
+
+
+def _not_passed(event: Event, reached: int) -> bool:
+    return PHASES.index(event.phase) >= reached
+
+
+def _rank(event: Event) -> int:
+    fault = event.pattern.fault
+    return _RANK.index(fault) if fault in _RANK else len(_RANK)
+
+
+def _hang(phase: str) -> Fault:
+    early = phase in ("first-byte", "spl", "bootloader")
+    return Fault.BOOTLOADER_HANG if early and phase != "first-byte" else Fault.HANG
+
+
+def _login_prompts(timeline: Timeline) -> int:
+    return sum(
+        event.pattern.prompt is Prompt.LOGIN and event.start == timeline.restarts
+        for event in timeline.events
+    )
+
+
+def _last(timeline: Timeline) -> str:
+    return printable(timeline.last_text, _EVIDENCE)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,0 +1,169 @@
+"""Watching a board boot, until it is certain how that ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from pexpect import TIMEOUT
+
+from benchvise.rig.boot.patterns import Pattern
+from benchvise.rig.boot.timeline import Timeline
+
+SILENCE_SECONDS = 30.0
+"""After so long without a word from it, a board is taken to hang."""
+
+LIMIT_SECONDS = 180.0
+
+_PIECE_SECONDS = 0.5  # longest single wait: so often is looked whether something is due
+_STANDS_SECONDS = 2.0  # a prompt that nothing follows for so long is where the board stays
+_OVERLAID_SECONDS = 2.0  # a login prompt that kernel messages follow for so long is one too
+_LINGER_SECONDS = 1.0  # after a failure, until its last words are said
+_LINGER_AT_MOST = 4.0
+_RESTARTS = 4
+_IDLE_SECONDS = 0.01
+_NS = 1_000_000_000
+
+
+class End(StrEnum):
+    """How the watching ended; the last two are for the host to say, after the login."""
+
+    LOGIN = "login"
+    SHELL = "shell"
+    PROMPT = "prompt"
+    FAULT = "fault"
+    RESTARTS = "restarts"
+    SILENT = "silent"
+    LIMIT = "limit"
+    CONSOLE_LOST = "console-lost"
+    NOT_LOGGED_IN = "not-logged-in"
+    NO_NETWORK = "no-network"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the watching ended, ``at_s`` seconds after power on.
+
+    ``silent_s`` is for how long the board had said nothing then. ``pattern`` is the prompt or the
+    failure that ended it; ``said`` what the host's own system said of the console.
+    """
+
+    end: End
+    at_s: float
+    silent_s: float
+    pattern: Pattern | None = None
+    said: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether somebody can log in, or is."""
+        return self.end in (End.LOGIN, End.SHELL)
+
+
+class Console(Protocol):
+    """What of a labgrid console driver is used to read."""
+
+    def read(self, size: int = 1, timeout: float = 0.0, max_size: int | None = None) -> Any:
+        """See labgrid's ConsoleProtocol."""
+
+
+def reader(console: Console) -> Callable[[float], bytes]:
+    """Reads from a labgrid console driver: what is there, or nothing after so many seconds."""
+
+    def read(timeout: float) -> bytes:
+        try:
+            return bytes(console.read(size=1, timeout=timeout))
+        except TIMEOUT:
+            return b""
+
+    return read
+
+
+def watch(
+    read: Callable[[float], bytes],
+    timeline: Timeline,
+    *,
+    silence_s: float = SILENCE_SECONDS,
+    limit_s: float = LIMIT_SECONDS,
+    feeds: bool = True,
+    clock: Callable[[], int] = time.monotonic_ns,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """Reads the console until the board stands at a prompt, has failed, is silent, or takes longer
+    than ``limit_s`` seconds from power on.
+
+    ``read`` waits at most as many seconds as it is given and returns what came, or nothing; when
+    it raises OSError or EOFError the console is lost. With ``feeds`` off, the timeline already
+    gets the bytes from the recorder, which ``read`` goes through. Never takes longer than
+    ``limit_s`` and one wait of ``read``.
+    """
+
+    def now() -> float:
+        return (clock() - timeline.power_on_ns) / _NS
+
+    while True:
+        at = now()
+        outcome = _ended(timeline, at, silence_s, limit_s)
+        if outcome is not None:
+            timeline.settle()
+            return outcome
+        wait = min(_PIECE_SECONDS, max(limit_s - at, 0), _IDLE_SECONDS + silence_s / 4)
+        try:
+            data = read(wait)
+        except (OSError, EOFError) as error:
+            timeline.settle()
+            said = str(error) or type(error).__name__
+            return Outcome(End.CONSOLE_LOST, now(), _silent(timeline, now()), said=said)
+        if data and feeds:
+            timeline.feed(clock(), data)
+        elif not data and now() - at < min(wait, _IDLE_SECONDS):
+            sleep(_IDLE_SECONDS)  # a console that does not wait must not cost a processor
+
+
+def _ended(timeline: Timeline, at: float, silence_s: float, limit_s: float) -> Outcome | None:
+    silent = _silent(timeline, at)
+    prompt = timeline.prompt
+    kind = prompt.prompt if prompt is not None else None
+    if kind is not None and kind.is_good:
+        if timeline.phase in ("shell", "network"):
+            return Outcome(End.SHELL, at, silent, prompt)
+        if timeline.phase == "login":
+            return Outcome(End.LOGIN, at, silent, prompt)
+        if silent >= _STANDS_SECONDS:  # a bare "# ", which means something only if it stays
+            timeline.reached("shell", timeline.power_on_ns + int((at - silent) * _NS))
+            return Outcome(End.SHELL, at, silent, prompt)
+    elif kind is not None and silent >= _STANDS_SECONDS:
+        return Outcome(End.PROMPT, at, silent, prompt)
+    failure = _certain_failure(timeline)
+    if failure is not None:
+        since = at - failure[0]
+        if silent >= _LINGER_SECONDS or since >= _LINGER_AT_MOST:
+            return Outcome(End.FAULT, at, silent, failure[1])
+    elif timeline.phase in ("login", "shell"):
+        seen = timeline.phases[timeline.phase]
+        if silent >= _STANDS_SECONDS or at - seen >= _OVERLAID_SECONDS:
+            end = End.LOGIN if timeline.phase == "login" else End.SHELL
+            return Outcome(end, at, silent)
+    if timeline.restarts >= _RESTARTS:
+        return Outcome(End.RESTARTS, at, silent)
+    if silent >= silence_s:
+        return Outcome(End.SILENT, at, silent)
+    if at >= limit_s:
+        return Outcome(End.LIMIT, at, silent)
+    return None
+
+
+def _silent(timeline: Timeline, at: float) -> float:
+    """Seconds since the last byte, or since power on."""
+    return max(at - (timeline.last_byte_s or 0.0), 0.0)
+
+
+def _certain_failure(timeline: Timeline) -> tuple[float, Pattern] | None:
+    """The first failure of this start that nothing can follow, and when it was seen."""
+    for event in timeline.events:
+        if event.pattern.certain and event.start == timeline.restarts:
+            return event.at_s, event.pattern
+    return None

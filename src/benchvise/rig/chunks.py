@@ -1,0 +1,199 @@
+"""An image as chunks of what has to be on the card, checked on the way.
+
+Without a block map that is all of it, zeros included: a hole of a sparse file may be zeros that
+somebody relies on, and the card holds something else there. With one it is the mapped ranges; the
+checksum of each is compared as soon as its last byte has been seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from benchvise.rig import decompress
+from benchvise.rig.bmap import Range
+from benchvise.rig.faults import FlashError
+from benchvise.rig.image import Image, changed, stamp_of
+from benchvise.rig.writer import CHUNK, Pieces
+
+_ENDLESS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Pieces of the image, one behind the other in ``data``."""
+
+    pieces: Pieces
+    data: memoryview
+
+
+class Source:
+    """The bytes of an image, read in order, without those that are not mapped."""
+
+    def __init__(self, image: Image) -> None:
+        """Raises FlashError (image-damaged) when the file is not the one that was opened."""
+        self._image = image
+        try:
+            self._file: IO[bytes] = image.path.open("rb", buffering=0)
+        except OSError as error:
+            raise changed(image.path) from error
+        if stamp_of(self._file.fileno()) != image.stamp:
+            self._file.close()
+            raise changed(image.path)
+        self._stream: decompress.Stream | None = None
+        if image.compression != decompress.NONE:
+            self._stream = decompress.open_stream(image.path, self._file, image.compression)
+        self._stopped = False
+        self._position = 0
+        self._pieces = self._plan()
+        self._left: tuple[int, int] | None = next(self._pieces, None)
+
+    def fill(self, buffer: memoryview) -> Chunk | None:
+        """The next chunk, in ``buffer``; None at the end of the image.
+
+        Raises FlashError (image-damaged).
+        """
+        pieces: Pieces = []
+        at, ended = 0, False
+        while self._left and at < len(buffer) and not ended:
+            offset, length = self._left
+            take = min(length, len(buffer) - at)
+            got = self._read(offset, buffer[at : at + take])
+            if got:
+                pieces.append((offset, got))
+            at += got
+            ended = got < take
+            rest = (offset + got, length - got) if got < length else next(self._pieces, None)
+            self._left = None if ended else rest
+        if not pieces:
+            self._finish()
+            return None
+        return Chunk(pieces, buffer[:at])
+
+    def fraction(self) -> float:
+        """Of the file, how much has been read; 0 to 1."""
+        try:
+            position = os.lseek(self._file.fileno(), 0, os.SEEK_CUR)
+        except (OSError, ValueError):  # closed meanwhile
+            return 1.0
+        return min(1.0, position / max(1, self._image.stamp[2]))
+
+    def stop(self) -> None:
+        """Another thread that is in ``fill`` comes back soon, with whatever."""
+        self._stopped = True
+        if self._stream:
+            self._stream.stop()
+
+    def close(self) -> None:
+        """When no thread is in ``fill`` any more."""
+        if self._stream:
+            self._stream.close()
+        self._file.close()
+
+    def _plan(self) -> Iterator[tuple[int, int]]:
+        image = self._image
+        if image.bmap:
+            yield from ((part.offset, part.length) for part in image.bmap.ranges)
+        else:
+            yield 0, image.size if image.size is not None else _ENDLESS
+
+    def _read(self, offset: int, view: memoryview) -> int:
+        """Bytes from there; fewer than asked for only where the image ends unforeseen."""
+        if self._stream is None:
+            return self._whole(lambda rest, done: self._pread(rest, offset + done), view)
+        if offset > self._position:
+            self._skip(offset - self._position)
+        stream = self._stream
+        got = self._whole(lambda rest, _done: stream.readinto(rest), view)
+        self._position += got
+        if got < len(view) and self._image.size is not None:
+            raise self._other_size(self._position)
+        return got
+
+    def _pread(self, view: memoryview, offset: int) -> int:
+        try:
+            got = os.preadv(self._file.fileno(), [view], offset)
+        except OSError as error:
+            raise decompress.damaged(
+                self._image.path, f"cannot be read at byte {offset} ({error.strerror})"
+            ) from error
+        if got == 0:
+            raise changed(self._image.path)
+        return got
+
+    @staticmethod
+    def _whole(read: Callable[[memoryview, int], int], view: memoryview) -> int:
+        """Calls ``read`` with the rest of the view, and how much there is, until it is full."""
+        done = 0
+        while done < len(view):
+            got = read(view[done:], done)
+            if got == 0:
+                break
+            done += got
+        return done
+
+    def _skip(self, length: int) -> int:
+        """Decompresses and throws away; the bytes that there were."""
+        scratch = memoryview(bytearray(min(length, CHUNK)))
+        done = 0
+        while self._stream and done < length and not self._stopped:
+            got = self._stream.readinto(scratch[: min(len(scratch), length - done)])
+            if got == 0:
+                break
+            done += got
+        self._position += done
+        return done
+
+    def _finish(self) -> None:
+        """Reads to the end, where the format's own checksum is; compares size and stamp."""
+        if self._stream:
+            self._skip(_ENDLESS)
+            if self._image.size not in (None, self._position):
+                raise self._other_size(self._position)
+        if stamp_of(self._file.fileno()) != self._image.stamp:
+            raise changed(self._image.path)
+
+    def _other_size(self, size: int) -> FlashError:
+        said = "its block map is of" if self._image.bmap else "it says it has"
+        return decompress.damaged(
+            self._image.path, f"has {size} bytes when decompressed, but {said} {self._image.size}"
+        )
+
+
+class Digests:
+    """SHA-256 of all that is sent, in order, and the checksums of a block map's ranges."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._all = hashlib.sha256()
+        self._ranges = iter(image.bmap.ranges) if image.bmap else iter(())
+        self._range: Range | None = None
+        self._of_range = hashlib.sha256()
+
+    def update(self, chunk: Chunk) -> str:
+        """SHA-256 of all so far, in hexadecimal. Raises FlashError (image-damaged)."""
+        self._all.update(chunk.data)
+        if self._image.bmap and self._image.bmap.checksum_type:
+            self._check(chunk, self._image.bmap.checksum_type)
+        return self._all.copy().hexdigest()
+
+    def _check(self, chunk: Chunk, kind: str) -> None:
+        at = 0
+        for offset, length in chunk.pieces:
+            if self._range is None:
+                self._range = next(self._ranges)
+                self._of_range = hashlib.new(kind, usedforsecurity=False)
+            part = self._range
+            self._of_range.update(chunk.data[at : at + length])
+            at += length
+            if offset + length == part.end:
+                if part.checksum not in (None, self._of_range.hexdigest()):
+                    raise decompress.damaged(
+                        self._image.path,
+                        f"does not have the checksum that its block map says "
+                        f"(bytes {part.offset} to {part.end})",
+                    )
+                self._range = None

@@ -1,0 +1,373 @@
+"""Files to and from a board through a shell on its console, in pieces that prove they are whole.
+
+A small script is put on the board first; then each piece is one call of it. Pieces are base64 (or
+what else the board has), carry a checksum, and are sent again when it does not fit. A piece that
+fails is halved, one that succeeds lets the next be larger: so a console that loses one byte in a
+thousand is slow, but carries.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from benchvise.board.probes import posix_cksum
+from benchvise.board.sanitise import printable
+from benchvise.errors import BoardUnusable
+from benchvise.rig.console_link import Answer, Link, NoAnswer, new_word
+
+FILE_LIMIT = 16 << 20
+"""Bytes of a file that are fetched at most."""
+
+_BLOCK = 96  # bytes; pieces are multiples of it
+_PIECE_FIRST, _PIECE_MOST = 1536, 6144
+_LINE = 57  # bytes that make 76 characters of base64
+_OCTAL_LINE = 60
+_WORTH_PACKING = 2048
+_SECONDS_A_KIB = 2.0  # a console of 9600 Bd, both ways
+_PARENTS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "$HOME", "/root")  # noqa: S108
+_NAME = re.compile(r"[a-z0-9.]{1,40}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{1,76}={0,2}")
+_HEX = re.compile(r"(?: *[0-9a-f]{2}){1,32} *")
+_OWN_PLACE = re.compile(r"/[\w./-]{1,200}/benchvise-console-bv[0-9a-f]{8}")
+
+T = TypeVar("T")
+
+_TOOLS = ("base64", "openssl", "od", "cksum", "md5sum", "gzip", "stty", "setsid")
+
+# Typed line by line: no single quotes, no "!" (history), no tabs (completion). Arguments: verb,
+# then a random word for the answer, then the verb's own. %…% is filled in with what the board has.
+_SCRIPT = """\
+cd "${0%/*}" || exit 1
+LC_ALL=C; export LC_ALL; umask 077
+v=$1 w=$2; shift 2
+[ $v = run ] || echo "B$w"
+case $v in
+put) %STTY% -echo 2>/dev/null
+ echo "R$w"
+ while read -r l; do [ "$l" = ".$w" ] && break; %TAKE%; done %DECODE%> "$1"
+ %STTY% echo 2>/dev/null
+ %SUM% < "$1";;
+join) n=0
+ while [ $n -lt $2 ]; do cat "$1.$n"; n=$((n+1)); done > "$1"
+ %SUM% < "$1";;
+unpack) gzip -d -c < "$1" > "$2" && %SUM% < "$2";;
+pack) gzip -1 -c < "$1" > "$2" && wc -c < "$2";;
+get) dd if="$1" bs=%BLOCK% skip=$2 count=$3 of=piece 2>/dev/null
+ %ENCODE% < piece; echo
+ %SUM% < piece;;
+run) mkdir "$1.x" 2>/dev/null || exit
+ %SETSID% sh -c "echo \\$\\$ > $1.p; exec sh ./$1.c" < $1.i > $1.o 2> $1.e
+ echo $? > $1.s; rm -f $1.p; printf "\\nD%s\\n" "$w"; exit;;
+state) s=runs; [ -s $1.s ] && s="ended $(cat $1.s)"
+ [ -d $1.x ] && echo state $s $(wc -c < $1.o) $(wc -c < $1.e).;;
+kill) for p in *.p; do [ -s "$p" ] && read -r n < "$p" && { kill -9 -$n || kill -9 $n; }
+ done 2>/dev/null;;
+drop) rm -rf "$1" "$1".*;;
+esac
+printf "\\nE%s %s.\\n" "$w" $?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The directory on the board, and how bytes become text there and back."""
+
+    directory: str
+    encode: str
+    decode: str
+    checksum: str
+    gzip: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+
+class ConsoleFiles:
+    """The files of one board. Raises BoardUnusable when the board lacks what is needed, and
+    BoardUnreachable when nothing gets through."""
+
+    def __init__(self, link: Link, place: Place | None = None) -> None:
+        self.link = link
+        self._piece = _PIECE_FIRST
+        if place is None:
+            place = _settle_in(link)
+        elif not _OWN_PLACE.fullmatch(place.directory):
+            raise ValueError("that is no place of ours")
+        self.place = place
+
+    def call(self, verb: str, *words: object, timeout: float = 10.0) -> Answer:
+        """One call of the script, put again until it is answered."""
+        return self.link.patiently(f"'{verb}'", lambda: self._call(verb, *words, timeout=timeout))
+
+    def put(self, name: str, data: bytes) -> None:
+        """Makes the file ``name`` in the board's directory with this content."""
+        if self.place.gzip and len(data) > _WORTH_PACKING:
+            packed = gzip.compress(data, 6, mtime=0)
+            if len(packed) < len(data):
+                self._put_plain(f"{name}.gz", packed)
+                self._check(self.call("unpack", f"{name}.gz", name, timeout=60.0), data)
+                return
+        self._put_plain(name, data)
+
+    def get(self, name: str, size: int, begin: int = 0) -> bytes:
+        """The content of a file from ``begin`` on, up to its size ``size``.
+
+        Raises BoardUnusable when that is more than FILE_LIMIT.
+        """
+        if size - begin > FILE_LIMIT:
+            raise BoardUnusable(
+                f"{self.link.name}: {size} bytes are too much for the console",
+                "ask for less, or give the board a network",
+            )
+        if self.place.gzip and begin == 0 and size > _WORTH_PACKING:
+            answer = self.call("pack", name, f"{name}.z", timeout=60.0)
+            packed = self._get_plain(f"{name}.z", _number(answer), 0)
+            return _unpacked(packed, size)
+        return self._get_plain(name, size, begin)
+
+    def drop(self, name: str) -> None:
+        """Removes a file and what belongs to it."""
+        self.call("drop", name)
+
+    def remove(self) -> None:
+        """Removes the directory."""
+        directory = self.place.directory
+        self.link.patiently("'rm'", lambda: self.link.ask(f"rm -rf {directory}"))
+
+    def start(self, job: str, word: str) -> None:
+        """Starts the command of ``job`` in the background; it says ``D<word>`` when it ends.
+
+        Whether it was started is seen by ``state``; a second start of the same job does nothing.
+        """
+        self.link.write(f" (sh {self.place.directory}/h run {word} {job} &)\n".encode())
+
+    def _call(self, verb: str, *words: object, timeout: float) -> Answer:
+        word = new_word()
+        self.link.write(self._typed(verb, word, *words))
+        return self.link.collect(word, timeout)
+
+    def _typed(self, verb: str, word: str, *words: object) -> bytes:
+        texts = [str(word) for word in words]
+        if not all(map(_NAME.fullmatch, texts)):
+            raise ValueError(f"not all of {texts} are names")
+        line = " ".join(["", "sh", f"{self.place.directory}/h", verb, word, *texts])
+        return f"{line}\n".encode()
+
+    def _put_plain(self, name: str, data: bytes) -> None:
+        at = count = 0
+        while at < len(data) or not count:
+            at += self._adapting(partial(self._put_piece, f"{name}.{count}", data, at))
+            count += 1
+        self._check(self.call("join", name, count, timeout=60.0), data)
+
+    def _put_piece(self, name: str, data: bytes, at: int) -> int:
+        piece = data[at : at + self._piece]
+        word = new_word()
+        self.link.write(self._typed("put", word, name))
+        try:
+            self.link.await_line(f"R{word}", 10.0)
+            self.link.write(self._encoded(piece) + f".{word}\n".encode())
+            answer = self.link.collect(word, _seconds(len(piece)), begun=True)
+        except NoAnswer:
+            self.link.write(f"\n.{word}\n".encode())
+            raise
+        if answer.status or not self._fits(answer, piece):
+            raise NoAnswer
+        return len(piece)
+
+    def _get_plain(self, name: str, size: int, begin: int) -> bytes:
+        content = bytearray()
+        at = begin
+        while at < size:
+            piece = self._adapting(partial(self._get_piece, name, at, size))
+            content += piece
+            at += len(piece)
+        return bytes(content)
+
+    def _get_piece(self, name: str, at: int, size: int) -> bytes:
+        skip = at // _BLOCK
+        blocks = max(self._piece // _BLOCK, 1)
+        wanted = min(size - skip * _BLOCK, blocks * _BLOCK)
+        answer = self._call("get", name, skip, blocks, timeout=_seconds(wanted))
+        if not answer.lines:
+            raise NoAnswer
+        data = self._decoded(answer.lines[:-1])
+        if len(data) < wanted or not self._fits(answer, data):
+            raise NoAnswer
+        return data[at - skip * _BLOCK : wanted]
+
+    def _adapting(self, attempt: Callable[[], T]) -> T:
+        """Tries with smaller and smaller pieces, then lets the next be larger."""
+
+        def once() -> T:
+            try:
+                return attempt()
+            except NoAnswer:
+                self._piece = max(self._piece // 2 // _BLOCK * _BLOCK, _BLOCK)
+                raise
+
+        done = self.link.patiently("a piece of a file", once)
+        self._piece = min(self._piece * 2, _PIECE_MOST)
+        return done
+
+    def _encoded(self, data: bytes) -> bytes:
+        if self.place.decode == "printf":
+            lines = [data[i : i + _OCTAL_LINE] for i in range(0, len(data), _OCTAL_LINE)]
+            return b"".join(b"".join(b"\\%03o" % byte for byte in line) + b"\n" for line in lines)
+        lines = [data[i : i + _LINE] for i in range(0, len(data), _LINE)]
+        return b"".join(base64.b64encode(line) + b"\n" for line in lines)
+
+    def _decoded(self, lines: list[str]) -> bytes:
+        texts = [line.strip() for line in lines]
+        try:
+            if self.place.encode == "od":
+                return bytes.fromhex("".join(t for t in texts if _HEX.fullmatch(t)))
+            encoded = "".join(t for t in texts if _BASE64.fullmatch(t))
+            return base64.b64decode(encoded, validate=True)
+        except (ValueError, binascii.Error):
+            raise NoAnswer from None
+
+    def _check(self, answer: Answer, data: bytes) -> None:
+        if answer.status or not self._fits(answer, data):
+            said = printable(" ".join(answer.lines[-2:]))
+            raise BoardUnusable(
+                f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
+                f"see whether {self.place.directory} there is full",
+            )
+
+    def _fits(self, answer: Answer, data: bytes) -> bool:
+        if not answer.lines:
+            return False
+        words = answer.lines[-1].split()
+        if self.place.checksum == "cksum":
+            return words[:2] == [str(posix_cksum(data)), str(len(data))]
+        return words[:1] == [hashlib.md5(data, usedforsecurity=False).hexdigest()]
+
+
+def _settle_in(link: Link) -> Place:
+    """Makes a private directory on the board and puts the script there."""
+    tools = _tools(link)
+    checksum = next((tool for tool in ("cksum", "md5sum") if tool in tools), None)
+    encode = next((tool for tool in ("base64", "openssl", "od") if tool in tools), None)
+    decode = next((tool for tool in ("base64", "openssl") if tool in tools), "printf")
+    if checksum is None or encode is None:
+        raise BoardUnusable(
+            f"{link.name}: nothing there makes text of a file, or a checksum of it",
+            "the console needs cksum or md5sum, and base64, openssl or od; or a network",
+        )
+    place = Place(_directory(link), encode, decode, checksum, "gzip" in tools)
+    _put_script(link, place, tools)
+    return place
+
+
+def _tools(link: Link) -> set[str]:
+    question = f"for t in {' '.join(_TOOLS)}; do command -v $t >/dev/null && echo has $t.; done"
+
+    def ask() -> set[str]:
+        lines = link.ask(question).lines
+        return {t for t in _TOOLS if any(f"has {t}." in line for line in lines)}
+
+    # Twice, as a name that was lost on the way would not be missed.
+    return link.patiently("the question for its programs", ask) | link.patiently(
+        "the question for its programs", ask
+    )
+
+
+def _directory(link: Link) -> str:
+    own = f"benchvise-console-{new_word()}"
+    found = re.compile(rf"at (/[\w./-]{{1,200}}/{own})\.")
+    question = (
+        f'umask 077; for d in {" ".join(_PARENTS)}; do mkdir -p "$d/{own}" 2>/dev/null '
+        f'&& echo > "$d/{own}/t" && echo "at $d/{own}." && break; done'
+    )
+
+    def ask() -> str:
+        for line in link.ask(question).lines:
+            match = found.search(line)
+            if match:
+                return match[1]
+        return ""
+
+    directory = link.patiently("the question for a directory", ask)
+    if not directory:
+        raise BoardUnusable(
+            f"{link.name}: no directory there can be written", "mount a tmpfs on /tmp"
+        )
+    return directory
+
+
+def _put_script(link: Link, place: Place, tools: set[str]) -> None:
+    """Types the script line by line, each with its checksum."""
+    encode = {"openssl": "openssl base64", "od": "od -An -v -tx1"}.get(place.encode, place.encode)
+    decode = {"base64": "| base64 -d ", "openssl": "| openssl base64 -d "}.get(place.decode, "")
+    filled = {
+        "%STTY%": "stty" if "stty" in tools else ":",
+        "%SETSID%": "setsid" if "setsid" in tools else "",
+        "%TAKE%": 'printf "$l"' if place.decode == "printf" else 'echo "$l"',
+        "%DECODE%": decode,
+        "%ENCODE%": encode,
+        "%SUM%": place.checksum,
+        "%BLOCK%": str(_BLOCK),
+    }
+    text = _SCRIPT
+    for key, value in filled.items():
+        text = text.replace(key, value)
+    files = ConsoleFiles(link, place)
+    lines = text.splitlines()
+    directory = place.directory
+    for number, line in enumerate(lines):
+
+        def type_line(number: int = number, line: str = line) -> None:
+            answer = link.ask(
+                f"printf '%s\\n' '{line}' > {directory}/h.{number}; "
+                f"{place.checksum} < {directory}/h.{number}"
+            )
+            if not files._fits(answer, f"{line}\n".encode()):
+                raise NoAnswer
+
+        link.patiently("the script for files", type_line)
+
+    def join() -> None:
+        answer = link.ask(
+            f"n=0; while [ $n -lt {len(lines)} ]; do cat {directory}/h.$n; n=$((n+1)); done "
+            f"> {directory}/h; {place.checksum} < {directory}/h"
+        )
+        if not files._fits(answer, text.encode()):
+            raise NoAnswer
+
+    link.patiently("the script for files", join)
+    link.patiently("'rm'", lambda: link.ask(f"rm -f {directory}/h.* {directory}/t"))
+
+
+def _number(answer: Answer) -> int:
+    """The number that an answer consists of; what is none was not whole."""
+    words = answer.lines[-1].split() if answer.lines else []
+    if answer.status or len(words) != 1 or not words[0].isdecimal():
+        raise BoardUnusable(
+            f"the board does not tell a file's size ({printable(' '.join(answer.lines))})"
+        )
+    return int(words[0])
+
+
+def _unpacked(packed: bytes, size: int) -> bytes:
+    """``size`` bytes of gzip; more are not made, so that a few cannot become gigabytes."""
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        data = inflate.decompress(packed, size + 1)
+    except zlib.error as error:
+        raise BoardUnusable(f"the board's gzip made something else ({error})") from error
+    return data
+
+
+def _seconds(size: int) -> float:
+    return 10.0 + size / 1024 * _SECONDS_A_KIB

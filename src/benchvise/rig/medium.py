@@ -1,0 +1,111 @@
+"""Media: where a card can be written, and the process that writes it there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from benchvise.board.sanitise import printable
+from benchvise.board.shell import command_line
+from benchvise.rig import writer
+from benchvise.rig.faults import Fault, RigError
+
+_PIPE = 1 << 20  # bytes; the largest that a user may ask for
+
+_SSH_OPTIONS = (
+    *("LogLevel=ERROR", "BatchMode=yes", "ConnectTimeout=10"),
+    *("ServerAliveInterval=10", "ServerAliveCountMax=3", "ClearAllForwardings=yes"),
+    *("ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no", "RequestTTY=no"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """A card in a reader or mux: the path of its block device, or of a file that stands for one.
+
+    ``host`` is the machine that the reader hangs on, as ssh knows it; None is this one.
+    """
+
+    path: str
+    host: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return printable(f"{self.host}:{self.path}" if self.host else self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterProcess:
+    """A running writer (see ``writer``) and the file that gets what it says on standard error."""
+
+    child: subprocess.Popen[bytes]
+    said: IO[bytes]
+
+
+def start_writer(medium: Medium) -> WriterProcess:
+    """Starts the writer where the card is, its program already sent; the order is next.
+
+    It is in a session of its own, so that Ctrl-C is ours alone to handle. Raises RigError
+    (rig-broken) when it cannot be started.
+    """
+    program = Path(writer.__file__).read_bytes()
+    # exec reads it from standard input, which stays open for what comes behind it
+    loader = (
+        f"import sys; exec(compile(sys.stdin.buffer.read({len(program)}), 'writer', 'exec'), "
+        "{'__name__': '__main__'})"
+    )
+    python = [sys.executable if medium.host is None else "python3", "-I", "-S", "-c", loader]
+    command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
+    said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            bufsize=0,
+            pipesize=_PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        said.close()
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"'{command[0]}' cannot be started ({error.strerror})",
+            "apt install openssh-client" if medium.host else "is this Python's installation whole?",
+        ) from error
+    process = WriterProcess(child, said)
+    send(process, memoryview(program))
+    return process
+
+
+def send(process: WriterProcess, *parts: memoryview | bytes) -> bool:
+    """Writes all of the parts to the writer; False when it has gone."""
+    assert process.child.stdin is not None  # noqa: S101 - it was asked for
+    fd = process.child.stdin.fileno()
+    left = [memoryview(part) for part in parts]
+    try:
+        while left:
+            done = os.writev(fd, left)
+            while left and done >= len(left[0]):
+                done -= len(left.pop(0))
+            if left:
+                left[0] = left[0][done:]
+    except OSError:
+        return False
+    return True
+
+
+def _ssh(host: str) -> list[str]:
+    command = ["ssh"]
+    if config := os.environ.get("BENCHVISE_SSH_CONFIG"):
+        command += ["-F", config]
+    for option in _SSH_OPTIONS:
+        command += ["-o", option]
+    return [*command, "--", host]

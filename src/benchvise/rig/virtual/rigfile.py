@@ -1,0 +1,82 @@
+"""The labgrid environment file of a virtual bench."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchvise.rig.virtual import usbsdmux
+
+RIG_FILE = "rig.yaml"
+
+_IMPORTS = ["benchvise.rig.drivers"]
+_SHELL = {"prompt": r"root@[\w-]+:[^ ]+# ", "login_prompt": " login: ", "username": "root"}
+_HEAD = """\
+# The environment of a virtual bench, made when it was started. Same syntax as for real boards;
+# every figure that is measured on these boards is simulated.
+"""
+
+
+def write(
+    directory: Path, url: str, boards: Sequence[Mapping[str, Any]], ssh_identity: Path | None
+) -> Path:
+    """Writes the file, and what it names, for boards as they are in bench.json."""
+    launcher = directory / "usbsdmux"
+    command = shlex.join([sys.executable, "-E", "-S", str(Path(usbsdmux.__file__).resolve())])
+    launcher.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    launcher.chmod(0o700)
+    options: dict[str, Any] = {"stagger_s": 0.2}
+    if ssh_identity is not None:
+        options["ssh_identity"] = str(ssh_identity)
+    environment = {
+        "targets": {board["name"]: _target(directory, url, board) for board in boards},
+        "tools": {"usbsdmux": str(launcher)},
+        "options": {"benchvise": options},
+        "imports": _IMPORTS,
+    }
+    file = directory / RIG_FILE
+    new = directory / f"{RIG_FILE}.new"
+    new.write_text(_HEAD + yaml.safe_dump(environment, sort_keys=False, width=200))
+    new.replace(file)
+    return file
+
+
+def _target(directory: Path, url: str, board: Mapping[str, Any]) -> dict[str, Any]:
+    own = directory / board["name"]
+    control = own / "mux"
+    control.write_text(f"{url}/mux/{board['index']}\n")
+    return {
+        "features": [board["arch"], board["kind"], "simulated"],
+        "resources": {
+            "NetworkPowerPort": {
+                "model": "simplerest",
+                "host": f"{url}/relay/{{index}}/{{value}}",
+                "index": str(board["index"]),
+            },
+            "NetworkSerialPort": {
+                "host": "127.0.0.1",
+                "port": board["console_port"],
+                "speed": 115200,
+                "protocol": "raw",
+            },
+            "NetworkService": {
+                "address": "127.0.0.1",
+                "port": board["ssh_port"],
+                "username": "root",
+            },
+            "VirtualSDMux": {"control_path": str(control), "disk_path": str(own / "host" / "sd")},
+        },
+        "drivers": {
+            "NetworkPowerDriver": {"delay": 0.2},
+            "SerialDriver": {},
+            "VirtualSDMuxDriver": {},
+            "VirtualStorageDriver": {},
+            "ShellDriver": dict(_SHELL),
+            "CardStrategy": {},
+        },
+    }
