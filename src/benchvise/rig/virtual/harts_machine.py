@@ -35,8 +35,7 @@ RAM_BYTES = 4 * 1024 * 1024
 
 _TICKS_PER_SECOND = 10_000_000  # of the machine's timer
 _MTIME = 0x0200_BFF8
-_FIRST_LOOK = 0.15  # seconds; a good boot is over by then
-_NEXT_LOOK = 0.1
+_BETWEEN_LOOKS = 0.1  # seconds; a good boot is over when it is first looked at
 _LONGEST = 60.0  # seconds of this machine's time for one boot
 
 _PARAMETERS = struct.Struct(f"<5I{MOST_HARTS}I")
@@ -249,27 +248,27 @@ class _Machine:
     def watch(self, program: Program, power_on: PowerOn) -> tuple[Outcome, tuple[Core, ...]]:
         """Waits until the boot is over, or never will be; then where the cores stand."""
         limit = (power_on.durations or DURATIONS[power_on.interleaving]).limit
-        look = _FIRST_LOOK
-        while True:
-            self._read_console(self._started + look)
-            if self._result() == (power_on.harts, power_on.harts):
+        everybody = (power_on.harts, power_on.harts)
+        self._read_console(self._started + _LONGEST, first=True)
+        while time.monotonic() < self._started + _LONGEST:
+            self._read_console(time.monotonic() + _BETWEEN_LOOKS)
+            if self._result() == everybody:
                 return Outcome.UP, ()
             with GdbStub(self._gdb) as stub:  # the harts stand still from here on
                 self._read_console(time.monotonic())
-                if self._result() == (power_on.harts, power_on.harts):
-                    return Outcome.UP, ()
                 guest = int.from_bytes(stub.memory(_MTIME, 8), "little") / _TICKS_PER_SECOND
-                if self._result() is not None or guest >= limit:
+                if self._result() is None and guest < limit:
+                    stub.resume()
+                elif self._result() == everybody:
+                    return Outcome.UP, ()
+                else:
                     outcome = Outcome.HANG if self._result() is None else Outcome.LOST
                     return outcome, _named(read_cores(stub, "riscv64", program.symbols))
-                stub.resume()
-            look = time.monotonic() - self._started + _NEXT_LOOK
-            if look > _LONGEST:
-                raise RigError(
-                    Fault.RIG_BROKEN,
-                    f"the simulated machine came only {guest:.1f} s far in {_LONGEST:.0f} s",
-                    "run fewer things at the same time",
-                )
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the simulated machine did not come {limit:g} s far in {_LONGEST:.0f} s",
+            "run fewer things at the same time",
+        )
 
     def _result(self) -> tuple[int, int] | None:
         """How many harts of how many are up, once the program has said so."""
@@ -278,9 +277,9 @@ class _Machine:
             return int(words[0]), int(words[2])
         return None
 
-    def _read_console(self, until: float) -> None:
-        """Reads what comes, until a moment of the monotonic clock or the program's last line."""
-        while self._result() is None:
+    def _read_console(self, until: float, *, first: bool = False) -> None:
+        """Reads until a moment of the monotonic clock, the last line, or just the first word."""
+        while self._result() is None and not (first and self.console):
             left = max(0.0, until - time.monotonic())
             if not select.select([self._stdout], [], [], left)[0]:
                 return
