@@ -132,7 +132,6 @@ def test_with_harts_that_really_run_at_the_same_time_it_is_the_same(
     for form, fill, boot_hart in (
         (Form.FAULTY, "2", 0),
         (Form.FAULTY, "0", 0),
-        (Form.DOUBTED, "4", 1),
         (Form.DOUBTED, "2", 0),
         (Form.REPAIRED, "2", 1),
     ):

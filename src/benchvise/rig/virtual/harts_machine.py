@@ -35,7 +35,7 @@ RAM_BYTES = 4 * 1024 * 1024
 
 _TICKS_PER_SECOND = 10_000_000  # of the machine's timer
 _MTIME = 0x0200_BFF8
-_BETWEEN_LOOKS = 0.1  # seconds; a good boot is over when it is first looked at
+_BETWEEN_LOOKS = 0.05  # seconds; a good boot is over when it is first looked at
 _LONGEST = 60.0  # seconds of this machine's time for one boot
 
 _PARAMETERS = struct.Struct(f"<5I{MOST_HARTS}I")
@@ -71,7 +71,7 @@ class Durations:
 
 DURATIONS: Mapping[Interleaving, Durations] = {
     Interleaving.TURNS: Durations(early=1.0, init=1.0, patience=4.0, limit=20.0),
-    Interleaving.PARALLEL: Durations(early=0.02, init=0.02, patience=0.3, limit=1.0),
+    Interleaving.PARALLEL: Durations(early=0.02, init=0.02, patience=0.5, limit=2.0),
 }
 """Long enough for every other hart to have several turns; see docs/guide/soak.md."""
 
