@@ -25,11 +25,11 @@ struct parameters {
 
 /* What happened, for whoever reads it from outside. Nothing here decides anything. */
 struct evidence {
-	uint32_t looked[MOST_HARTS]; /* the hart looks, or has looked, at the wake flag */
-	uint32_t looked_before;	     /* bits: harts that did before .bss was cleared */
-	uint32_t looked_between;     /* bits: harts that did between then and the first call */
-	uint32_t up;		     /* bits: harts that work */
-	uint64_t cause[MOST_HARTS];  /* mcause and mtval of a hart that trapped */
+	uint32_t looks[MOST_HARTS]; /* how often the hart has looked at the wake flag */
+	uint32_t looked_before;	    /* bits: harts that had before .bss was cleared */
+	uint32_t looked_between;    /* bits: harts that did between then and the first call */
+	uint32_t up;		    /* bits: harts that work */
+	uint64_t cause[MOST_HARTS]; /* mcause and mtval of a hart that trapped */
 	uint64_t value[MOST_HARTS];
 };
 
@@ -135,15 +135,14 @@ BY_ITSELF static void clear_bss(void)
 		*word = 0;
 }
 
-/* Which harts have looked at the wake flag since this was last asked. */
-static uint32_t who_looked(void)
+/* Which harts have looked at the wake flag, so many times more than they had then. */
+static uint32_t who_looked(const uint32_t *then, uint32_t times)
 {
 	uint32_t harts = 0;
 
-	for (uint32_t hart = 0; hart < parameters.harts; hart++) {
-		harts |= evidence.looked[hart] << hart;
-		evidence.looked[hart] = 0;
-	}
+	for (uint32_t hart = 0; hart < parameters.harts; hart++)
+		if (evidence.looks[hart] - then[hart] >= times)
+			harts |= 1u << hart;
 	return harts;
 }
 
@@ -199,15 +198,19 @@ BY_ITSELF KEEP _Noreturn void secondary_main(uint32_t hart)
 _Noreturn void boot_main(uint32_t own)
 {
 	const uint32_t harts = parameters.harts;
+	uint32_t looks[MOST_HARTS] = { 0 };
 
 	print("harts: power on\n");
 	early_platform_init(own);
-	evidence.looked_before = who_looked();
+	evidence.looked_before = who_looked(looks, 1);
 	copy_data();
 	clear_bss();
+	for (uint32_t hart = 0; hart < harts; hart++)
+		looks[hart] = evidence.looks[hart];
 	print("harts: memory ready\n");
 	kernel_init();
-	evidence.looked_between = who_looked();
+	/* A look is counted after it is done, so that the first may be one of before. */
+	evidence.looked_between = who_looked(looks, 2);
 	for (uint32_t hart = 0; hart < harts; hart++) {
 		if (hart == own)
 			continue;
