@@ -26,14 +26,17 @@ struct parameters {
 /* What happened, for whoever reads it from outside. Nothing here decides anything. */
 struct evidence {
 	uint32_t looks[MOST_HARTS]; /* how often the hart has looked at the wake flag */
-	uint32_t looked_before;	    /* bits: harts that had before .bss was cleared */
+	uint32_t left[MOST_HARTS];  /* the hart has found its number there, and waits no more */
+	uint32_t looked_before;	    /* bits: harts that had looked before .bss was cleared */
 	uint32_t looked_between;    /* bits: harts that did between then and the first call */
+	uint32_t left_early;	    /* bits: harts that had left before the first call */
 	uint32_t up;		    /* bits: harts that work */
 	uint64_t cause[MOST_HARTS]; /* mcause and mtval of a hart that trapped */
 	uint64_t value[MOST_HARTS];
 };
 
 _Static_assert(offsetof(struct parameters, held) == PARAMETERS_HELD, "see harts.h");
+_Static_assert(offsetof(struct evidence, left) == EVIDENCE_LEFT, "see harts.h");
 _Static_assert(offsetof(struct evidence, cause) == EVIDENCE_CAUSE, "see harts.h");
 _Static_assert(offsetof(struct evidence, value) == EVIDENCE_VALUE, "see harts.h");
 
@@ -211,6 +214,8 @@ _Noreturn void boot_main(uint32_t own)
 	kernel_init();
 	/* A look is counted after it is done, so that the first may be one of before. */
 	evidence.looked_between = who_looked(looks, 2);
+	for (uint32_t hart = 0; hart < harts; hart++)
+		evidence.left_early |= evidence.left[hart] << hart;
 	for (uint32_t hart = 0; hart < harts; hart++) {
 		if (hart == own)
 			continue;

@@ -62,6 +62,8 @@ wait_for_wake:
 	.type woken, @function
 woken:
 	fence	r, rw			/* what the boot hart wrote before the flag is seen now */
+	li	t2, 1
+	sw	t2, EVIDENCE_LEFT(t1)	/* evidence.left[hart] */
 	la	t1, next_stack
 	ld	sp, 0(t1)
 #if SEPARATE_ANSWER

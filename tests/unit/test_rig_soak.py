@@ -88,7 +88,7 @@ def test_impossible_counts_are_refused(count: int, total: int, confidence: float
 
 
 def test_phases_last_from_the_one_before_however_they_are_ordered() -> None:
-    assert durations({"login": 5.0, "kernel": 2.0, "init": 3.5}) == {
+    assert durations({"login": 5.0, "power-on": 0.0, "kernel": 2.0, "init": 3.5}) == {
         "kernel": 2.0,
         "init": 1.5,
         "login": 1.5,
@@ -100,6 +100,15 @@ def test_the_spread_of_phases_counts_only_boots_that_reached_them() -> None:
     kernel, login = summarise(boots)
     assert (kernel.name, kernel.at.n, kernel.at.median, kernel.at.maximum) == ("kernel", 3, 2.0, 9)
     assert (login.name, login.took.n, login.took.median, login.at.median) == ("login", 2, 1.5, 3)
+
+
+def test_phases_stand_in_the_order_of_the_boot_that_came_furthest() -> None:
+    fast = {"kernel": 1.0, "init": 1.1, "login": 1.2}
+    slow = {"kernel": 5.0, "init": 6.0, "other": 6.5}
+    names = [phase.name for phase in summarise([slow, slow, fast])]
+    assert names in (["kernel", "init", "other", "login"], ["kernel", "init", "login", "other"])
+    names = [phase.name for phase in summarise([{"kernel": 9.0, "init": 9.5}] * 3 + [fast])]
+    assert names == ["kernel", "init", "login"]
 
 
 def test_a_slow_phase_stands_out_and_what_follows_it_does_not() -> None:

@@ -39,7 +39,7 @@ _BETWEEN_LOOKS = 0.05  # seconds; a good boot is over when it is first looked at
 _LONGEST = 60.0  # seconds of this machine's time for one boot
 
 _PARAMETERS = struct.Struct(f"<5I{MOST_HARTS}I")
-_EVIDENCE = struct.Struct(f"<{MOST_HARTS}I3I4x{2 * MOST_HARTS}Q")
+_EVIDENCE = struct.Struct(f"<{8 * MOST_HARTS}x4I{2 * MOST_HARTS}Q")
 
 
 class Interleaving(StrEnum):
@@ -71,7 +71,7 @@ class Durations:
 
 DURATIONS: Mapping[Interleaving, Durations] = {
     Interleaving.TURNS: Durations(early=1.0, init=1.0, patience=4.0, limit=20.0),
-    Interleaving.PARALLEL: Durations(early=0.02, init=0.02, patience=0.5, limit=2.0),
+    Interleaving.PARALLEL: Durations(early=0.1, init=0.1, patience=1.0, limit=3.0),
 }
 """Long enough for every other hart to have several turns; see docs/guide/soak.md."""
 
@@ -105,10 +105,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HartsBoot:
-    """One boot. Sets of harts are by their numbers; ``trapped`` has mcause and mtval of each.
+    """One boot, and what the program has noted of it; sets of harts are by their numbers.
+
+    Of the harts that wait: those that had looked at the wake flag before .bss was cleared, those
+    that did so between then and the first call, and those that had left by then, uncalled. Of all:
+    those that came up, and mcause and mtval of those that trapped.
 
     ``phases`` are seconds of this machine's time since QEMU was started. ``cores`` is empty when
-    all came up.
+    all came up. ``ram`` is what RAM held when power went off.
     """
 
     outcome: Outcome
@@ -117,8 +121,10 @@ class HartsBoot:
     cores: tuple[Core, ...]
     looked_before: frozenset[int]
     looked_between: frozenset[int]
+    left_early: frozenset[int]
     up: frozenset[int]
     trapped: dict[int, tuple[int, int]]
+    ram: bytes
 
     def in_order(self, power_on: PowerOn) -> bool:
         """Whether no hart came late.
@@ -128,11 +134,6 @@ class HartsBoot:
         """
         others = frozenset(range(power_on.harts)) - {power_on.boot_hart}
         return others <= self.looked_before and others - self.left_early <= self.looked_between
-
-    @property
-    def left_early(self) -> frozenset[int]:
-        """Harts that left the waiting loop and trapped."""
-        return frozenset(self.trapped)
 
 
 def missing() -> str:
@@ -156,10 +157,10 @@ def boot(program: Program, power_on: PowerOn) -> HartsBoot:
         ram.write_bytes(_ram(program, power_on))
         with _machine(Path(directory), power_on) as machine:
             outcome, cores = machine.watch(program, power_on)
-            evidence = _EVIDENCE.unpack_from(ram.read_bytes(), program.offset("evidence"))
-    before, between, up = evidence[MOST_HARTS : MOST_HARTS + 3]
-    causes = evidence[MOST_HARTS + 3 : 2 * MOST_HARTS + 3]
-    values = evidence[2 * MOST_HARTS + 3 :]
+        left = ram.read_bytes()
+    evidence = _EVIDENCE.unpack_from(left, program.offset("evidence"))
+    before, between, early, up = evidence[:4]
+    causes, values = evidence[4 : 4 + MOST_HARTS], evidence[4 + MOST_HARTS :]
     return HartsBoot(
         outcome,
         bytes(machine.console),
@@ -167,8 +168,10 @@ def boot(program: Program, power_on: PowerOn) -> HartsBoot:
         cores,
         _harts(before),
         _harts(between),
+        _harts(early),
         _harts(up),
         {hart: (causes[hart], values[hart]) for hart in range(MOST_HARTS) if causes[hart]},
+        left,
     )
 
 
