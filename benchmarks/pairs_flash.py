@@ -55,7 +55,7 @@ def _images() -> None:
                 sparse.write(data.ljust(MIB))
         os.fsync(full.fileno())
         os.fsync(sparse.fileno())
-    bmap = ["bmaptool", "create", "-o", f"{SPARSE}.bmap", SPARSE]
+    bmap = ["bmaptool", "create", "-o", f"{SPARSE}.bmap", str(SPARSE)]
     subprocess.run(bmap, check=True, capture_output=True)
     for program in _COMPRESSORS.values():
         if shutil.which(program):

@@ -6,8 +6,10 @@ What a card holds is compared byte by byte; what must not be written is looked a
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,14 +23,14 @@ from flash_images import BLOCK, COMPRESS, random_bytes, sparse_image
 from sshd import ssh_server
 from storage_places import MIB, Disk, directory_on_storage, loop_disk, mounted, tool
 
-from benchvise.rig import decompress, flash, medium
+from benchvise.rig import decompress, flash, writer
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.flash import Progress, Written, write_card
 from benchvise.rig.image import Image, open_image
 from benchvise.rig.medium import Medium
 
 OLD = 0xA5  # what a card holds before
-DATA = random_bytes(9 * MIB) + bytes(3 * MIB) + random_bytes(2 * MIB + 700, 2)
+DATA = random_bytes(5 * MIB) + bytes(3 * MIB) + random_bytes(MIB + 700, 2)
 
 
 @pytest.fixture
@@ -81,11 +83,11 @@ def writer_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
     """Gives the writer's program other lines at its end, to make it or its card misbehave."""
 
     def change(lines: str) -> None:
-        text = Path(medium.writer.__file__).read_text()
+        text = Path(str(writer.__file__)).read_text()
         mark = 'if __name__ == "__main__":'
         program = tmp_path / "writer.py"
         program.write_text(text.replace(mark, f"{lines}\n\n{mark}"))
-        monkeypatch.setattr(medium.writer, "__file__", str(program))
+        monkeypatch.setattr(writer, "__file__", str(program))
 
     return change
 
@@ -286,13 +288,12 @@ def overwrite(path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [lambda path: os.truncate(path, BLOCK), overwrite])
-@pytest.mark.parametrize("kind", ["", "gz"])
+@pytest.mark.parametrize("kind", ["", ".gz"])
 def test_the_image_changes_while_it_is_read(
     place: Path, kind: str, how: Callable[[Path], None]
 ) -> None:
-    data = random_bytes(64 * MIB)
-    name, data = (f"a.img.{kind}", COMPRESS[kind](data)) if kind else ("a.img", data)
-    image = image_file(place, data, name)
+    data = random_bytes(4 * MIB) * 16  # more than lies in all buffers on the way
+    image = image_file(place, gzip.compress(data, 0) if kind else data, f"a.img{kind}")
     card = card_file(place, 64 * MIB)
 
     def change(_said: Progress) -> None:
@@ -318,7 +319,7 @@ def test_a_card_that_holds_something_else(place: Path, writer_with: Callable[[st
     )
     error = refused(image_file(place), card_file(place))
     assert error.fault is Fault.CARD_VERIFY
-    assert "wrong between 4 and 8 MB of 15 MB" in error.message
+    assert "wrong between 4 and 8 MB of 9 MB" in error.message
 
 
 def test_a_card_that_does_not_answer(
@@ -493,7 +494,7 @@ def test_a_device_with_a_bad_block(
         try:
             error = refused(image_file(place, random_bytes(16 * MIB)), Path(device))
             assert error.fault is Fault.CARD_WRITE
-            assert "Input/output error" in error.message
+            assert re.search("Input/output error|No space left", error.message)
         finally:
             subprocess.run(["losetup", "--detach", device], check=True)
     finally:

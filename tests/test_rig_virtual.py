@@ -99,7 +99,7 @@ class Driven:
         return reader
 
     def mux(self, mode: str, board: str = "one") -> subprocess.CompletedProcess[str]:
-        command = [self.place / "usbsdmux", self.place / board / "mux", mode]
+        command: list[Path | str] = [self.place / "usbsdmux", self.place / board / "mux", mode]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def write_card(self, content: bytes, board: str = "one") -> None:
@@ -166,6 +166,19 @@ def test_unknown_kinds_and_bad_names_are_refused(tmp_path: Path, driven: Driven)
         up(tmp_path / "b", (("one", "tardis"),), kinds="virtual_kinds")
     with pytest.raises(UsageError, match="cannot be the name"):
         up(tmp_path / "b", (("../one", "fake"),), kinds="virtual_kinds")
+
+
+def test_a_directory_may_lie_deeper_than_a_socket_path_is_long(
+    tmp_path: Path, driven: Driven
+) -> None:
+    deep = Driven(up(tmp_path / ("x" * 120), (("one", "fake"),), kinds="virtual_kinds"))
+    try:
+        deep.write_card(b"boot deep\n")
+        with deep.console() as reader:
+            deep.get("/relay/one/1")
+            reader.expect(b"booted deep")
+    finally:
+        assert down(deep.place)
 
 
 def test_a_board_boots_from_its_card_each_time_and_the_console_stays_open(driven: Driven) -> None:
@@ -449,6 +462,8 @@ def test_labgrid_drives_the_boards_with_stock_power_and_console(
 def test_a_killed_daemon_takes_its_machines_along_and_the_next_start_is_clean(
     driven: Driven,
 ) -> None:
+    with contextlib.suppress(UsageError):  # where FUSE can be used, its mount has to go too
+        inject("two", "write-error", "0", driven.place)
     driven.mux("host", "two")
     driven.get("/relay/one/1")
     before = driven.status()
@@ -460,6 +475,7 @@ def test_a_killed_daemon_takes_its_machines_along_and_the_next_start_is_clean(
     now = driven.status()
     assert (now["relay"], now["running"]) == (0, False)
     assert (now["console_port"], now["ssh_port"]) == (before["console_port"], before["ssh_port"])
+    assert now["faults"] == driven.status("two")["faults"] == {}
     assert not (driven.place / "two" / "host" / "sd").exists()
     driven.write_card(b"boot again\n")
     with driven.console() as reader:

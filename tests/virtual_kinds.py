@@ -37,3 +37,11 @@ KINDS = {
     "missing": FakeKind("missing", program="/no/such/emulator"),
 }
 BENCH = (("one", "fake"), ("two", "fake"), ("broken", "missing"))
+
+
+def missing(kind: FakeKind) -> list[str]:
+    return []
+
+
+def ssh_key() -> Path:
+    return Path("/no/such/key")

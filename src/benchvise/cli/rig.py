@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -13,13 +14,17 @@ from rich.text import Text
 
 from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.rig_options import RigOption
 from benchvise.cli.rig_progress import RigProgress
 from benchvise.cli.rig_soak import soak
 from benchvise.cli.rig_virtual import app as virtual
-from benchvise.errors import UsageError
+from benchvise.errors import BenchviseError, UsageError
 from benchvise.flows import rig as flow
 from benchvise.flows import rig_compose, rig_console
 from benchvise.flows.rig import Outcome
+from benchvise.rig.boot.report import BootReport
+from benchvise.rig.boot.show import timeline_view, timelines_view
+from benchvise.rig.compose import compose as compose_layers
 
 app = typer.Typer(
     help="Hold boards: power, card, console, boot; and boards that are simulated.",
@@ -28,16 +33,6 @@ app = typer.Typer(
 app.add_typer(virtual, name="virtual")
 app.command("soak")(soak)
 
-RigOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rig",
-        envvar="BENCHVISE_RIG",
-        metavar="FILE",
-        help="The labgrid environment that describes the rig.",
-        show_default="the virtual bench's, when it runs",
-    ),
-]
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Boards; all; or tag=FEATURE.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A board; all; or tag=FEATURE.")]
 
@@ -162,25 +157,25 @@ def boot(
 
     Example: benchvise rig boot all
     """
-    from benchvise.rig.boot.report import BootReport
-    from benchvise.rig.boot.show import boot_bars
-
     with RigProgress(stderr()) as progress:
         outcomes = flow.boot(flow.load(rig), names, keep_on=not off, observe=progress.observe)
     if as_json:
         print_json("rig-boot", [outcome.as_json() for outcome in outcomes])
     else:
+        reports = {outcome.board: _report(outcome) for outcome in outcomes}
+        shown = {board: report for board, report in reports.items() if report is not None}
+        if len(shown) == 1:
+            ((board, report),) = shown.items()
+            stdout().print(timeline_view(report, name=board))
+        elif shown:
+            stdout().print(timelines_view(shown))
         for outcome in outcomes:
             if outcome.error is None:
-                report = BootReport.from_json(outcome.found["report"])
-                stdout().print(Text(outcome.board, style="bold"))
-                stdout().print(boot_bars(report))
-                address = outcome.found.get("address")
-                where = (
-                    f"ssh to {address}, port {outcome.found['port']}" if address else "no network"
-                )
-                stdout().print(Text(f"{where}; console kept in {report.console}\n", style="dim"))
-    _fail(outcomes, quiet=as_json)
+                stdout().print(Text(f"{outcome.board}: {_reached(outcome)}", style="dim"))
+    # One that failed alone is told of below its time line.
+    alone = [o.error for o in outcomes if o.error is not None and len(outcomes) == 1]
+    told = [error for error in alone if getattr(error, "report", None) is not None]
+    _fail(outcomes, quiet=as_json, told=told)
 
 
 @app.command("console")
@@ -213,7 +208,43 @@ def compose(
 
     Example: benchvise rig compose --from slow.wic --layer kernel=fast.wic -o mixed.wic
     """
-    rig_compose.compose(base, layer or [], output, as_json=as_json)
+    console = stderr()
+
+    def told(step: str) -> None:
+        if console.is_terminal:
+            console.print(Text(step, style="dim"))
+
+    made = compose_layers(base, rig_compose.parse_layers(layer or []), output, told)
+    if as_json:
+        print_json("rig-compose", made.as_json())
+        return
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in ("Layer", "From", "Done"):
+        table.add_column(column)
+    for swapped in made.layers:
+        done = "; ".join(printable(step, 200) for step in swapped.done)
+        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
+    stdout().print(Text(f"{made.out}: {base.name} with", style="bold"))
+    stdout().print(table)
+    for warning in made.warnings:
+        stdout().print(Text(f"note: {printable(warning, 400)}", style="yellow"))
+    stdout().print(
+        Text(f"\nSHA-256 {made.sha256}. Next: benchvise rig flash NAME {made.out}", style="dim")
+    )
+
+
+def _report(outcome: Outcome) -> BootReport | None:
+    if outcome.error is None:
+        return BootReport.from_json(outcome.found["report"])
+    report: BootReport | None = getattr(outcome.error, "report", None)
+    return report
+
+
+def _reached(outcome: Outcome) -> str:
+    address = outcome.found.get("address")
+    if not address:
+        return "no network; its console carries what is asked of it"
+    return f"answers to SSH at {address}, port {outcome.found['port']}"
 
 
 def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
@@ -223,7 +254,7 @@ def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
     def shown(value: object) -> Text:
         if isinstance(value, dict):
             return Text(f"? {printable(str(value.get('na', '')), 60)}", style="red")
-        text = "–" if value is None else str(value)
+        text = "-" if value is None else str(value)
         return Text(text, style="green" if text == "on" else "")
 
     holder = outcome.found.get("holder")
@@ -231,7 +262,13 @@ def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
     return shown(outcome.found.get("power")), shown(outcome.found.get("mux")), Text(used)
 
 
-def _show(outcomes: list[Outcome], kind: str, line, *, as_json: bool) -> None:  # type: ignore[no-untyped-def]
+def _show(
+    outcomes: list[Outcome],
+    kind: str,
+    line: Callable[[Mapping[str, Any]], str],
+    *,
+    as_json: bool,
+) -> None:
     if as_json:
         print_json(kind, [outcome.as_json() for outcome in outcomes])
     else:
@@ -241,13 +278,18 @@ def _show(outcomes: list[Outcome], kind: str, line, *, as_json: bool) -> None:  
     _fail(outcomes, quiet=as_json)
 
 
-def _fail(outcomes: list[Outcome], *, quiet: bool) -> None:
-    """The errors, one line each with the fault's name, and the exit code of the first."""
+def _fail(outcomes: list[Outcome], *, quiet: bool, told: Collection[BenchviseError] = ()) -> None:
+    """The errors, one line each with the fault's name, and the exit code of the first.
+
+    Those that have been ``told`` already are not repeated.
+    """
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-    for error in errors if not quiet else ():
+    shown = [] if quiet else [error for error in errors if error not in told]
+    for error in shown:
         fault = getattr(error, "fault", "")
         line = Text(f"{fault}: " if fault else "", style="bold red")
         remedy = f": {printable(error.remedy, 400)}" if error.remedy else ""
-        stderr().print(line.append(f"{printable(error.message, 800)}{remedy}", style="default"))
+        line.append(f"{printable(error.message, 800)}{remedy}", style="default")
+        stderr().print(line, soft_wrap=True)
     if errors:
         raise typer.Exit(errors[0].exit_code)

@@ -56,7 +56,7 @@ class RigProgress:
                 )
             elif event.get("event") == "phase":
                 self._progress.update(
-                    task, total=None, description=f"{event['name']} at {event['seconds']:.1f} s"
+                    task, total=None, description=f"{event['phase']} at {event['seconds']:.1f} s"
                 )
 
 

@@ -117,6 +117,6 @@ def _table(bench: flow.Shown) -> None:
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        table.add_row(*(Text(printable(str(board.get(key, "–")))) for key in flow.COLUMNS))
+        table.add_row(*(Text(printable(str(board.get(key, "-")))) for key in flow.COLUMNS))
     stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

@@ -110,12 +110,11 @@ def _purpose() -> str:
 
 
 def _all_failed(failed: Sequence[tuple[str, BenchviseError]]) -> BenchviseError:
+    """The first error, which says that it was not the only one."""
     first = failed[0][1]
     names = ", ".join(name for name, _ in failed[1:])
-    error = type(first)
-    if hasattr(first, "fault"):
-        return error(first.fault, f"{first.message}; and {names} failed too", first.remedy)
-    return error(f"{first.message}; and {names} failed too", first.remedy)
+    first.message = f"{first.message}; and {names} failed too"
+    return first
 
 
 def _open_rig_board(name: str) -> Board:

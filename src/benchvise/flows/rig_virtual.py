@@ -10,8 +10,8 @@ from typing import Any
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import up as bench
-from benchvise.rig.virtual.images import image as card_image
-from benchvise.rig.virtual.kinds import BENCH, KINDS, Kind, missing
+from benchvise.rig.virtual.kinds import BENCH, KINDS, missing, ssh_key
+from benchvise.rig.virtual.kinds import image as card_image
 
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
 """What is shown of each board, in this order."""
@@ -47,7 +47,7 @@ def up(boards: str, directory: Path | None) -> Shown:
             f"the virtual bench needs what is not installed: {', '.join(lacking)}",
             f"apt-get install -y --no-install-recommends {' '.join(lacking)}",
         )
-    bench.up(directory, chosen)
+    bench.up(directory, chosen, ssh_identity=ssh_key())
     return status(directory)
 
 
@@ -55,9 +55,7 @@ def status(directory: Path | None) -> Shown:
     """The bench that runs; UsageError when none does."""
     said = bench.status(directory)
     if said is None:
-        raise UsageError(
-            "no virtual bench runs", "start one: benchvise rig virtual up"
-        )
+        raise UsageError("no virtual bench runs", "start one: benchvise rig virtual up")
     place = directory or bench.default_directory()
     return Shown(place, place / "rig.yaml", tuple(_board(board) for board in said["boards"]))
 
@@ -85,11 +83,6 @@ def image(name: str, variant: str = "a") -> Path:
     return card_image(kind, variant=variant)
 
 
-def kind_of(features: frozenset[str]) -> Kind | None:
-    """The kind of a simulated board, which the rig file names among its features."""
-    return next((KINDS[name] for name in sorted(features) if name in KINDS), None)
-
-
 def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
     if boards.isdecimal():
         count = int(boards)
@@ -114,4 +107,4 @@ def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
 def _board(said: Mapping[str, Any]) -> dict[str, Any]:
     faults = said.get("faults") or {}
     listed = ", ".join(f"{k}={v}" for k, v in faults.items()) if isinstance(faults, Mapping) else ""
-    return {**said, "faults": listed or "–"}
+    return {**said, "faults": listed or "-"}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
-from benchvise.report.tables import ABSENT, Cell, Column, Table
+from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import clean
-from benchvise.report.units import format_value
+from benchvise.report.units import ABSENT, format_value
 
 
 def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:
@@ -47,4 +47,4 @@ def _cell(summary: Summary | None, base: Summary | None, unit: str) -> Cell:
     text = format_value(summary.median, unit)
     if base is None or base is summary or not base.stable or not base.median:
         return Cell(text, "strong" if base is summary else "plain")
-    return Cell(f"{text}  ×{summary.median / base.median:.3g}")
+    return Cell(f"{text}  x{summary.median / base.median:.3g}")

@@ -132,7 +132,7 @@ def _reach(held: HeldBoard, found: Mapping[str, Any], directory: Path) -> Board:
     """Over SSH where the board has an address, otherwise over its console."""
     address = found.get("address")
     if not address:
-        return ConsoleBoard(f"{PREFIX}{held.name}", ConsoleShell(held))
+        return ConsoleBoard(ConsoleShell(held), f"{PREFIX}{held.name}")
     options = ["IdentitiesOnly=yes"] if held.rig.options.ssh_identity else []
     if held.rig.options.ssh_identity:
         options.append(f"IdentityFile={held.rig.options.ssh_identity}")
@@ -154,11 +154,6 @@ class ConsoleShell:
     """The shell on a held board's console, for ConsoleBoard."""
 
     held: HeldBoard
-
-    def run(self, command: str, timeout: float) -> tuple[list[str], int]:
-        """Runs a command; its output's lines and its status."""
-        found = self.held.request("shell", command=command, timeout=timeout)
-        return [str(line) for line in found["lines"]], int(found["status"])
 
     def write(self, data: bytes) -> None:
         """Sends bytes as they are."""

@@ -21,7 +21,7 @@ from benchvise.rig.boot.patterns import load_patterns
 from benchvise.rig.boot.recorder import Recorder
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.boot.timeline import Timeline
-from benchvise.rig.boot.watch import End, Outcome, reader, watch
+from benchvise.rig.boot.watch import End, Outcome, watch
 from benchvise.rig.environment import RigOptions
 
 _NETWORK_SECONDS = 30.0
@@ -29,6 +29,7 @@ _TRY_SECONDS = 2.0
 _AGAIN_SECONDS = 0.1
 _ASK_SECONDS = 30.0
 _SSH_PORT = 22
+_PIECE_BYTES = 4096
 
 
 class Boot:
@@ -63,8 +64,7 @@ class Boot:
 
     def power_on(self, switch: Callable[[], None]) -> None:
         """What the board said before is not of this boot; the clock starts with the switching."""
-        read = reader(self._console)
-        while read(0.0):
+        while read_console(self._console, 0.0):
             pass
         self.recorder.mark("power on")
         self._timeline = Timeline(time.monotonic_ns(), self._patterns)
@@ -73,11 +73,10 @@ class Boot:
     def watch(self) -> BootReport:
         """Until somebody can log in, or it is certain that nobody will."""
         timeline = self._begun()
-        read = reader(self._console)
 
         def checked(timeout: float) -> bytes:
             self._check()
-            return read(timeout)
+            return read_console(self._console, timeout)
 
         outcome = watch(
             checked,
@@ -163,6 +162,20 @@ class _Asked:
             shlex.join(argv), timeout=_ASK_SECONDS, decodeerrors="replace"
         )
         return Completed(status, "\n".join(lines).encode(), b"")
+
+
+def read_console(console: Any, timeout: float) -> bytes:
+    """What came on a labgrid console driver, or nothing after ``timeout`` seconds.
+
+    labgrid's driver of a console on the network knows only whether there is something, not how
+    much, and would return it byte by byte.
+    """
+    for size, wait in ((_PIECE_BYTES, 0.0), (1, timeout)):
+        try:
+            return bytes(console.read(size=size, timeout=wait))
+        except pexpect.TIMEOUT:
+            continue
+    return b""
 
 
 def _own_addresses(asked: Any, shell: Any) -> list[tuple[str, int, str]]:

@@ -234,7 +234,7 @@ class _Zstandard:
         pass  # a buffer takes no time
 
     def close(self) -> None:
-        self._reader.close()
+        self._reader.close()  # type: ignore[no-untyped-call]
 
 
 def known_size(path: Path, compression: str) -> int | None:
@@ -257,10 +257,11 @@ def _xz_size(path: Path, file: IO[bytes]) -> int:
     end = file.seek(0, os.SEEK_END)
     total = 0
     while end > 0:
-        footer = _at(file, end - 12, 12)
-        if footer == bytes(12):
-            end -= 4  # padding between streams comes in fours
+        tail = _at(file, end - _BLOCK, min(end, _BLOCK))
+        if padding := len(tail) - len(tail.rstrip(b"\0")):  # zeros may follow each stream
+            end -= padding
             continue
+        footer = tail[-12:]
         size = (int.from_bytes(footer[4:8], "little") + 1) * 4
         if footer[-2:] != b"YZ" or size > min(end - 24, _INDEX_LIMIT):
             raise damaged(path, "is cut off")

@@ -14,6 +14,8 @@ from typing import Any
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.rig.virtual.rigfile import RIG_FILE
+from benchvise.rig.virtual.up import default_directory, runs
 
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"
@@ -121,16 +123,14 @@ def find_rig_file(given: str | None = None) -> Path:
 
     UsageError when there is none.
     """
-    from benchvise.rig.virtual.up import running_rig_file
-
     for name, source in ((given, "--rig"), (os.environ.get(VARIABLE), VARIABLE)):
         if name:
             path = Path(name).expanduser()
             if not path.is_file():
                 raise UsageError(f"{source}: there is no file {path}", "name a labgrid environment")
             return path
-    path = running_rig_file()
-    if path is None:
+    path = default_directory() / RIG_FILE
+    if not path.is_file() or not runs(default_directory()):
         raise UsageError(
             "no rig is named and no virtual bench runs",
             f"give --rig FILE, set {VARIABLE}, or start one: benchvise rig virtual up",

@@ -82,7 +82,7 @@ class CardStrategy(Strategy):
         "loader": {"UBootDriver", "SmallUBootDriver", "BareboxDriver", None},
     }
 
-    image = attr.ib(
+    image: Any = attr.ib(
         default=None, validator=attr.validators.optional(attr.validators.instance_of(str))
     )
     watts = attr.ib(default=0.0, converter=float)

@@ -32,7 +32,7 @@ from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig import locks
 from benchvise.rig.boot.recorder import Recorder
-from benchvise.rig.booting import Boot
+from benchvise.rig.booting import Boot, read_console
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import BootError, Fault, RigError
 from benchvise.rig.flash import Progress
@@ -44,7 +44,6 @@ from benchvise.rig.target import open_target
 
 _PROGRESS_SECONDS = 0.2
 _DRAIN_SECONDS = 0.1
-_DRAIN_BYTES = 64 << 10
 
 
 class ClientGone(BaseException):
@@ -187,7 +186,7 @@ class Worker:
             self._strategy.options,
             Path(directory),
             check=self._check,
-            on_phase=lambda name, seconds: self._event("phase", name=name, seconds=seconds),
+            on_phase=lambda name, seconds: self._event("phase", phase=name, seconds=seconds),
         )
         report = self._strategy.boot(boot)
         self._console = self._strategy.console
@@ -261,14 +260,8 @@ class Worker:
                     self._read_console(0.0)
 
     def _read_console(self, timeout: float) -> bytes:
-        import pexpect
-
         try:
-            return bytes(
-                self._strategy.console.read(size=1, timeout=timeout, max_size=_DRAIN_BYTES)
-            )
-        except pexpect.TIMEOUT:
-            return b""
+            return read_console(self._strategy.console, timeout)
         except OSError as error:
             self._console = None
             raise RigError(

@@ -35,6 +35,7 @@ import stat
 import struct
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -474,7 +475,11 @@ def main() -> int:
 
 if __name__ == "__main__":
     # Threads may still wait for input: leave without them.
-    status = main()
+    status = 1
+    try:
+        status = main()
+    except BaseException:  # noqa: BLE001 - nobody is above
+        traceback.print_exc()
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     os._exit(status)

@@ -1,7 +1,8 @@
 """Cards that are damaged: a block that does not keep what is written, a place that refuses.
 
 ``BadBlock`` needs nothing: the kernel tells us of each write to the card (inotify), and we put the
-block's own bytes back before anyone can read. A check that reads the card back finds them.
+block's own bytes back within a millisecond or so, long before a program that writes a card of any
+real size begins to read it back; at the latest when the mux turns.
 
 ``RefusingCard`` gives the host a real I/O error: QEMU's storage daemon offers the card as a file
 through FUSE, with a block filter that fails writes to one sector. It needs a machine whose users

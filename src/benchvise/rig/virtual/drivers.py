@@ -30,13 +30,13 @@ class VirtualSDMux(Resource):
     is there while the mux is turned to the host.
     """
 
-    control_path = attr.ib(validator=attr.validators.instance_of(str))
-    disk_path = attr.ib(validator=attr.validators.instance_of(str))
+    control_path: str = attr.ib(validator=attr.validators.instance_of(str))
+    disk_path: str = attr.ib(validator=attr.validators.instance_of(str))
 
     @property
     def path(self) -> str:
         """The card, by the name that storage drivers use."""
-        return str(self.disk_path)
+        return self.disk_path
 
 
 @target_factory.reg_driver

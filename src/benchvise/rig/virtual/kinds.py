@@ -122,6 +122,10 @@ _ARM64 = Recipe(
     disk_modules=(*VIRTIO, *EXT4),
     more_modules=VIRTIO_NET,
     firmware=("u-boot-qemu", "usr/lib/u-boot/qemu_arm64/u-boot.bin"),
+    firmware_edits=(
+        ("bootdelay=2", "bootdelay=1"),
+        ("boot_targets=qfw usb0 scsi0 virtio0 nvme0 dhcp ", "boot_targets=virtio0"),
+    ),
 )
 _RISCV64 = Recipe(
     archive=_TRIXIE_RISCV64,

@@ -23,16 +23,14 @@ _HEAD = """\
 
 
 def write(
-    directory: Path, url: str, boards: Sequence[Mapping[str, Any]], ssh_identity: Path | None
+    directory: Path, url: str, boards: Sequence[Mapping[str, Any]], ssh_identity: Path
 ) -> Path:
     """Writes the file, and what it names, for boards as they are in bench.json."""
     launcher = directory / "usbsdmux"
     command = shlex.join([sys.executable, "-E", "-S", str(Path(usbsdmux.__file__).resolve())])
     launcher.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     launcher.chmod(0o700)
-    options: dict[str, Any] = {"stagger_s": 0.2}
-    if ssh_identity is not None:
-        options["ssh_identity"] = str(ssh_identity)
+    options = {"ssh_identity": str(ssh_identity), "stagger_s": 0.2}
     environment = {
         "targets": {board["name"]: _target(directory, url, board) for board in boards},
         "tools": {"usbsdmux": str(launcher)},

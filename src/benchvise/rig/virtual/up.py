@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import quote
 
@@ -67,14 +68,15 @@ def up(
     boards: Sequence[tuple[str, str]] | None = None,
     *,
     kinds: str = daemon.KINDS_MODULE,
-    ssh_identity: Path | None = None,
 ) -> Bench:
     """Starts a bench of ``boards``, pairs of name and kind, and waits until it is ready.
 
     When the same boards run there already, nothing is changed, and ``started`` is False.
-    UsageError when others run there, or a kind is unknown; RigError when it cannot be started.
+    ``kinds`` names the module that knows the kinds of boards. UsageError when others run there, or
+    a kind is unknown; RigError when this machine lacks something, or it cannot be started.
     """
-    chosen = tuple(boards if boards is not None else importlib.import_module(kinds).BENCH)
+    known = importlib.import_module(kinds)
+    chosen = tuple(boards if boards is not None else known.BENCH)
     place = daemon.private_directory(directory or default_directory())
     with _one_at_a_time(place):
         running = _running(place)
@@ -82,6 +84,7 @@ def up(
             _refuse_others(place, running, chosen)
             bench = running
         else:
+            _prepare(place, known, chosen)
             _start(place, chosen, kinds)
             started = _running(place)
             if started is None:
@@ -89,7 +92,7 @@ def up(
                     Fault.RIG_BROKEN, f"the virtual bench in {place} has ended at once", _LOOK
                 )
             bench = started
-        rig_file = rigfile.write(place, bench["url"], bench["boards"], ssh_identity)
+        rig_file = rigfile.write(place, bench["url"], bench["boards"], known.ssh_key())
     return Bench(
         place, rig_file, bench["url"], bench["pid"], tuple(bench["boards"]), running is None
     )
@@ -103,6 +106,11 @@ def status(directory: Path | None = None) -> dict[str, Any] | None:
         return None
     answer: dict[str, Any] = json.loads(_get(place, bench, "/status"))
     return answer
+
+
+def runs(directory: Path | None = None) -> bool:
+    """Whether a bench runs there; nothing is asked of it."""
+    return _holder(directory or default_directory()) != 0
 
 
 def inject(board: str, fault: str, value: str, directory: Path | None = None) -> None:
@@ -147,6 +155,23 @@ def down(directory: Path | None = None) -> bool:
         f"the virtual bench in {place} does not end",
         f"see what process {process} waits for",
     )
+
+
+def _prepare(place: Path, known: ModuleType, boards: Sequence[tuple[str, str]]) -> None:
+    """Sees to it that each kind can run, so that no power switch has to wait for a download."""
+    for name in sorted({kind for _, kind in boards if kind in known.KINDS}):
+        kind = known.KINDS[name]
+        lacking = known.missing(kind)
+        if lacking:
+            raise RigError(
+                Fault.RIG_BROKEN,
+                f"boards of the kind '{name}' cannot be simulated here: programs are missing",
+                f"apt install {' '.join(lacking)}",
+            )
+        nothing = place / "nothing"
+        kind.command(
+            card=None, console=nothing, monitor=nothing, gdb=None, ssh_port=1, workdir=place
+        )
 
 
 def _start(place: Path, boards: Sequence[tuple[str, str]], kinds: str) -> None:

@@ -61,7 +61,7 @@ esac
 
 _PROFILE = """\
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-PS1='\\u@\\h:\\w\\$ '
+PS1='root@\\h:${PWD/$HOME/\\~}# '
 """
 
 
