@@ -175,7 +175,7 @@ def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[Phase, ...]:
         for name, seconds in durations(phases).items():
             at.setdefault(name, []).append(phases[name])
             took.setdefault(name, []).append(seconds)
-    order = list(max(map(durations, boots), key=len, default={}))
+    order = max((list(durations(phases)) for phases in boots), key=len, default=[])
     order += sorted(set(at) - set(order), key=lambda name: median(at[name]))
     return tuple(Phase(name, spread(at[name]), spread(took[name])) for name in order)
 
