@@ -1,5 +1,5 @@
-"""For all tests: what a shell may have left to its background jobs is put right, and which tests may
-run beside others.
+"""For all tests: what a shell may have left to its background jobs is put right, and which tests
+may run beside others.
 
 A job in the background ignores SIGINT, and so would every program that a test interrupts.
 """

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchvise.board import architecture, open_board, process
+from benchvise.board import Board, architecture, open_board, opening, process
 from benchvise.board.address import SshAddress, is_loopback, numeric_address, parse_ssh
 from benchvise.board.deploy import packaged_architectures
 from benchvise.board.local import LocalBoard
@@ -106,8 +106,15 @@ class TestNames:
         monkeypatch.setattr(opening, "_openers", {})
         with pytest.raises(UsageError, match="or `rig:NAME`"):
             open_board("rig:left")
-        opening.register_kind("rig", lambda name: LocalBoard() if name == "rig:left" else None)
+        asked: list[str] = []
+
+        def open_in_rig(name: str) -> Board:
+            asked.append(name)
+            return LocalBoard()
+
+        opening.register_kind("rig", open_in_rig)
         assert open_board("rig:left").name == "local"
+        assert asked == ["rig:left"]
 
     def test_known_hosts_has_brackets_for_other_ports(self) -> None:
         assert SshAddress("", "h", port=22).known_as == "h"

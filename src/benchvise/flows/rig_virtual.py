@@ -47,7 +47,8 @@ def up(boards: str, directory: Path | None) -> Shown:
             f"the virtual bench needs what is not installed: {', '.join(lacking)}",
             f"apt-get install -y --no-install-recommends {' '.join(lacking)}",
         )
-    bench.up(directory, chosen)
+    images = {kind: card_image(KINDS[kind]) for _, kind in chosen}
+    bench.up(directory, chosen, images=images)
     return status(directory)
 
 
