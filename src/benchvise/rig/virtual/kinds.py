@@ -150,6 +150,7 @@ _ORANGEPI = Recipe(
     image_name="zImage",
     device_tree="sun8i-h3-orangepi-pc.dtb",
     kernel_place=0x40208000,
+    append="maxcpus=1",
     disk_modules=("sunxi-mmc", "mmc_block", *EXT4),
     more_modules=("of_mdio", "mdio-mux", "phylink", "dwmac-sun8i"),
     firmware=("u-boot-sunxi", "usr/lib/u-boot/nanopi_neo/u-boot-sunxi-with-spl.bin"),
