@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,6 +40,14 @@ def soak(
         int, typer.Option("--boot-hart", min=0, help="The hart that boots, for harts: only.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Of what is random in RAM.")] = 1,
+    symbols: Annotated[
+        Path | None,
+        typer.Option(
+            "--symbols",
+            metavar="FILE",
+            help="The ELF file, vmlinux for instance, that names where a board's cores stand.",
+        ),
+    ] = None,
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,7 +73,7 @@ def soak(
             )
         loaded = rig_flow.load(rig)
         (board,) = loaded.select([name])[:1]
-        result = flow.soak_board(loaded, board, boots, told)
+        result = flow.soak_board(loaded, board, boots, told, symbols)
     if as_json:
         print_json("soak", result.as_json())
     else:

@@ -196,6 +196,10 @@ class Worker:
         address = boot.find_address(self._strategy.shell, self._strategy.service())
         return {"report": boot.report.as_json() if boot.report else report.as_json(), **address}
 
+    def op_debugger(self) -> dict[str, Any]:
+        """Where a GDB stub for the board's cores answers, as the rig file says."""
+        return {"debugger": self._strategy.debugger}
+
     def op_bootloader(self) -> dict[str, Any]:
         """From off to the bootloader's prompt."""
         self._strategy.stop_at_bootloader()
