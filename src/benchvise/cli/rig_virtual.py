@@ -90,9 +90,11 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
 
 @app.command("fault")
 def fault(
-    board: Annotated[str, typer.Argument(metavar="NAME")],
-    name: Annotated[str, typer.Argument(metavar="FAULT", help="See the list in the guide.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="0 ends it.")] = "1",
+    board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
+    name: Annotated[
+        str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(flow.INJECTABLE)}.")
+    ],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="`off` ends it.")] = "on",
     directory: DirectoryOption = None,
     as_json: JsonOption = False,
 ) -> None:

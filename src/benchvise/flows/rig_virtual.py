@@ -10,8 +10,11 @@ from typing import Any
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import up as bench
+from benchvise.rig.virtual.injected import INJECTABLE
 from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
+
+__all__ = ["COLUMNS", "INJECTABLE", "Shown", "down", "fault", "image", "status", "up"]
 
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
 """What is shown of each board, in this order."""

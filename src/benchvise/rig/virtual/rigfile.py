@@ -35,8 +35,7 @@ def write(
     """
     launcher = directory / "usbsdmux"
     command = shlex.join([sys.executable, "-E", "-S", str(Path(usbsdmux.__file__).resolve())])
-    launcher.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-    launcher.chmod(0o700)
+    _replace(launcher, f'#!/bin/sh\nexec {command} "$@"\n', 0o700)
     # Nothing has to settle where no USB device comes and goes, and no capacitor to run empty.
     times = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1}
     options = {"ssh_identity": str(ssh_identity), **times}
@@ -48,10 +47,16 @@ def write(
         "imports": _IMPORTS,
     }
     file = directory / RIG_FILE
-    new = directory / f"{RIG_FILE}.new"
-    new.write_text(_HEAD + yaml.safe_dump(environment, sort_keys=False, width=200))
-    new.replace(file)
+    _replace(file, _HEAD + yaml.safe_dump(environment, sort_keys=False, width=200), 0o600)
     return file
+
+
+def _replace(file: Path, text: str, mode: int) -> None:
+    """Writes a file that others may be reading, or running, at the same time."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(text)
+    new.chmod(mode)
+    new.replace(file)
 
 
 def _target(
@@ -59,7 +64,7 @@ def _target(
 ) -> dict[str, Any]:
     own = directory / board["name"]
     control = own / "mux"
-    control.write_text(f"{url}/mux/{board['index']}\n")
+    _replace(control, f"{url}/mux/{board['index']}\n", 0o600)
     return {
         "features": [board["arch"], board["kind"], "simulated"],
         "resources": {
