@@ -10,7 +10,7 @@ from typing import Any
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import up as bench
-from benchvise.rig.virtual.kinds import BENCH, KINDS, missing, ssh_key
+from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
 
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
@@ -47,7 +47,7 @@ def up(boards: str, directory: Path | None) -> Shown:
             f"the virtual bench needs what is not installed: {', '.join(lacking)}",
             f"apt-get install -y --no-install-recommends {' '.join(lacking)}",
         )
-    bench.up(directory, chosen, ssh_identity=ssh_key())
+    bench.up(directory, chosen)
     return status(directory)
 
 

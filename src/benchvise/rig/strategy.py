@@ -48,8 +48,6 @@ _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
 """What a mux that is turned away and back may mend: fast cards lose contact now and then."""
 
-_MEDIUM_SECONDS = 10.0
-
 
 class Status(enum.Enum):
     """Where a board is on its way."""
@@ -285,7 +283,7 @@ class CardStrategy(Strategy):
     def _medium(self) -> Medium:
         """Where the card is on this side, once the mux has brought it here."""
         self._ready(self.storage, "card reader")
-        deadline = time.monotonic() + _MEDIUM_SECONDS
+        deadline = time.monotonic() + self.options.card_s
         while True:
             self.target.update_resources()
             resource = self.storage.storage
