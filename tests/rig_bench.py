@@ -68,9 +68,10 @@ class TestBench:
         assert said is not None, "the bench has ended"
         return {board["name"]: board for board in said["boards"]}
 
-    def status(self) -> dict[str, dict[str, Any]]:
-        """What ``rig status`` says, by board."""
-        return {found["board"]: found for found in self.command("rig", "status", "--json").data}
+    def status(self, *boards: str) -> dict[str, dict[str, Any]]:
+        """What ``rig status`` says of these boards, or of all, by name."""
+        said = self.command("rig", "status", *boards, "--json").data
+        return {found["board"]: found for found in said}
 
     def inject(self, board: str, fault: str, value: str = "1") -> None:
         inject(board, fault, value, self.place)

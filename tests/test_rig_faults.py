@@ -4,7 +4,6 @@ ones: with a real bench, real labgrid, and the commands as they are.
 
 from __future__ import annotations
 
-import gzip
 import os
 import random
 import signal
@@ -124,7 +123,7 @@ def let_go(batch: Batch, board: str) -> None:
     """The board is off, and nobody holds it."""
     told = batch.rig.told()[board]
     assert (told["relay"], told["running"]) == (0, False)
-    assert batch.rig.status()[board]["holder"] is None
+    assert batch.rig.status(board)[board]["holder"] is None
 
 
 def named(plain: Ran, as_json: Ran, board: str, fault: str, code: int) -> dict[str, Any]:

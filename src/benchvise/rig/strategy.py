@@ -37,7 +37,7 @@ from benchvise.rig.boot.recorder import Recorder, attach
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.booting import Boot
 from benchvise.rig.environment import RigOptions
-from benchvise.rig.faults import BootError, Fault, FlashError, RigError
+from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.flash import Progress, Written, write_card
 from benchvise.rig.image import Image, open_image
 from benchvise.rig.medium import Medium
@@ -193,12 +193,7 @@ class CardStrategy(Strategy):
         if report.ok:
             report = boot.login(lambda: self.target.activate(self.shell))
         if not report.ok:
-            raise BootError(
-                report.verdict.fault or Fault.HANG,
-                f"{self.target.name}: {report.verdict.sentence}",
-                f"see its console: {report.console}",
-                report,
-            )
+            raise boot.failed(report)
         self.status = Status.shell
         return report
 

@@ -13,7 +13,6 @@ When the one that asked is gone, however it went, the board is switched off and 
 
 from __future__ import annotations
 
-import argparse
 import base64
 import contextlib
 import json
@@ -26,7 +25,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
@@ -325,17 +324,8 @@ def _unforeseen(name: str, error: Exception) -> RigError:
     )
 
 
-def main() -> NoReturn:
-    """``python -m benchvise.rig.worker RIGFILE NAME [--purpose TEXT]``; without one it only
-    looks, and takes no lock.
+def work(rig: Path, name: str, purpose: str) -> int:
+    """The whole life of the process; returns its exit code. Without a ``purpose`` it only looks at
+    the board, and takes no lock.
     """
-    parser = argparse.ArgumentParser(prog="benchvise.rig.worker")
-    parser.add_argument("rig", type=Path)
-    parser.add_argument("name")
-    parser.add_argument("--purpose", default="")
-    words = parser.parse_args()
-    sys.exit(Worker(load_rig(words.rig), words.name, words.purpose).serve())
-
-
-if __name__ == "__main__":
-    main()
+    return Worker(load_rig(rig), name, purpose).serve()
