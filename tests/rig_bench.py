@@ -118,7 +118,7 @@ def running(
     *,
     kinds: str = "rig_kinds",
     options: Mapping[str, object] = QUICK,
-    shell: Mapping[str, object] | None = None,
+    login_timeout: int = 60,
 ) -> Iterator[TestBench]:
     """A bench within this context; nothing of the user's own is used or changed."""
     with pytest.MonkeyPatch.context() as patch:
@@ -134,7 +134,7 @@ def running(
             rig = yaml.safe_load(bench.rig_file.read_text())
             rig["options"]["benchvise"].update(options)
             for target in rig["targets"].values():
-                target["drivers"]["ShellDriver"].update(shell or {})
+                target["drivers"]["ShellDriver"]["login_timeout"] = login_timeout
             file = place / "rig.yaml"
             file.write_text(yaml.safe_dump(rig, sort_keys=False))
             yield TestBench(bench.directory, bench, file)

@@ -31,7 +31,7 @@ PANIC = [
 ]
 NO_ROOT = [
     "/dev/root: Can't open blockdev",
-    "VFS: Cannot open root device \"/dev/vda9\" or unknown-block(0,0): error -6",
+    'VFS: Cannot open root device "/dev/vda9" or unknown-block(0,0): error -6',
     "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)",
 ]
 
@@ -113,7 +113,8 @@ class Board:
         child, terminal = pty.fork()
         if child == 0:
             prompt = f"root@{self.name}:~# "
-            os.execve("/bin/sh", ["sh"], {"PS1": prompt, "PATH": os.defpath, "TERM": "dumb"})
+            environment = {"PS1": prompt, "PATH": os.defpath, "TERM": "dumb"}
+            os.execve("/bin/sh", ["sh"], environment)  # noqa: S606
         while True:
             ready = select.select([terminal, self.console], [], [])[0]
             try:

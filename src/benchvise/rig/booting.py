@@ -28,7 +28,7 @@ from benchvise.rig.faults import BootError, Fault
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0
 _AGAIN_SECONDS = 0.1
-_ASK_SECONDS = 30.0
+_ASK_SECONDS = 15.0
 _SSH_PORT = 22
 _PIECE_BYTES = 4096
 

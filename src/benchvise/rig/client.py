@@ -57,6 +57,11 @@ class HeldBoard:
             self._end()
             raise
 
+    @property
+    def pid(self) -> int:
+        """The process that holds the board."""
+        return self._child.pid
+
     def request(self, operation: str, **arguments: object) -> dict[str, Any]:
         """Has the board do something, to its end; raises what went wrong there."""
         with self._lock:

@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchvise.errors import BenchviseError
@@ -26,15 +26,21 @@ DIRECTORY_VARIABLE = "BENCHVISE_LOCK_DIR"
 _SHARED = Path("/run/lock")
 _POLL_SECONDS = 0.05
 _HOLDER_LIMIT = 4096
+_LEAVE_SECONDS = 30.0
+_ASKED = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock: a process, what it does, and since when (seconds since 1970)."""
+    """Who holds a lock: a process, what it does, and since when (seconds since 1970).
+
+    One that is ``leaving`` has been told to end, and does nothing but what that takes.
+    """
 
     pid: int
     what: str
     since: float
+    leaving: bool = False
 
 
 @contextmanager
@@ -42,15 +48,19 @@ def held(key: str, what: str, *, name: str = "", wait_s: float = 0.0) -> Iterato
     """Holds the lock ``key`` within this context; ``what`` is shown to others who want it.
 
     ``name`` is what the lock's thing is called to users, when the key is not that. Waits up to
-    ``wait_s`` seconds. Raises RigError (board-busy) when somebody else has it.
+    ``wait_s`` seconds, and for one that is leaving a little. Raises RigError (board-busy) when
+    somebody else has it.
     """
     path = _path(key)
     descriptor = _open(path)
     try:
-        deadline = time.monotonic() + wait_s
+        begun = time.monotonic()
         while not _try(descriptor):
-            if time.monotonic() >= deadline:
-                raise _busy(name or key, holder(key))
+            who = holder(key)
+            # Whoever asks for the holder has the lock for a moment, and leaves no note.
+            patience = _LEAVE_SECONDS if who and who.leaving else 0 if who and who.pid else _ASKED
+            if time.monotonic() - begun >= max(wait_s, patience):
+                raise _busy(name or key, who)
             time.sleep(_POLL_SECONDS)
         _note(descriptor, Holder(os.getpid(), what, time.time()))
         try:
@@ -73,10 +83,26 @@ def holder(key: str) -> Holder | None:
             return None
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             noted = json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0))
-            return Holder(int(noted["pid"]), str(noted["what"]), float(noted["since"]))
+            pid, since = int(noted["pid"]), float(noted["since"])
+            return Holder(pid, str(noted["what"]), since, bool(noted.get("leaving")))
         return Holder(0, "another program", 0.0)
     finally:
         os.close(descriptor)
+
+
+def leaving(key: str) -> None:
+    """Notes that this process, which holds the lock, is about to let go: others may wait for it."""
+    path = _path(key)
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            noted = json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0))
+            if noted.get("pid") == os.getpid():
+                _note(descriptor, Holder(os.getpid(), noted["what"], noted["since"], leaving=True))
+        except (ValueError, KeyError, AttributeError):
+            pass  # nothing is held yet
+        finally:
+            os.close(descriptor)
 
 
 def directory() -> Path:
@@ -133,7 +159,7 @@ def _note(descriptor: int, who: Holder | None) -> None:
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         if who is not None:
-            text = json.dumps({"pid": who.pid, "what": who.what, "since": who.since})
+            text = json.dumps(asdict(who))
             os.pwrite(descriptor, text.encode(), 0)
 
 
