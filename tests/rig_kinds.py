@@ -1,4 +1,4 @@
-"""A kind of simulated board that boots in less than a second without QEMU; see rig_machine.py."""
+"""A kind of simulated board that boots in less than a second without QEMU; see rig_stand_in.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-PROGRAM = Path(__file__).with_name("rig_machine.py")
+PROGRAM = Path(__file__).with_name("rig_stand_in.py")
 CARD_BYTES = 1 << 20
 
 

@@ -13,6 +13,7 @@ import binascii
 import gzip
 import hashlib
 import re
+import time
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -22,7 +23,7 @@ from typing import Any, TypeVar
 from benchvise.board.probes import posix_cksum
 from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnusable
-from benchvise.rig.console_link import Answer, Link, NoAnswer, new_word
+from benchvise.rig.console_link import ANSWER_SECONDS, Answer, Link, NoAnswer, new_word
 
 FILE_LIMIT = 16 << 20
 """Bytes of a file that are fetched at most."""
@@ -31,12 +32,20 @@ _BLOCK = 96  # bytes; pieces are multiples of it
 _PIECE_FIRST, _PIECE_MOST = 1536, 6144
 _LINE = 57  # bytes that make 76 characters of base64
 _OCTAL_LINE = 60
+_TYPED_MOST = 400  # characters; line editors take at least a thousand
 _WORTH_PACKING = 2048
+_NOWHERE = "/nowhere/benchvise-console-bv00000000"
+_SEAL_TRIES = 3
+_PUT_TRIES = 2
 _SECONDS_A_KIB = 2.0  # a console of 9600 Bd, both ways
-_PARENTS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "$HOME", "/root")  # noqa: S108
+_MARGIN, _PACE_LEAST = 4.0, 0.1
+_GROW_AFTER = 3
+_PARENTS = ("${TMPDIR:-/tmp}", "/var/tmp", "/dev/shm", "/run", "$HOME", "/root")  # noqa: S108
 _NAME = re.compile(r"[a-z0-9.]{1,40}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{1,76}={0,2}")
 _HEX = re.compile(r"(?: *[0-9a-f]{2}){1,32} *")
+_CKSUM = re.compile(r"\d{1,10} \d{1,12}")
+_MD5SUM = re.compile(r"[0-9a-f]{32}(?:  ?-)?")
 _OWN_PLACE = re.compile(r"/[\w./-]{1,200}/benchvise-console-bv[0-9a-f]{8}")
 
 T = TypeVar("T")
@@ -44,11 +53,13 @@ T = TypeVar("T")
 _TOOLS = ("base64", "openssl", "od", "cksum", "md5sum", "gzip", "stty", "setsid")
 
 # Typed line by line: no single quotes, no "!" (history), no tabs (completion). Arguments: verb,
-# then a random word for the answer, then the verb's own. %…% is filled in with what the board has.
+# a random word for the answer, how many characters all of that is (one that was lost on the way
+# must not name another file), then the verb's own. %…% is filled in with what the board has.
 _SCRIPT = """\
 cd "${0%/*}" || exit 1
 LC_ALL=C; export LC_ALL; umask 077
-v=$1 w=$2; shift 2
+v=$1 w=$2 n=$3; shift 3
+a="$v $w $*"; [ ${#a} -eq "$n" ] || exit
 [ $v = run ] || echo "B$w"
 case $v in
 put) %STTY% -echo 2>/dev/null
@@ -93,31 +104,44 @@ class Place:
 
 
 class ConsoleFiles:
-    """The files of one board. Raises BoardUnusable when the board lacks what is needed, and
-    BoardUnreachable when nothing gets through."""
+    """The files of one board, one thing at a time.
+
+    Raises BoardUnusable when the board lacks what is needed, and BoardUnreachable when nothing
+    gets through.
+    """
 
     def __init__(self, link: Link, place: Place | None = None) -> None:
         self.link = link
         self._piece = _PIECE_FIRST
+        self._successes = 0
+        self._pace = _SECONDS_A_KIB
         if place is None:
             place = _settle_in(link)
         elif not _OWN_PLACE.fullmatch(place.directory):
             raise ValueError("that is no place of ours")
         self.place = place
 
-    def call(self, verb: str, *words: object, timeout: float = 10.0) -> Answer:
+    def call(self, verb: str, *words: object, timeout: float = ANSWER_SECONDS) -> Answer:
         """One call of the script, put again until it is answered."""
         return self.link.patiently(f"'{verb}'", lambda: self._call(verb, *words, timeout=timeout))
 
     def put(self, name: str, data: bytes) -> None:
         """Makes the file ``name`` in the board's directory with this content."""
+        packed = b""
         if self.place.gzip and len(data) > _WORTH_PACKING:
             packed = gzip.compress(data, 6, mtime=0)
-            if len(packed) < len(data):
-                self._put_plain(f"{name}.gz", packed)
-                self._check(self.call("unpack", f"{name}.gz", name, timeout=60.0), data)
+        for _ in range(_PUT_TRIES):
+            if packed and len(packed) < len(data):
+                said = self._put_plain(f"{name}.gz", packed)
+                said = said or self._seal("unpack", f"{name}.gz", name, data)
+            else:
+                said = self._put_plain(name, data)
+            if not said:
                 return
-        self._put_plain(name, data)
+        raise BoardUnusable(
+            f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
+            f"see whether {self.place.directory} there is full",
+        )
 
     def get(self, name: str, size: int, begin: int = 0) -> bytes:
         """The content of a file from ``begin`` on, up to its size ``size``.
@@ -130,8 +154,7 @@ class ConsoleFiles:
                 "ask for less, or give the board a network",
             )
         if self.place.gzip and begin == 0 and size > _WORTH_PACKING:
-            answer = self.call("pack", name, f"{name}.z", timeout=60.0)
-            packed = self._get_plain(f"{name}.z", _number(answer), 0)
+            packed = self._get_plain(f"{name}.z", self._packed(name), 0)
             return _unpacked(packed, size)
         return self._get_plain(name, size, begin)
 
@@ -149,39 +172,53 @@ class ConsoleFiles:
 
         Whether it was started is seen by ``state``; a second start of the same job does nothing.
         """
-        self.link.write(f" (sh {self.place.directory}/h run {word} {job} &)\n".encode())
+        self.link.write(b" (" + self._typed("run", word, job) + b" &)\n")
+
+    def _packed(self, name: str) -> int:
+        """Packs a file, and returns the size of that."""
+
+        def once() -> int:
+            answer = self._call("pack", name, f"{name}.z", timeout=60.0)
+            for line in reversed(answer.lines):
+                if line.strip().isdecimal() and not answer.status:
+                    return int(line)
+            raise NoAnswer
+
+        return self.link.patiently("'pack'", once)
 
     def _call(self, verb: str, *words: object, timeout: float) -> Answer:
         word = new_word()
-        self.link.write(self._typed(verb, word, *words))
+        self.link.write(b" " + self._typed(verb, word, *words) + b"\n")
         return self.link.collect(word, timeout)
 
     def _typed(self, verb: str, word: str, *words: object) -> bytes:
         texts = [str(word) for word in words]
         if not all(map(_NAME.fullmatch, texts)):
             raise ValueError(f"not all of {texts} are names")
-        line = " ".join(["", "sh", f"{self.place.directory}/h", verb, word, *texts])
-        return f"{line}\n".encode()
+        length = len(" ".join([verb, word, *texts])) + (not texts)
+        line = " ".join(["sh", f"{self.place.directory}/h", verb, word, str(length), *texts])
+        return line.encode()
 
-    def _put_plain(self, name: str, data: bytes) -> None:
+    def _put_plain(self, name: str, data: bytes) -> str:
+        """Puts all pieces and joins them; what the board said if it is not whole then."""
         at = count = 0
         while at < len(data) or not count:
             at += self._adapting(partial(self._put_piece, f"{name}.{count}", data, at))
             count += 1
-        self._check(self.call("join", name, count, timeout=60.0), data)
+        return self._seal("join", name, count, data)
 
     def _put_piece(self, name: str, data: bytes, at: int) -> int:
         piece = data[at : at + self._piece]
         word = new_word()
-        self.link.write(self._typed("put", word, name))
+        self.link.write(b" " + self._typed("put", word, name) + b"\n")
         try:
-            self.link.await_line(f"R{word}", 10.0)
+            self.link.await_line(f"R{word}")
             self.link.write(self._encoded(piece) + f".{word}\n".encode())
-            answer = self.link.collect(word, _seconds(len(piece)), begun=True)
+            answer = self.link.collect(word, self._seconds(len(piece)), begun=True)
         except NoAnswer:
             self.link.write(f"\n.{word}\n".encode())
             raise
-        if answer.status or not self._fits(answer, piece):
+        if not self._fits(answer, piece):
             raise NoAnswer
         return len(piece)
 
@@ -198,10 +235,8 @@ class ConsoleFiles:
         skip = at // _BLOCK
         blocks = max(self._piece // _BLOCK, 1)
         wanted = min(size - skip * _BLOCK, blocks * _BLOCK)
-        answer = self._call("get", name, skip, blocks, timeout=_seconds(wanted))
-        if not answer.lines:
-            raise NoAnswer
-        data = self._decoded(answer.lines[:-1])
+        answer = self._call("get", name, skip, blocks, timeout=self._seconds(wanted))
+        data = self._decoded(answer.lines[: self._checksum_at(answer.lines)])
         if len(data) < wanted or not self._fits(answer, data):
             raise NoAnswer
         return data[at - skip * _BLOCK : wanted]
@@ -210,15 +245,30 @@ class ConsoleFiles:
         """Tries with smaller and smaller pieces, then lets the next be larger."""
 
         def once() -> T:
+            begun, size = time.monotonic(), self._piece
             try:
-                return attempt()
+                done = attempt()
             except NoAnswer:
+                self._successes = 0
                 self._piece = max(self._piece // 2 // _BLOCK * _BLOCK, _BLOCK)
                 raise
+            seen = (time.monotonic() - begun) / size * 1024
+            self._pace = min(max(_MARGIN * seen, _PACE_LEAST), _SECONDS_A_KIB)
+            return done
 
         done = self.link.patiently("a piece of a file", once)
-        self._piece = min(self._piece * 2, _PIECE_MOST)
+        self._successes += 1
+        if self._successes % _GROW_AFTER == 0:
+            self._piece = min(self._piece + max(self._piece // 2, _BLOCK), _PIECE_MOST)
+            self._piece -= self._piece % _BLOCK
         return done
+
+    def _seconds(self, size: int) -> float:
+        """How long a piece may be on its way when nothing shows it: of ``put`` nothing is echoed.
+
+        From how long others took; before that, as for a console of 9600 Bd.
+        """
+        return 1.0 + size / 1024 * self._pace
 
     def _encoded(self, data: bytes) -> bytes:
         if self.place.decode == "printf":
@@ -237,27 +287,40 @@ class ConsoleFiles:
         except (ValueError, binascii.Error):
             raise NoAnswer from None
 
-    def _check(self, answer: Answer, data: bytes) -> None:
-        if answer.status or not self._fits(answer, data):
-            said = printable(" ".join(answer.lines[-2:]))
-            raise BoardUnusable(
-                f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
-                f"see whether {self.place.directory} there is full",
-            )
+    def _seal(self, verb: str, first: str, second: object, data: bytes) -> str:
+        """Makes the file whole and compares its checksum; what the board said if it differs.
+
+        The answer itself may be torn, so it is asked for more than once.
+        """
+        said = ""
+        for _ in range(_SEAL_TRIES):
+            answer = self.call(verb, first, second, timeout=60.0)
+            if self._fits(answer, data):
+                return ""
+            said = printable(" ".join(answer.lines[-2:])) or "nothing said"
+        return said
 
     def _fits(self, answer: Answer, data: bytes) -> bool:
-        if not answer.lines:
+        """Whether the checksum in an answer is that of ``data``."""
+        at = self._checksum_at(answer.lines)
+        if at is None or answer.status:
             return False
-        words = answer.lines[-1].split()
+        words = answer.lines[at].split()
         if self.place.checksum == "cksum":
-            return words[:2] == [str(posix_cksum(data)), str(len(data))]
-        return words[:1] == [hashlib.md5(data, usedforsecurity=False).hexdigest()]
+            return words == [str(posix_cksum(data)), str(len(data))]
+        return words[0] == hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+    def _checksum_at(self, lines: list[str]) -> int | None:
+        """Which line is the checksum: the last that looks like one."""
+        form = _CKSUM if self.place.checksum == "cksum" else _MD5SUM
+        found = (i for i in reversed(range(len(lines))) if form.fullmatch(lines[i].strip()))
+        return next(found, None)
 
 
 def _settle_in(link: Link) -> Place:
     """Makes a private directory on the board and puts the script there."""
     tools = _tools(link)
-    checksum = next((tool for tool in ("cksum", "md5sum") if tool in tools), None)
+    checksum = next((tool for tool in ("cksum", "md5sum") if _sums(link, tool, tools)), None)
     encode = next((tool for tool in ("base64", "openssl", "od") if tool in tools), None)
     decode = next((tool for tool in ("base64", "openssl") if tool in tools), "printf")
     if checksum is None or encode is None:
@@ -281,6 +344,18 @@ def _tools(link: Link) -> set[str]:
     return link.patiently("the question for its programs", ask) | link.patiently(
         "the question for its programs", ask
     )
+
+
+def _sums(link: Link, tool: str, tools: set[str]) -> bool:
+    """Whether it is there and works: a link to a BusyBox that was built without it is not rare."""
+    if tool not in tools:
+        return False
+    files = ConsoleFiles(link, Place(_NOWHERE, "", "", tool, False))
+    for _ in range(_SEAL_TRIES):
+        answer = link.patiently(f"'{tool}'", lambda: link.ask(f"printf abc | {tool}"))
+        if files._fits(answer, b"abc"):
+            return True
+    return False
 
 
 def _directory(link: Link) -> str:
@@ -307,7 +382,7 @@ def _directory(link: Link) -> str:
 
 
 def _put_script(link: Link, place: Place, tools: set[str]) -> None:
-    """Types the script line by line, each with its checksum."""
+    """Types the script, some lines at a time, each time with the checksum."""
     encode = {"openssl": "openssl base64", "od": "od -An -v -tx1"}.get(place.encode, place.encode)
     decode = {"base64": "| base64 -d ", "openssl": "| openssl base64 -d "}.get(place.decode, "")
     filled = {
@@ -325,21 +400,35 @@ def _put_script(link: Link, place: Place, tools: set[str]) -> None:
     files = ConsoleFiles(link, place)
     lines = text.splitlines()
     directory = place.directory
-    for number, line in enumerate(lines):
+    at = count = 0
+    room = _TYPED_MOST
 
-        def type_line(number: int = number, line: str = line) -> None:
-            answer = link.ask(
-                f"printf '%s\\n' '{line}' > {directory}/h.{number}; "
-                f"{place.checksum} < {directory}/h.{number}"
-            )
-            if not files._fits(answer, f"{line}\n".encode()):
-                raise NoAnswer
+    def type_some() -> int:
+        """As many lines as may be typed at once, fewer after each failure."""
+        nonlocal room
+        taken, size = [lines[at]], len(lines[at])
+        while at + len(taken) < len(lines) and size + len(lines[at + len(taken)]) < room:
+            size += len(lines[at + len(taken)])
+            taken.append(lines[at + len(taken)])
+        words = " ".join(f"'{line}'" for line in taken)
+        name = f"{directory}/h.{count}"
+        try:
+            answer = link.ask(f"printf '%s\\n' {words} > {name}; {place.checksum} < {name}")
+        except NoAnswer:
+            room //= 2
+            raise
+        if not files._fits(answer, "".join(f"{line}\n" for line in taken).encode()):
+            room //= 2
+            raise NoAnswer
+        return len(taken)
 
-        link.patiently("the script for files", type_line)
+    while at < len(lines):
+        at += link.patiently("the script for files", type_some)
+        count += 1
 
     def join() -> None:
         answer = link.ask(
-            f"n=0; while [ $n -lt {len(lines)} ]; do cat {directory}/h.$n; n=$((n+1)); done "
+            f"n=0; while [ $n -lt {count} ]; do cat {directory}/h.$n; n=$((n+1)); done "
             f"> {directory}/h; {place.checksum} < {directory}/h"
         )
         if not files._fits(answer, text.encode()):
@@ -347,16 +436,6 @@ def _put_script(link: Link, place: Place, tools: set[str]) -> None:
 
     link.patiently("the script for files", join)
     link.patiently("'rm'", lambda: link.ask(f"rm -f {directory}/h.* {directory}/t"))
-
-
-def _number(answer: Answer) -> int:
-    """The number that an answer consists of; what is none was not whole."""
-    words = answer.lines[-1].split() if answer.lines else []
-    if answer.status or len(words) != 1 or not words[0].isdecimal():
-        raise BoardUnusable(
-            f"the board does not tell a file's size ({printable(' '.join(answer.lines))})"
-        )
-    return int(words[0])
 
 
 def _unpacked(packed: bytes, size: int) -> bytes:
@@ -367,7 +446,3 @@ def _unpacked(packed: bytes, size: int) -> bytes:
     except zlib.error as error:
         raise BoardUnusable(f"the board's gzip made something else ({error})") from error
     return data
-
-
-def _seconds(size: int) -> float:
-    return 10.0 + size / 1024 * _SECONDS_A_KIB

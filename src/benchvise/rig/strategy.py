@@ -32,6 +32,7 @@ from labgrid.resource import NetworkService
 from labgrid.strategy import Strategy, StrategyError
 
 from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
 from benchvise.rig import locks
 from benchvise.rig.boot.recorder import Recorder, attach
 from benchvise.rig.boot.report import BootReport
@@ -69,6 +70,8 @@ class CardStrategy(Strategy):
     Args:
         image (str): key in the environment's ``images`` for ``transition("written")``
         watts (float): what the board takes at most, for the rig's power budget
+        debugger (str): where a GDB stub for its cores answers, QEMU's or OpenOCD's: HOST:PORT, or
+            the path of a socket
     """
 
     bindings: ClassVar[dict[str, Any]] = {
@@ -84,6 +87,9 @@ class CardStrategy(Strategy):
         default=None, validator=attr.validators.optional(attr.validators.instance_of(str))
     )
     watts = attr.ib(default=0.0, converter=float)
+    debugger: Any = attr.ib(
+        default=None, validator=attr.validators.optional(attr.validators.instance_of(str))
+    )
     status = attr.ib(default=Status.unknown, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -238,7 +244,7 @@ class CardStrategy(Strategy):
             case Status.host:
                 self.card_to_host()
             case Status.written:
-                self.write(open_image(image or self._configured_image()), lambda _: None)
+                self.write(open_image(image or self.own_image()), lambda _: None)
             case Status.booting:
                 self.power_up()
             case Status.bootloader:
@@ -252,9 +258,13 @@ class CardStrategy(Strategy):
         """Takes the board to be in a state, as labgrid's clients may say."""
         self.status = Status[status] if isinstance(status, str) else status
 
-    def _configured_image(self) -> str:
+    def own_image(self) -> str:
+        """The path of the image that the rig file names for this board."""
         if self.image is None:
-            raise StrategyError(f"{self.target.name}: no image is named")
+            raise UsageError(
+                f"{self.target.name}: the rig file names no image for it",
+                "add `image: KEY` to its CardStrategy and the key to `images:`, or name a file",
+            )
         return str(self.target.env.config.get_image_path(self.image))
 
     def _ready(self, driver: Any, what: str) -> None:

@@ -42,6 +42,9 @@ from benchvise.rig.places import acquired
 from benchvise.rig.power import device_key
 from benchvise.rig.target import open_target
 
+OWN_IMAGE = "own"
+"""In the place of an image's path: the one that the rig file names for the board."""
+
 _PROGRESS_SECONDS = 0.2
 _DRAIN_SECONDS = 0.1
 
@@ -179,7 +182,7 @@ class Worker:
                 last = now
                 self._event("flash", **_fields(progress))
 
-        opened = open_image(image)
+        opened = open_image(self._strategy.own_image() if image == OWN_IMAGE else image)
         written = self._strategy.write(opened, report)
         return {**_fields(written), "image": opened.provenance()}
 
@@ -196,6 +199,10 @@ class Worker:
         self._console = self._strategy.console
         address = boot.find_address(self._strategy.shell, self._strategy.service())
         return {"report": boot.report.as_json() if boot.report else report.as_json(), **address}
+
+    def op_debugger(self) -> dict[str, Any]:
+        """Where a GDB stub for the board's cores answers, as the rig file says."""
+        return {"debugger": self._strategy.debugger}
 
     def op_bootloader(self) -> dict[str, Any]:
         """From off to the bootloader's prompt."""
