@@ -34,14 +34,13 @@ def open_target(path: Path, name: str) -> Any:
         target = environment.get_target(name)
         if target is None:
             raise UsageError(f"{path}: there is no board '{printable(name)}'")
-        return target.get_driver(STRATEGY, activate=False)
-    except NoDriverFoundError as error:
+    except (NoDriverFoundError, NoSupplierFoundError) as error:
         raise UsageError(
-            f"{path}: {name} has no {STRATEGY}", f"add `{STRATEGY}: {{}}` to its drivers"
+            f"{path}: {name}: a driver lacks what it is for ({printable(_said(error), 300)})",
+            "name it among the board's resources and drivers, before the driver that uses it",
         ) from error
     except (
         InvalidConfigError,
-        NoSupplierFoundError,
         BindingError,
         RegistrationError,
         ImportError,
@@ -58,6 +57,12 @@ def open_target(path: Path, name: str) -> Any:
             Fault.RIG_BROKEN,
             f"{name}: the coordinator does not answer ({printable(str(error), 200)})",
             "start it, or see coordinator_address in the rig file",
+        ) from error
+    try:
+        return target.get_driver(STRATEGY, activate=False)
+    except NoDriverFoundError as error:
+        raise UsageError(
+            f"{path}: {name} has no {STRATEGY}", f"add `{STRATEGY}: {{}}` to its drivers"
         ) from error
 
 
