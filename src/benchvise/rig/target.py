@@ -16,7 +16,7 @@ def open_target(path: Path, name: str) -> Any:
     """The board's CardStrategy with everything that it binds; nothing is activated yet.
 
     UsageError when the rig file does not describe the board in a way that labgrid and the
-    strategy accept; RigError when a coordinator does not answer.
+    strategy accept; RigError when a program or a coordinator that it needs is not there.
     """
     from labgrid.binding import BindingError
     from labgrid.environment import Environment
@@ -53,11 +53,14 @@ def open_target(path: Path, name: str) -> Any:
             f"{path}: {name}: labgrid refuses it ({printable(_said(error), 300)})",
             "compare with `examples/rigs` and labgrid's documentation",
         ) from error
-    except OSError as error:
+    except UsageError:
+        raise
+    except Exception as error:
+        # Drivers start programs when they are made, and a RemotePlace asks its coordinator.
         raise RigError(
             Fault.RIG_BROKEN,
-            f"{name}: the coordinator does not answer ({printable(str(error), 200)})",
-            "start it, or see coordinator_address in the rig file",
+            f"{name}: labgrid cannot set it up ({printable(_said(error), 300)})",
+            "see whether the programs, the coordinator and the exporter that it needs are there",
         ) from error
 
 

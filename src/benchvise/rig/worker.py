@@ -38,7 +38,7 @@ from benchvise.rig.faults import BootError, Fault, RigError
 from benchvise.rig.flash import Progress
 from benchvise.rig.image import open_image
 from benchvise.rig.mux import Side
-from benchvise.rig.places import acquired
+from benchvise.rig.places import Taker, acquired, taker
 from benchvise.rig.power import device_key
 from benchvise.rig.target import open_target
 
@@ -65,6 +65,7 @@ class Worker:
         os.dup2(2, 1)  # what a driver prints must not become part of the answers
         self._stack = ExitStack()
         self._strategy: Any = None
+        self._place_taker: Taker | None = None
         self._console: Any = None
         self._request_id = 0
         self._off_at_end = False
@@ -93,7 +94,11 @@ class Worker:
         observing = self._purpose == ""
         place = self._rig.places.get(self._name)
         if place is not None and not observing:
-            self._stack.enter_context(acquired(self._rig.path, place))
+            self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
+        elif place is not None:
+            self._place_taker = taker(self._rig.path, place)
+            if self._place_taker is None or not self._place_taker.ours:
+                return  # labgrid shows nothing of a place to those who have not taken it
         self._strategy = open_target(self._rig.path, self._name)
         if not observing:
             self._stack.enter_context(
@@ -129,6 +134,11 @@ class Worker:
     def op_status(self) -> dict[str, Any]:
         """Power, card and holder, as far as they can be asked; changes nothing."""
         found: dict[str, Any] = {"board": self._name}
+        if self._strategy is None:
+            who = self._place_taker
+            found["holder"] = None if who is None else {"pid": 0, "what": f"place of {who.name}"}
+            unknown = {"na": "seen by those who have its place"}
+            return {**found, "power": unknown, "mux": unknown}
         holder = locks.holder(self._lock_key())
         found["holder"] = None if holder is None else {"pid": holder.pid, "what": holder.what}
         for what, ask in (("power", self._power_state), ("mux", self._mux_side)):
