@@ -32,13 +32,6 @@ def open_target(path: Path, name: str) -> Any:
     try:
         environment = Environment(str(path))
         target = environment.get_target(name)
-        if target is None:
-            raise UsageError(f"{path}: there is no board '{printable(name)}'")
-        return target.get_driver(STRATEGY, activate=False)
-    except NoDriverFoundError as error:
-        raise UsageError(
-            f"{path}: {name} has no {STRATEGY}", f"add `{STRATEGY}: {{}}` to its drivers"
-        ) from error
     except (
         InvalidConfigError,
         NoSupplierFoundError,
@@ -51,16 +44,23 @@ def open_target(path: Path, name: str) -> Any:
     ) as error:
         raise UsageError(
             f"{path}: {name}: labgrid refuses it ({printable(_said(error), 300)})",
-            "compare with `examples/rigs` and labgrid's documentation",
+            "compare with `examples/rigs`; a driver stands below those that it uses",
         ) from error
-    except UsageError:
-        raise
     except Exception as error:
         # Drivers start programs when they are made, and a RemotePlace asks its coordinator.
         raise RigError(
             Fault.RIG_BROKEN,
             f"{name}: labgrid cannot set it up ({printable(_said(error), 300)})",
             "see whether the programs, the coordinator and the exporter that it needs are there",
+        ) from error
+
+    if target is None:
+        raise UsageError(f"{path}: there is no board '{printable(name)}'")
+    try:
+        return target.get_driver(STRATEGY, activate=False)
+    except NoDriverFoundError as error:
+        raise UsageError(
+            f"{path}: {name} has no {STRATEGY}", f"add `{STRATEGY}: {{}}` to its drivers"
         ) from error
 
 
