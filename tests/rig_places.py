@@ -151,7 +151,7 @@ def exported(made: Lab, console: socket.socket) -> dict[str, Any]:
 
 
 def rig(made: Lab) -> dict[str, Any]:
-    drivers = {"NetworkPowerDriver": {}, "SerialDriver": {}, "CardStrategy": {}}
+    drivers: dict[str, Any] = {"NetworkPowerDriver": {}, "SerialDriver": {}, "CardStrategy": {}}
     return {
         "targets": {
             place: {"resources": {"RemotePlace": {"name": place}}, "drivers": drivers}
