@@ -25,7 +25,8 @@ test: install probes web
 	@scripts/guest-kernel
 	@$(MAKE) --no-print-directory lint
 	npm --prefix web run --silent test
-	$(BIN)/pytest
+	$(BIN)/pytest -m together -n 2 --dist worksteal
+	$(BIN)/pytest -m "not together"
 
 lint: install web
 	$(BIN)/ruff check .

@@ -82,10 +82,12 @@ class Guest:
     def run(self, command: str, timeout: float = 60) -> str:
         """What a command prints."""
         self.type(f"{command}; echo DO''NE $?\n")
-        end = self.wait_for(r"DONE (\d+)\r?\n", timeout)
-        text = self.said[: self._seen - len(end[0])]
+        start = self._seen
+        end = self.wait_for(r"\nDONE \d+\r?\n|[^\n]DONE \d+\r?\n", timeout)
+        text = self.said[start : self._seen - len(end[0]) + 1]
         self.wait_for(PROMPT, timeout)
-        return text.rpartition("DO''NE $?")[2].strip().replace("\r", "")
+        # the echo of what was typed, which the shell may have broken in two, ends with a line
+        return text.partition("$?")[2].replace("\r", "").strip()
 
     def close(self) -> None:
         """Cuts the power."""

@@ -22,8 +22,9 @@
 /* Offsets into struct parameters and struct evidence, which main.c checks. */
 #define PARAMETERS_BOOT_HART 0
 #define PARAMETERS_HELD 20
-#define EVIDENCE_CAUSE 48
-#define EVIDENCE_VALUE 112
+#define EVIDENCE_LEFT 32
+#define EVIDENCE_CAUSE 80
+#define EVIDENCE_VALUE 144
 
 /* The timer of QEMU's machine `virt`, and of most RISC-V chips that have a CLINT there. */
 #define MTIME 0x0200bff8

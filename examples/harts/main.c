@@ -25,15 +25,18 @@ struct parameters {
 
 /* What happened, for whoever reads it from outside. Nothing here decides anything. */
 struct evidence {
-	uint32_t looked[MOST_HARTS]; /* the hart looks, or has looked, at the wake flag */
-	uint32_t looked_before;	     /* bits: harts that did before .bss was cleared */
-	uint32_t looked_between;     /* bits: harts that did between then and the first call */
-	uint32_t up;		     /* bits: harts that work */
-	uint64_t cause[MOST_HARTS];  /* mcause and mtval of a hart that trapped */
+	uint32_t looks[MOST_HARTS]; /* how often the hart has looked at the wake flag */
+	uint32_t left[MOST_HARTS];  /* the hart has found its number there, and waits no more */
+	uint32_t looked_before;	    /* bits: harts that had looked before .bss was cleared */
+	uint32_t looked_between;    /* bits: harts that did between then and the first call */
+	uint32_t left_early;	    /* bits: harts that had left before the first call */
+	uint32_t up;		    /* bits: harts that work */
+	uint64_t cause[MOST_HARTS]; /* mcause and mtval of a hart that trapped */
 	uint64_t value[MOST_HARTS];
 };
 
 _Static_assert(offsetof(struct parameters, held) == PARAMETERS_HELD, "see harts.h");
+_Static_assert(offsetof(struct evidence, left) == EVIDENCE_LEFT, "see harts.h");
 _Static_assert(offsetof(struct evidence, cause) == EVIDENCE_CAUSE, "see harts.h");
 _Static_assert(offsetof(struct evidence, value) == EVIDENCE_VALUE, "see harts.h");
 
@@ -95,10 +98,12 @@ static uint32_t bits(uint32_t word)
 	return count;
 }
 
+/* Computes for so many ticks since a time; the timer is far away, so it is not asked often. */
 static void work(uint64_t begin, uint32_t ticks)
 {
 	while (now() - begin < ticks)
-		;
+		for (uint32_t i = 0; i < 1000; i++)
+			__asm__ volatile("");
 }
 
 /*
@@ -133,15 +138,14 @@ BY_ITSELF static void clear_bss(void)
 		*word = 0;
 }
 
-/* Which harts have looked at the wake flag since this was last asked. */
-static uint32_t who_looked(void)
+/* Which harts have looked at the wake flag, so many times more than they had then. */
+static uint32_t who_looked(const uint32_t *then, uint32_t times)
 {
 	uint32_t harts = 0;
 
-	for (uint32_t hart = 0; hart < parameters.harts; hart++) {
-		harts |= evidence.looked[hart] << hart;
-		evidence.looked[hart] = 0;
-	}
+	for (uint32_t hart = 0; hart < parameters.harts; hart++)
+		if (evidence.looks[hart] - then[hart] >= times)
+			harts |= 1u << hart;
 	return harts;
 }
 
@@ -176,7 +180,7 @@ BY_ITSELF static void wait_until_up(uint32_t harts)
 	const uint64_t begin = now();
 
 	while (bits(evidence.up) < harts && now() - begin < parameters.patience)
-		;
+		work(now(), 1);
 }
 
 BY_ITSELF KEEP _Noreturn void idle(void)
@@ -197,15 +201,21 @@ BY_ITSELF KEEP _Noreturn void secondary_main(uint32_t hart)
 _Noreturn void boot_main(uint32_t own)
 {
 	const uint32_t harts = parameters.harts;
+	uint32_t looks[MOST_HARTS] = { 0 };
 
 	print("harts: power on\n");
 	early_platform_init(own);
-	evidence.looked_before = who_looked();
+	evidence.looked_before = who_looked(looks, 1);
 	copy_data();
 	clear_bss();
+	for (uint32_t hart = 0; hart < harts; hart++)
+		looks[hart] = evidence.looks[hart];
 	print("harts: memory ready\n");
 	kernel_init();
-	evidence.looked_between = who_looked();
+	/* A look is counted after it is done, so that the first may be one of before. */
+	evidence.looked_between = who_looked(looks, 2);
+	for (uint32_t hart = 0; hart < harts; hart++)
+		evidence.left_early |= evidence.left[hart] << hart;
 	for (uint32_t hart = 0; hart < harts; hart++) {
 		if (hart == own)
 			continue;

@@ -48,12 +48,13 @@ secondary_hart:
 	la	t1, evidence
 	slli	t2, a0, 2
 	add	t1, t1, t2
-	li	t2, 1
+	li	t2, 0
 	.globl wait_for_wake
 	.type wait_for_wake, @function
 wait_for_wake:
 	lwu	t3, 0(t0)
-	sw	t2, 0(t1)		/* evidence.looked[hart] */
+	addi	t2, t2, 1
+	sw	t2, 0(t1)		/* evidence.looks[hart] */
 	bne	t3, a0, wait_for_wake
 	.size wait_for_wake, . - wait_for_wake
 
@@ -61,6 +62,8 @@ wait_for_wake:
 	.type woken, @function
 woken:
 	fence	r, rw			/* what the boot hart wrote before the flag is seen now */
+	li	t2, 1
+	sw	t2, EVIDENCE_LEFT(t1)	/* evidence.left[hart] */
 	la	t1, next_stack
 	ld	sp, 0(t1)
 #if SEPARATE_ANSWER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import threading
@@ -63,7 +64,7 @@ def served(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
 
     def run() -> None:
         connection, _ = listener.accept()
-        with connection:
+        with connection, contextlib.suppress(ConnectionError):  # who has had enough hangs up
             serve(connection)
 
     thread = threading.Thread(target=run, daemon=True)
@@ -76,6 +77,10 @@ def served(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
 
 
 # -- GDB -------------------------------------------------------------------------------------------
+
+
+def word(value: int) -> str:
+    return value.to_bytes(8, "little").hex()
 
 
 class FakeStub:
@@ -106,13 +111,14 @@ class FakeStub:
             self.thread = command[2:]
             return "OK"
         pc = {"01": 0x80000114, "02": 0x80000024}.get(self.thread, 0)
+        caller = "x" * 16 if self.thread == "02" else word(0x80000144)
+        registers = word(0) + caller + 30 * word(0) + word(pc)
         return {
             "qfThreadInfo": "m01",
             "qsThreadInfo": "m02" if self.asked.count("qsThreadInfo") == 1 else "l",
             "qThreadExtraInfo,01": b"CPU#0 [running]".hex(),
             "qThreadExtraInfo,02": b"CPU#1 [halted ]".hex(),
-            "p20": pc.to_bytes(8, "little").hex(),
-            "p1": "xxxxxxxx" if self.thread == "02" else (0x80000144).to_bytes(8, "little").hex(),
+            "g": registers,
             "m80001000,4": "02000000",
             "D": "OK",
         }.get(command, "")
@@ -127,7 +133,7 @@ def test_all_cores_of_a_stub_are_named_and_let_go() -> None:
     with served(stub.serve) as address:
         cores = cores_by_gdb(address, "riscv64", SYMBOLS)
     assert cores == (
-        Core("CPU#0", 0x80000114, "start_hart+0x14", "idle+0x4"),
+        Core("CPU#0", 0x80000114, "start_hart+0x14", "idle+0x3"),
         Core("CPU#1", 0x80000024, "held+0x4", ""),
     )
     assert stub.asked[-1] == "D"
@@ -143,7 +149,7 @@ def test_cores_may_be_left_standing() -> None:
 
 
 def test_a_damaged_packet_is_asked_for_again() -> None:
-    damaged = []
+    damaged: list[bytes] = []
 
     def spoil(packet: bytes) -> bytes:
         if packet.startswith(b"$m01") and not damaged:
@@ -213,7 +219,7 @@ ANSWER = (
     "benchvise-core riscv.cpu2 pc pc (/64): 0x0000000080000024 (dirty)\r\n"
 )
 EXPECTED = (
-    Core("riscv.cpu0", 0x80000114, "start_hart+0x14", "idle+0x4"),
+    Core("riscv.cpu0", 0x80000114, "start_hart+0x14", "idle+0x3"),
     Core("riscv.cpu2", 0x80000024, "held+0x4", ""),
 )
 
@@ -282,11 +288,12 @@ class FakeDriver:
 
 
 def test_labgrids_driver_serves_as_well() -> None:
+    before = list(processwrapper.callbacks)
     text = ANSWER.replace("\r\n", "\\n")
     driver = FakeDriver(f"printf 'Info : JTAG tap\\n{text}' >&2")
     assert cores_by_driver(driver, "riscv64", SYMBOLS) == EXPECTED
     assert driver.commands[0] == "init" and driver.commands[-1] == "shutdown"
-    assert not processwrapper.callbacks
+    assert processwrapper.callbacks == before
 
 
 def test_what_openocd_says_when_it_fails_is_kept() -> None:

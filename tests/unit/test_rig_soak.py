@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -13,37 +12,34 @@ from rich.console import Console
 from scipy.stats import binomtest
 
 from benchvise.errors import Interrupted, UsageError
+from benchvise.rig.boot.report import BootReport
+from benchvise.rig.boot.verdict import Verdict
 from benchvise.rig.cores import Core
 from benchvise.rig.faults import BootError, Fault, FlashError, RigError
 from benchvise.rig.soak import Boot, RigFault, SoakResult, soak
 from benchvise.rig.soak_figures import durations, exact_rate, outliers, summarise
 from benchvise.rig.soak_table import boot_line, soak_table
 
-# The shape of benchvise.rig.boot's report, as far as a soak looks at it.
+GOOD = Verdict(None, "it came up", "")
 
 
-@dataclass(frozen=True)
-class Verdict:
-    fault: Fault | None = None
-    sentence: str = ""
-    evidence: str = ""
+def report(
+    verdict: Verdict = GOOD,
+    phases: dict[str, float] | None = None,
+    console: str = "console.log",
+    restarts: int = 0,
+) -> BootReport:
+    reached = phases or {"kernel": 1.0, "login": 2.5}
+    return BootReport(verdict.fault is None, verdict, reached, console, restarts)
 
 
-@dataclass(frozen=True)
-class Report:
-    ok: bool = True
-    verdict: Verdict = Verdict()
-    phases: dict[str, float] = field(default_factory=lambda: {"kernel": 1.0, "login": 2.5})
-    console: str = "console.log"
-
-
-def panic(line: str = "[    1.25] Kernel panic - not syncing: VFS") -> Report:
+def panic(line: str = "[    1.25] Kernel panic - not syncing: VFS") -> BootReport:
     verdict = Verdict(Fault.KERNEL_PANIC, "the kernel panicked", line)
-    return Report(False, verdict, {"kernel": 1.0}, "bad.log")
+    return report(verdict, {"kernel": 1.0}, "bad.log")
 
 
-def soaked(outcomes: list[Report | BaseException], **more: object) -> SoakResult:
-    def boot_once(number: int) -> Report:
+def soaked(outcomes: Sequence[BootReport | BaseException], **more: object) -> SoakResult:
+    def boot_once(number: int) -> BootReport:
         outcome = outcomes[number - 1]
         if isinstance(outcome, BaseException):
             raise outcome
@@ -70,7 +66,7 @@ def test_the_interval_is_that_of_clopper_and_pearson(total: int, confidence: flo
 
 def test_the_interval_covers_as_often_as_it_says() -> None:
     chance = random.Random(4)
-    true, boots, soaks = 0.03, 40, 2000
+    true, boots, soaks = 0.03, 40, 500
     held = 0
     for _ in range(soaks):
         rate = exact_rate(sum(chance.random() < true for _ in range(boots)), boots)
@@ -88,7 +84,7 @@ def test_impossible_counts_are_refused(count: int, total: int, confidence: float
 
 
 def test_phases_last_from_the_one_before_however_they_are_ordered() -> None:
-    assert durations({"login": 5.0, "kernel": 2.0, "init": 3.5}) == {
+    assert durations({"login": 5.0, "power-on": 0.0, "kernel": 2.0, "init": 3.5}) == {
         "kernel": 2.0,
         "init": 1.5,
         "login": 1.5,
@@ -100,6 +96,15 @@ def test_the_spread_of_phases_counts_only_boots_that_reached_them() -> None:
     kernel, login = summarise(boots)
     assert (kernel.name, kernel.at.n, kernel.at.median, kernel.at.maximum) == ("kernel", 3, 2.0, 9)
     assert (login.name, login.took.n, login.took.median, login.at.median) == ("login", 2, 1.5, 3)
+
+
+def test_phases_stand_in_the_order_of_the_boot_that_came_furthest() -> None:
+    fast = {"kernel": 1.0, "init": 1.1, "login": 1.2}
+    slow = {"kernel": 5.0, "init": 6.0, "other": 6.5}
+    names = [phase.name for phase in summarise([slow, slow, fast])]
+    assert names in (["kernel", "init", "other", "login"], ["kernel", "init", "login", "other"])
+    names = [phase.name for phase in summarise([{"kernel": 9.0, "init": 9.5}] * 3 + [fast])]
+    assert names == ["kernel", "init", "login"]
 
 
 def test_a_slow_phase_stands_out_and_what_follows_it_does_not() -> None:
@@ -125,13 +130,11 @@ def test_equal_boots_and_few_boots_have_no_outliers() -> None:
 
 
 def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
-    hang = Report(
-        False, Verdict(Fault.HANG, "it hangs", "eth0: link up at 0xffff8000"), {"init": 3}
-    )
-    other = Report(
-        False, Verdict(Fault.HANG, "it hangs", "eth0: link up at 0xdead1234"), {"init": 4}
-    )
-    result = soaked([Report(), hang, panic(), Report(), other, panic("[    9.9] Kernel panic - B")])
+    def hangs(line: str, seconds: float) -> BootReport:
+        return report(Verdict(Fault.HANG, "it hangs", line), {"init": seconds})
+
+    hang, other = hangs("eth0: link at 0xffff8000", 3), hangs("eth0: link at 0xdead1234", 4)
+    result = soaked([report(), hang, panic(), report(), other, panic("[    9.9] Kernel panic - B")])
     assert [boot.number for boot in result.failed] == [2, 3, 5, 6]
     first, *rest = result.groups
     assert (first.fault, first.boots) == ("hang", (2, 5))
@@ -145,10 +148,9 @@ def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
 
 
 def test_a_boot_error_is_a_failed_boot_with_or_without_its_report() -> None:
-    report = cast("None", panic())
     result = soaked(
         [
-            BootError(Fault.KERNEL_PANIC, "b1 does not boot", report=report),
+            BootError(Fault.KERNEL_PANIC, "b1 does not boot", report=panic()),
             BootError(Fault.NO_OUTPUT, "b1 says nothing"),
         ]
     )
@@ -161,7 +163,7 @@ def test_what_the_rig_does_wrong_does_not_count_against_the_board() -> None:
     result = soaked(
         [
             RigError(Fault.RELAY_STUCK, "the relay of b1 sticks"),
-            Report(),
+            report(),
             FlashError(Fault.CARD_WRITE, "the card of b1 cannot be written"),
             panic(),
         ]
@@ -172,14 +174,14 @@ def test_what_the_rig_does_wrong_does_not_count_against_the_board() -> None:
 
 def test_three_faults_of_the_rig_in_a_row_end_the_soak() -> None:
     stuck = RigError(Fault.MUX_STUCK, "the mux of b1 sticks")
-    result = soaked([stuck, stuck, Report(), stuck, stuck, stuck, Report()])
+    result = soaked([stuck, stuck, report(), stuck, stuck, stuck, report()])
     assert [boot.number for boot in result.boots] == [3]
     assert result.ended == "3 faults of the rig in a row" and result.wanted == 7
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), Interrupted("interrupted")])
 def test_an_interrupted_soak_keeps_what_was_seen(stop: BaseException) -> None:
-    result = soaked([Report(), panic(), stop, Report()])
+    result = soaked([report(), panic(), stop, report()])
     assert result.ended == "interrupted" and result.failure_rate == exact_rate(1, 2)
 
 
@@ -203,7 +205,7 @@ def test_cores_are_looked_at_after_failures_only_and_decide_where_it_hung() -> N
             raise RigError(Fault.RIG_BROKEN, "OpenOCD has not answered")
         return [Core("cpu0", 0x80000014, f"idle+0x{number:x}"), Core("cpu1", None)]
 
-    result = soaked([Report(), panic("a"), panic("b"), panic("c")], cores=cores)
+    result = soaked([report(), panic("a"), panic("b"), panic("c")], cores=cores)
     assert asked == [2, 3, 4]
     assert result.groups[0].where == "cpu0 in idle, cpu1 in unknown"
     assert result.groups[0].boots == (2, 3)
@@ -215,9 +217,14 @@ def test_board_output_in_a_report_does_nothing_to_a_terminal() -> None:
     assert result.boots[0].evidence == "gone"
 
 
+def test_a_boot_that_began_again_says_so() -> None:
+    result = soaked([report(restarts=2)])
+    assert result.boots[0].ok and result.boots[0].conditions == "began 3 times"
+
+
 def test_progress_hears_of_every_boot() -> None:
     heard: list[Boot | RigFault] = []
-    soaked([Report(), RigError(Fault.BUSY, "b1 is taken"), panic()], on_boot=heard.append)
+    soaked([report(), RigError(Fault.BUSY, "b1 is taken"), panic()], on_boot=heard.append)
     assert [boot_line(entry) for entry in heard] == [
         "boot 1: up after 2.50 s",
         "boot 2: the rig: board-busy: b1 is taken",
@@ -226,9 +233,9 @@ def test_progress_hears_of_every_boot() -> None:
 
 
 def test_the_table_says_it_all() -> None:
-    slow = Report(phases={"kernel": 1.0, "login": 30.0}, console="slow.log")
+    slow = report(phases={"kernel": 1.0, "login": 30.0}, console="slow.log")
     stop = KeyboardInterrupt()
-    result = soaked([Report()] * 20 + [slow, panic(), stop], simulated=True)
+    result = soaked([*[report()] * 20, slow, panic(), stop], simulated=True)
     console = Console(width=160, record=True, file=None)
     with console.capture() as captured:
         console.print(soak_table(result))

@@ -143,9 +143,17 @@ def test_the_rig_file_has_a_target_for_each_board(tmp_path: Path) -> None:
         "console_port": 1234,
         "ssh_port": 2222,
     }
-    file = rigfile.write(tmp_path, "http://127.0.0.1:99", [board], tmp_path / "key")
+    file = rigfile.write(
+        tmp_path,
+        "http://127.0.0.1:99",
+        [board],
+        tmp_path / "key",
+        {"arm64-uboot": tmp_path / "card.img"},
+    )
     environment = yaml.safe_load(file.read_text())
     target = environment["targets"]["one"]
+    assert target["drivers"]["CardStrategy"] == {"image": "arm64-uboot"}
+    assert environment["images"] == {"arm64-uboot": str(tmp_path / "card.img")}
     assert target["features"] == ["aarch64", "arm64-uboot", "simulated"]
     assert target["resources"]["NetworkPowerPort"]["index"] == "0"
     assert target["resources"]["NetworkSerialPort"]["port"] == 1234

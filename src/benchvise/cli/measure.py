@@ -120,7 +120,8 @@ def run(
         typer.Option(
             "--image",
             metavar="FILE",
-            help="Write this image to the cards of the rig's boards first.",
+            help="Write this image to the cards of the rig's boards first; `own`: each board's own "
+            "from the rig file.",
         ),
     ] = None,
     keep_on: Annotated[

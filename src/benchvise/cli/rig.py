@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -118,7 +119,8 @@ def flash(
         list[str],
         typer.Argument(
             metavar="NAME... IMAGE",
-            help="Boards, then the image: .wic or .img, also .gz .bz2 .xz .zst, .bmap beside it.",
+            help="Boards, then the image: .wic or .img, also .gz .bz2 .xz .zst, .bmap beside it; "
+            "or `own`: each board's own from the rig file.",
         ),
     ],
     rig: RigOption = None,
@@ -179,14 +181,21 @@ def boot(
 
 
 @app.command("console")
-def console(name: Name, rig: RigOption = None) -> None:
+def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> None:
     """Speak with a board on its serial console; Ctrl-] leaves. What is said is kept.
+
+    With --json, what the board says goes to standard error, and where it is kept to standard
+    output.
 
     Example: benchvise rig console arm64-1
     """
-    (board,) = flow.load(rig).select([name])[:1]
-    kept = rig_console.attend(flow.load(rig), board)
-    stderr().print(Text(f"\nconsole kept in {kept}", style="dim"))
+    loaded = flow.load(rig)
+    (board,) = loaded.select([name])[:1]
+    kept = rig_console.attend(loaded, board, sys.stderr.buffer if as_json else None)
+    if as_json:
+        print_json("rig-console", {"board": board, "console": str(kept)})
+    else:
+        stderr().print(Text(f"\nconsole kept in {kept}", style="dim"))
 
 
 @app.command("compose")

@@ -56,7 +56,7 @@ def up(
     stdout().print(
         Text(
             f"\nThe rig file is {bench.rig_file}. Next: benchvise run rig:all --image "
-            "virtual --suite quick",
+            "own --suite quick",
             style="dim",
         )
     )
@@ -76,40 +76,54 @@ def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> No
 
 
 @app.command("down")
-def down(directory: DirectoryOption = None) -> None:
+def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
     """Switch all simulated boards off and end the bench; the cards are kept.
 
     Example: benchvise rig virtual down
     """
     flow.down(directory)
-    stdout().print("The virtual bench is down.")
+    if as_json:
+        print_json("rig-virtual", {"running": False})
+    else:
+        stdout().print("The virtual bench is down.")
 
 
 @app.command("fault")
 def fault(
-    board: Annotated[str, typer.Argument(metavar="NAME")],
-    name: Annotated[str, typer.Argument(metavar="FAULT", help="See the list in the guide.")],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="0 ends it.")] = "1",
+    board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
+    name: Annotated[
+        str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(flow.INJECTABLE)}.")
+    ],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="`off` ends it.")] = "on",
     directory: DirectoryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Have a simulated board, or what it hangs on, do something wrong.
 
     Example: benchvise rig virtual fault arm64-1 relay-stuck 1
     """
     flow.fault(board, name, value, directory)
-    stdout().print(f"{printable(board)}: {printable(name)} = {printable(value)}")
+    if as_json:
+        print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
+    else:
+        stdout().print(Text(f"{printable(board)}: {printable(name)} = {printable(value)}"))
 
 
 @app.command("image")
 def image(
     kind: Annotated[str, typer.Argument(metavar="NAME|KIND", help="A board, or a kind of board.")],
     variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",
+    as_json: JsonOption = False,
 ) -> None:
     """Print the path of a card image for a simulated board; it is built when it is not there.
 
-    Example: benchvise rig flash arm64-1 $(benchvise rig virtual image arm64-1)
+    Example: benchvise rig virtual image arm64-1
     """
-    print(flow.image(kind, variant))
+    path = flow.image(kind, variant)
+    if as_json:
+        print_json("rig-virtual-image", {"kind": kind, "variant": variant, "path": str(path)})
+    else:
+        print(path)
 
 
 def _table(bench: flow.Shown) -> None:

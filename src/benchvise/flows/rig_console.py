@@ -11,6 +11,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from benchvise.rig.client import HeldBoard, logs_directory
 from benchvise.rig.environment import Rig
@@ -19,12 +20,14 @@ LEAVE = b"\x1d"  # Ctrl-]
 _READ_SECONDS = 0.03
 
 
-def attend(rig: Rig, name: str) -> Path:
+def attend(rig: Rig, name: str, output: BinaryIO | None = None) -> Path:
     """Connects the terminal with the board's console until Ctrl-] or the end of the input.
 
-    Returns where what was said is kept. Raises RigError when the console cannot be used.
+    What the board says goes to ``output``, by default standard output. Returns where it is kept.
+    Raises RigError when the console cannot be used.
     """
     kept = logs_directory(name) / "console.log"
+    shown = output or sys.stdout.buffer
     with HeldBoard(rig, name, "rig console") as held:
         held.request("console", path=str(kept))
         print(f"console of {name}; Ctrl-] leaves", file=sys.stderr, flush=True)
@@ -46,8 +49,8 @@ def attend(rig: Rig, name: str) -> Path:
                         listening = False
                 answer = held.request("read", timeout=_READ_SECONDS if listening else 1.0)
                 said = base64.b64decode(answer["data"])
-                sys.stdout.buffer.write(said)
-                sys.stdout.buffer.flush()
+                shown.write(said)
+                shown.flush()
                 if not listening and not said:
                     break
     return kept

@@ -10,8 +10,11 @@ from typing import Any
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import up as bench
-from benchvise.rig.virtual.kinds import BENCH, KINDS, missing, ssh_key
+from benchvise.rig.virtual.injected import INJECTABLE
+from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
+
+__all__ = ["COLUMNS", "INJECTABLE", "Shown", "down", "fault", "image", "status", "up"]
 
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
 """What is shown of each board, in this order."""
@@ -47,7 +50,8 @@ def up(boards: str, directory: Path | None) -> Shown:
             f"the virtual bench needs what is not installed: {', '.join(lacking)}",
             f"apt-get install -y --no-install-recommends {' '.join(lacking)}",
         )
-    bench.up(directory, chosen, ssh_identity=ssh_key())
+    images = {kind: card_image(KINDS[kind]) for _, kind in chosen}
+    bench.up(directory, chosen, images=images)
     return status(directory)
 
 

@@ -163,34 +163,31 @@ class Source:
         )
 
 
-class Digests:
-    """SHA-256 of all that is sent, in order, and the checksums of a block map's ranges."""
+class RangeChecks:
+    """Compares the checksums of a block map's ranges."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._all = hashlib.sha256()
-        self._ranges = iter(image.bmap.ranges) if image.bmap else iter(())
+        bmap = image.bmap
+        self._kind = bmap.checksum_type if bmap else None
+        self._ranges = iter(bmap.ranges) if bmap else iter(())
         self._range: Range | None = None
-        self._of_range = hashlib.sha256()
+        self._digest = hashlib.sha256()
 
-    def update(self, chunk: Chunk) -> str:
-        """SHA-256 of all so far, in hexadecimal. Raises FlashError (image-damaged)."""
-        self._all.update(chunk.data)
-        if self._image.bmap and self._image.bmap.checksum_type:
-            self._check(chunk, self._image.bmap.checksum_type)
-        return self._all.copy().hexdigest()
-
-    def _check(self, chunk: Chunk, kind: str) -> None:
+    def update(self, chunk: Chunk) -> None:
+        """The next chunk. Raises FlashError (image-damaged) for a range that is wrong."""
+        if self._kind is None:
+            return
         at = 0
         for offset, length in chunk.pieces:
             if self._range is None:
                 self._range = next(self._ranges)
-                self._of_range = hashlib.new(kind, usedforsecurity=False)
+                self._digest = hashlib.new(self._kind, usedforsecurity=False)
             part = self._range
-            self._of_range.update(chunk.data[at : at + length])
+            self._digest.update(chunk.data[at : at + length])
             at += length
             if offset + length == part.end:
-                if part.checksum not in (None, self._of_range.hexdigest()):
+                if part.checksum not in (None, self._digest.hexdigest()):
                     raise decompress.damaged(
                         self._image.path,
                         f"does not have the checksum that its block map says "

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from benchvise.board.probes import posix_cksum
 from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnusable
-from benchvise.rig.console_link import Answer, Link, NoAnswer, new_word
+from benchvise.rig.console_link import ANSWER_SECONDS, Answer, Link, NoAnswer, new_word
 
 FILE_LIMIT = 16 << 20
 """Bytes of a file that are fetched at most."""
@@ -31,12 +31,17 @@ _BLOCK = 96  # bytes; pieces are multiples of it
 _PIECE_FIRST, _PIECE_MOST = 1536, 6144
 _LINE = 57  # bytes that make 76 characters of base64
 _OCTAL_LINE = 60
+_TYPED_MOST = 400  # characters; line editors take at least a thousand
 _WORTH_PACKING = 2048
+_NOWHERE = "/nowhere/benchvise-console-bv00000000"
+_SEAL_TRIES = 4
 _SECONDS_A_KIB = 2.0  # a console of 9600 Bd, both ways
 _PARENTS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "$HOME", "/root")  # noqa: S108
 _NAME = re.compile(r"[a-z0-9.]{1,40}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{1,76}={0,2}")
 _HEX = re.compile(r"(?: *[0-9a-f]{2}){1,32} *")
+_CKSUM = re.compile(r"\d{1,10} \d{1,12}")
+_MD5SUM = re.compile(r"[0-9a-f]{32}(?:  ?-)?")
 _OWN_PLACE = re.compile(r"/[\w./-]{1,200}/benchvise-console-bv[0-9a-f]{8}")
 
 T = TypeVar("T")
@@ -105,7 +110,7 @@ class ConsoleFiles:
             raise ValueError("that is no place of ours")
         self.place = place
 
-    def call(self, verb: str, *words: object, timeout: float = 10.0) -> Answer:
+    def call(self, verb: str, *words: object, timeout: float = ANSWER_SECONDS) -> Answer:
         """One call of the script, put again until it is answered."""
         return self.link.patiently(f"'{verb}'", lambda: self._call(verb, *words, timeout=timeout))
 
@@ -115,7 +120,7 @@ class ConsoleFiles:
             packed = gzip.compress(data, 6, mtime=0)
             if len(packed) < len(data):
                 self._put_plain(f"{name}.gz", packed)
-                self._check(self.call("unpack", f"{name}.gz", name, timeout=60.0), data)
+                self._seal("unpack", f"{name}.gz", name, data)
                 return
         self._put_plain(name, data)
 
@@ -130,8 +135,7 @@ class ConsoleFiles:
                 "ask for less, or give the board a network",
             )
         if self.place.gzip and begin == 0 and size > _WORTH_PACKING:
-            answer = self.call("pack", name, f"{name}.z", timeout=60.0)
-            packed = self._get_plain(f"{name}.z", _number(answer), 0)
+            packed = self._get_plain(f"{name}.z", self._packed(name), 0)
             return _unpacked(packed, size)
         return self._get_plain(name, size, begin)
 
@@ -151,6 +155,18 @@ class ConsoleFiles:
         """
         self.link.write(f" (sh {self.place.directory}/h run {word} {job} &)\n".encode())
 
+    def _packed(self, name: str) -> int:
+        """Packs a file, and returns the size of that."""
+
+        def once() -> int:
+            answer = self._call("pack", name, f"{name}.z", timeout=60.0)
+            for line in reversed(answer.lines):
+                if line.strip().isdecimal() and not answer.status:
+                    return int(line)
+            raise NoAnswer
+
+        return self.link.patiently("'pack'", once)
+
     def _call(self, verb: str, *words: object, timeout: float) -> Answer:
         word = new_word()
         self.link.write(self._typed(verb, word, *words))
@@ -168,20 +184,20 @@ class ConsoleFiles:
         while at < len(data) or not count:
             at += self._adapting(partial(self._put_piece, f"{name}.{count}", data, at))
             count += 1
-        self._check(self.call("join", name, count, timeout=60.0), data)
+        self._seal("join", name, count, data)
 
     def _put_piece(self, name: str, data: bytes, at: int) -> int:
         piece = data[at : at + self._piece]
         word = new_word()
         self.link.write(self._typed("put", word, name))
         try:
-            self.link.await_line(f"R{word}", 10.0)
+            self.link.await_line(f"R{word}")
             self.link.write(self._encoded(piece) + f".{word}\n".encode())
             answer = self.link.collect(word, _seconds(len(piece)), begun=True)
         except NoAnswer:
             self.link.write(f"\n.{word}\n".encode())
             raise
-        if answer.status or not self._fits(answer, piece):
+        if not self._fits(answer, piece):
             raise NoAnswer
         return len(piece)
 
@@ -199,9 +215,7 @@ class ConsoleFiles:
         blocks = max(self._piece // _BLOCK, 1)
         wanted = min(size - skip * _BLOCK, blocks * _BLOCK)
         answer = self._call("get", name, skip, blocks, timeout=_seconds(wanted))
-        if not answer.lines:
-            raise NoAnswer
-        data = self._decoded(answer.lines[:-1])
+        data = self._decoded(answer.lines[: self._checksum_at(answer.lines)])
         if len(data) < wanted or not self._fits(answer, data):
             raise NoAnswer
         return data[at - skip * _BLOCK : wanted]
@@ -237,27 +251,39 @@ class ConsoleFiles:
         except (ValueError, binascii.Error):
             raise NoAnswer from None
 
-    def _check(self, answer: Answer, data: bytes) -> None:
-        if answer.status or not self._fits(answer, data):
-            said = printable(" ".join(answer.lines[-2:]))
-            raise BoardUnusable(
-                f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
-                f"see whether {self.place.directory} there is full",
-            )
+    def _seal(self, verb: str, first: str, second: object, data: bytes) -> None:
+        """Makes the file whole and compares its checksum; an answer may be torn, so twice."""
+        for _ in range(_SEAL_TRIES):
+            answer = self.call(verb, first, second, timeout=60.0)
+            if self._fits(answer, data):
+                return
+        said = printable(" ".join(answer.lines[-2:]))
+        raise BoardUnusable(
+            f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
+            f"see whether {self.place.directory} there is full",
+        )
 
     def _fits(self, answer: Answer, data: bytes) -> bool:
-        if not answer.lines:
+        """Whether the checksum in an answer is that of ``data``."""
+        at = self._checksum_at(answer.lines)
+        if at is None or answer.status:
             return False
-        words = answer.lines[-1].split()
+        words = answer.lines[at].split()
         if self.place.checksum == "cksum":
-            return words[:2] == [str(posix_cksum(data)), str(len(data))]
-        return words[:1] == [hashlib.md5(data, usedforsecurity=False).hexdigest()]
+            return words == [str(posix_cksum(data)), str(len(data))]
+        return words[0] == hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+    def _checksum_at(self, lines: list[str]) -> int | None:
+        """Which line is the checksum: the last that looks like one."""
+        form = _CKSUM if self.place.checksum == "cksum" else _MD5SUM
+        found = (i for i in reversed(range(len(lines))) if form.fullmatch(lines[i].strip()))
+        return next(found, None)
 
 
 def _settle_in(link: Link) -> Place:
     """Makes a private directory on the board and puts the script there."""
     tools = _tools(link)
-    checksum = next((tool for tool in ("cksum", "md5sum") if tool in tools), None)
+    checksum = next((tool for tool in ("cksum", "md5sum") if _sums(link, tool, tools)), None)
     encode = next((tool for tool in ("base64", "openssl", "od") if tool in tools), None)
     decode = next((tool for tool in ("base64", "openssl") if tool in tools), "printf")
     if checksum is None or encode is None:
@@ -281,6 +307,18 @@ def _tools(link: Link) -> set[str]:
     return link.patiently("the question for its programs", ask) | link.patiently(
         "the question for its programs", ask
     )
+
+
+def _sums(link: Link, tool: str, tools: set[str]) -> bool:
+    """Whether it is there and works: a link to a BusyBox that was built without it is not rare."""
+    if tool not in tools:
+        return False
+    files = ConsoleFiles(link, Place(_NOWHERE, "", "", tool, False))
+    for _ in range(_SEAL_TRIES):
+        answer = link.patiently(f"'{tool}'", lambda: link.ask(f"printf abc | {tool}"))
+        if files._fits(answer, b"abc"):
+            return True
+    return False
 
 
 def _directory(link: Link) -> str:
@@ -307,7 +345,7 @@ def _directory(link: Link) -> str:
 
 
 def _put_script(link: Link, place: Place, tools: set[str]) -> None:
-    """Types the script line by line, each with its checksum."""
+    """Types the script, some lines at a time, each time with the checksum."""
     encode = {"openssl": "openssl base64", "od": "od -An -v -tx1"}.get(place.encode, place.encode)
     decode = {"base64": "| base64 -d ", "openssl": "| openssl base64 -d "}.get(place.decode, "")
     filled = {
@@ -325,21 +363,35 @@ def _put_script(link: Link, place: Place, tools: set[str]) -> None:
     files = ConsoleFiles(link, place)
     lines = text.splitlines()
     directory = place.directory
-    for number, line in enumerate(lines):
+    at = count = 0
+    room = _TYPED_MOST
 
-        def type_line(number: int = number, line: str = line) -> None:
-            answer = link.ask(
-                f"printf '%s\\n' '{line}' > {directory}/h.{number}; "
-                f"{place.checksum} < {directory}/h.{number}"
-            )
-            if not files._fits(answer, f"{line}\n".encode()):
-                raise NoAnswer
+    def type_some() -> int:
+        """As many lines as may be typed at once, fewer after each failure."""
+        nonlocal room
+        taken, size = [lines[at]], len(lines[at])
+        while at + len(taken) < len(lines) and size + len(lines[at + len(taken)]) < room:
+            size += len(lines[at + len(taken)])
+            taken.append(lines[at + len(taken)])
+        words = " ".join(f"'{line}'" for line in taken)
+        name = f"{directory}/h.{count}"
+        try:
+            answer = link.ask(f"printf '%s\\n' {words} > {name}; {place.checksum} < {name}")
+        except NoAnswer:
+            room //= 2
+            raise
+        if not files._fits(answer, "".join(f"{line}\n" for line in taken).encode()):
+            room //= 2
+            raise NoAnswer
+        return len(taken)
 
-        link.patiently("the script for files", type_line)
+    while at < len(lines):
+        at += link.patiently("the script for files", type_some)
+        count += 1
 
     def join() -> None:
         answer = link.ask(
-            f"n=0; while [ $n -lt {len(lines)} ]; do cat {directory}/h.$n; n=$((n+1)); done "
+            f"n=0; while [ $n -lt {count} ]; do cat {directory}/h.$n; n=$((n+1)); done "
             f"> {directory}/h; {place.checksum} < {directory}/h"
         )
         if not files._fits(answer, text.encode()):
@@ -347,16 +399,6 @@ def _put_script(link: Link, place: Place, tools: set[str]) -> None:
 
     link.patiently("the script for files", join)
     link.patiently("'rm'", lambda: link.ask(f"rm -f {directory}/h.* {directory}/t"))
-
-
-def _number(answer: Answer) -> int:
-    """The number that an answer consists of; what is none was not whole."""
-    words = answer.lines[-1].split() if answer.lines else []
-    if answer.status or len(words) != 1 or not words[0].isdecimal():
-        raise BoardUnusable(
-            f"the board does not tell a file's size ({printable(' '.join(answer.lines))})"
-        )
-    return int(words[0])
 
 
 def _unpacked(packed: bytes, size: int) -> bytes:
@@ -370,4 +412,5 @@ def _unpacked(packed: bytes, size: int) -> bytes:
 
 
 def _seconds(size: int) -> float:
-    return 10.0 + size / 1024 * _SECONDS_A_KIB
+    """How long a piece is on its way when nothing shows it; of ``put`` nothing is echoed."""
+    return 1.0 + size / 1024 * _SECONDS_A_KIB

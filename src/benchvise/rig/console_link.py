@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -19,12 +19,17 @@ from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnreachable
 from benchvise.rig.boot.lines import LineSplitter, Writer
 
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 0.0
+"""Beyond the silence that is borne anyway."""
 
 _TRIES = 8
 _WAIT = 0.2
+# Silence for so long where an answer is due means that it was lost; longer after each loss, as it
+# may as well be the board that is slow.
+_PATIENCE, _MORE_PATIENCE, _PATIENCE_MOST = 1.5, 1.6, 20.0
 _QUIET = 0.15
 _QUIET_AT_MOST = 3.0
+_MOST = 120.0  # a console that talks without end does not make waiting endless
 _WORD = re.compile(r"bv[0-9a-f]{8}")
 _DONE = re.compile(r"D(bv[0-9a-f]{8})")
 _INTERRUPT = b"\x03"
@@ -63,11 +68,13 @@ class Link:
     def __init__(self, shell: Shell, name: str) -> None:
         self.name = name
         self.done: set[str] = set()
+        self.byte_count = 0
         self._shell = shell
         self._splitter = LineSplitter()
+        self._patience = _PATIENCE
 
     def ask(self, command: str, timeout: float = ANSWER_SECONDS) -> Answer:
-        """Runs a command line that ends within ``timeout`` seconds. Raises NoAnswer."""
+        """Runs a short command line. Raises NoAnswer."""
         word = new_word()
         # In the echo of this line, quotes and "%s" part what the output has in one piece.
         self.write(f" echo B''{word}; {command}; printf '\\nE%s %s.\\n' {word} $?\n".encode())
@@ -76,29 +83,35 @@ class Link:
     def collect(self, word: str, timeout: float, *, begun: bool = False) -> Answer:
         """The lines between ``B<word>`` and ``E<word> STATUS.``. Raises NoAnswer.
 
-        With ``begun``, the first was seen before.
+        With ``begun``, the first was seen before. ``timeout`` is how long the board may be silent
+        while it works, in seconds, if that is more than answers need.
         """
         begin, end = f"B{word}", re.compile(rf"E{word} (\d{{1,3}})\.")
         lines: list[str] | None = [] if begun else None
-        deadline = time.monotonic() + timeout
-        while (left := deadline - time.monotonic()) > 0:
-            for text in self.lines(min(left, _WAIT)):
-                found = end.search(text)
-                if found and lines is not None:
-                    return Answer([line for line in lines if line.strip()], int(found[1]))
-                if lines is not None:
-                    lines.append(text)
-                elif begin in text:
-                    lines = []
+        for text in self._texts(timeout):
+            found = end.search(text)
+            if found and lines is not None:
+                return Answer([line for line in lines if line.strip()], int(found[1]))
+            if lines is not None:
+                lines.append(text)
+            elif begin in text:
+                lines = []
         raise NoAnswer
 
-    def await_line(self, text: str, timeout: float) -> None:
+    def await_line(self, text: str) -> None:
         """Waits for a line that holds ``text``. Raises NoAnswer."""
-        deadline = time.monotonic() + timeout
-        while (left := deadline - time.monotonic()) > 0:
-            if any(text in line for line in self.lines(min(left, _WAIT))):
-                return
-        raise NoAnswer
+        if not any(text in line for line in self._texts(0.0)):
+            raise NoAnswer
+
+    def _texts(self, silence: float) -> Iterator[str]:
+        """Lines as they come, until nothing has come for too long, or too much."""
+        begun = heard = time.monotonic()
+        silence = max(silence, self._patience)
+        while time.monotonic() - heard < silence and time.monotonic() - begun < _MOST + silence:
+            before = self.byte_count
+            yield from self.lines(_WAIT)
+            if self.byte_count > before:
+                heard = time.monotonic()
 
     def await_done(self, word: str, timeout: float) -> bool:
         """Waits until a job has said ``D<word>``; whether it did within ``timeout`` seconds."""
@@ -111,9 +124,13 @@ class Link:
         """Tries until there is an answer, with the line cleared in between."""
         for _ in range(_TRIES):
             try:
-                return attempt()
+                answer = attempt()
             except NoAnswer:
+                self._patience = min(self._patience * _MORE_PATIENCE, _PATIENCE_MOST)
                 self.clear()
+            else:
+                self._patience = max(self._patience / _MORE_PATIENCE, _PATIENCE)
+                return answer
         raise BoardUnreachable(
             f"{self.name}: {what} does not get through the console ({_TRIES} tries)",
             "it loses bytes, or the shell there hangs: look at it with `benchvise rig console`",

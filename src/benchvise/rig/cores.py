@@ -19,19 +19,20 @@ from benchvise.rig.symbols import Symbols
 class Registers:
     """What the registers are called that hold the program counter and the return address.
 
-    ``pc`` and ``caller`` are GDB's numbers, ``names`` what OpenOCD calls them. x86 keeps its
-    return addresses in memory only.
+    ``pc`` and ``caller`` are GDB's numbers, ``names`` what OpenOCD calls them, ``width`` is in
+    bytes. x86 keeps its return addresses in memory only.
     """
 
     pc: int
     caller: int | None
     names: tuple[str, ...]
+    width: int = 8
 
 
 REGISTERS: Mapping[str, Registers] = {
     "riscv64": Registers(32, 1, ("pc", "ra")),
     "aarch64": Registers(32, 30, ("pc", "x30")),
-    "armv7hf": Registers(15, 14, ("pc", "lr")),
+    "armv7hf": Registers(15, 14, ("pc", "lr"), 4),
     "x86_64": Registers(16, None, ("rip",)),
 }
 """By the architecture's name, as in the rest of Benchvise."""
@@ -75,7 +76,8 @@ def core_at(name: str, pc: int | None, caller: int | None, symbols: Symbols | No
         name,
         pc,
         "" if pc is None else symbols.name(pc),
-        "" if caller is None else symbols.name(caller),
+        # The call itself stands before the return address, which may be of the next function.
+        "" if caller is None else symbols.name(caller - 1),
     )
 
 
@@ -96,7 +98,7 @@ def read_cores(stub: GdbStub, architecture: str, symbols: Symbols | None) -> tup
     numbers = (wanted.pc,) if wanted.caller is None else (wanted.pc, wanted.caller)
     cores = []
     for index, thread in enumerate(stub.threads()):
-        pc, *caller = stub.registers(thread, numbers)
+        pc, *caller = stub.registers(thread, numbers, wanted.width)
         # "CPU#1 [running]", or what OpenOCD calls a core: the state is that of a stopped machine.
         name = stub.description(thread).partition("[")[0].strip() or f"core {index}"
         cores.append(core_at(name, pc, caller[0] if caller else None, symbols))

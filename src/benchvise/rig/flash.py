@@ -12,22 +12,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import selectors
-import subprocess
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from benchvise.board.sanitise import last_line, printable
-from benchvise.rig.chunks import Chunk, Digests, Source
 from benchvise.rig.faults import Fault, FlashError, RigError
+from benchvise.rig.feeder import Feeder
 from benchvise.rig.image import Image
 from benchvise.rig.medium import Medium, WriterProcess, send, start_writer
-from benchvise.rig.writer import CHUNK, FRAME, PIECE
 
 STALL_S = 240.0
 """Without any progress for that long a card is given up; the kernel retries for up to 180 s."""
@@ -74,81 +71,16 @@ def write_card(
     anything. Whenever this ends, however, no process holds the card any more, but for one that the
     kernel does not let go.
     """
-    source = Source(image)
+    process = start_writer(medium)
     try:
-        process = start_writer(medium)
-    except BaseException:
-        source.close()
-        raise
-    feeder = _Feeder(image, source, process)
-    try:
-        return _Watch(image, medium, process, feeder, source, progress).run()
-    finally:
-        process.child.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.child.wait(10)
-        source.stop()
-        feeder.stop()
-        source.close()
-        process.said.close()
-        for pipe in (process.child.stdin, process.child.stdout):
-            with contextlib.suppress(OSError):
-                cast("Any", pipe).close()
-
-
-class _Feeder:
-    """Sends the image, in a thread of its own."""
-
-    def __init__(self, image: Image, source: Source, process: WriterProcess) -> None:
-        self._source, self._process = source, process
-        self._digests = Digests(image)
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self.sent = 0  # bytes
-        self.digests: deque[str] = deque()  # of all bytes up to the end of each frame
-        self.error: BaseException | None = None
-        self.ended = False  # all is sent, or never will be
-
-    def start(self) -> None:
-        """Once the writer has opened the card."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """After the writer has ended, so that nothing is waited for any more."""
-        if self._thread.is_alive():
-            self._thread.join(10)
-
-    def _work(self) -> None:
+        feeder = Feeder(image, process)
         try:
-            self._send_all()
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            self.error = error
+            return _Watch(image, medium, process, feeder, progress).run()
         finally:
-            self.ended = True
-            if self.error:  # the writer ends when its input does
-                with contextlib.suppress(OSError):
-                    cast("Any", self._process.child.stdin).close()
-
-    def _send_all(self) -> None:
-        spare, used = (memoryview(bytearray(CHUNK)) for _ in range(2))
-        with ThreadPoolExecutor(2) as pool:
-            chunk = self._source.fill(used)
-            while chunk:
-                hashing = pool.submit(self._digests.update, chunk)
-                filling = pool.submit(self._source.fill, spare)
-                arrived = send(self._process, *_frame(chunk))
-                # before the writer can have read it back
-                self.digests.append(hashing.result())
-                self.sent += len(chunk.data)
-                following = filling.result()
-                if not arrived:
-                    return  # the writer says why
-                chunk, spare, used = following, used, spare
-        send(self._process, FRAME.pack(0, 0))
-
-
-def _frame(chunk: Chunk) -> tuple[bytes, bytes, memoryview]:
-    table = b"".join(PIECE.pack(*piece) for piece in chunk.pieces)
-    return FRAME.pack(len(chunk.pieces), len(chunk.data)), table, chunk.data
+            process.kill()
+            feeder.stop()
+    finally:
+        process.close()
 
 
 class _Watch:
@@ -159,19 +91,22 @@ class _Watch:
         image: Image,
         medium: Medium,
         process: WriterProcess,
-        feeder: _Feeder,
-        source: Source,
+        feeder: Feeder,
         progress: Callable[[Progress], None],
     ) -> None:
         self._image, self._medium, self._process = image, medium, process
-        self._feeder, self._source = feeder, source
+        self._feeder = feeder
         self._done = 0  # bytes that the writer says it has written
         self._lines = _Lines(process)
         self._meter = _Meter(progress)
 
     def run(self) -> Written:
         """Returns when the card is written and verified."""
-        order = {"path": self._medium.path, "size": self._image.size}
+        order = {
+            "path": self._medium.path,
+            "size": self._image.size,
+            "shared": self._process.shared,
+        }
         send(self._process, json.dumps(order).encode() + b"\n")
         self._next("card", _START_S)
         begun = time.monotonic()
@@ -197,7 +132,8 @@ class _Watch:
             if "synced" in line:
                 return int(line["synced"])
             self._done = int(line["written"])
-            self._meter.at(self._done, self._source.fraction())
+            self._feeder.acknowledge()
+            self._meter.at(self._done, self._feeder.fraction())
 
     def _owes_frames(self) -> bool:
         return self._feeder.sent > self._done
@@ -208,7 +144,7 @@ class _Watch:
         while done < written:
             line = self._next("verified", STALL_S)
             before, done, sha256 = done, int(line["verified"]), str(line["sha256"])
-            if not self._feeder.digests or self._feeder.digests.popleft() != sha256:
+            if sha256 != self._expected():
                 raise FlashError(
                     Fault.CARD_VERIFY,
                     f"the card in '{self._medium.shown}' does not hold what was written to it "
@@ -218,6 +154,14 @@ class _Watch:
                 )
             self._meter.at(done, done / written)
         return sha256
+
+    def _expected(self) -> str:
+        while True:
+            try:
+                return self._feeder.digests.get(timeout=_PROGRESS_S)
+            except queue.Empty:
+                if self._feeder.error:
+                    raise self._feeder.error from None
 
     def _next(
         self,
@@ -260,7 +204,7 @@ class _Watch:
         """Why the writer ended without a word, or said something else."""
         if self._feeder.error:
             return self._feeder.error
-        self._process.child.kill()
+        self._process.kill()
         status = self._process.child.wait()
         self._process.said.seek(0)
         said = last_line(self._process.said.read(64 << 10)) or f"it ended with {status}"

@@ -71,17 +71,19 @@ class GdbStub:
         except ValueError:
             return ""
 
-    def registers(self, thread: str, numbers: tuple[int, ...]) -> list[int | None]:
-        """Registers of a core by GDB's numbers; None for one that cannot be read."""
+    def registers(self, thread: str, numbers: tuple[int, ...], width: int) -> list[int | None]:
+        """Registers of a core by GDB's numbers; None for one that cannot be read.
+
+        ``width`` is the bytes of each; those before the ones asked for must be as wide. All are
+        fetched at once, as QEMU gives single ones only to who has read its description of them.
+        """
         if self._ask(f"Hg{thread}") != "OK":
             raise self._error(f"does not know its own core {printable(thread, 20)}")
-        return [self._register(number) for number in numbers]
-
-    def _register(self, number: int) -> int | None:
-        try:
-            return int.from_bytes(bytes.fromhex(self._ask(f"p{number:x}")), "little")
-        except ValueError:  # "xxxx" and "E01": not to be had
-            return None
+        answer = self._ask("g")
+        digits = 2 * width
+        return [
+            _value(answer[number * digits : (number + 1) * digits], width) for number in numbers
+        ]
 
     def memory(self, address: int, length: int) -> bytes:
         """``length`` bytes from an address on, as the core asked last sees them."""
@@ -154,3 +156,11 @@ class GdbStub:
             f"the GDB stub at {self.name} {what}",
             "see that the machine or OpenOCD runs, and that no other debugger is connected",
         )
+
+
+def _value(digits: str, width: int) -> int | None:
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:  # "xxxx": not to be had; "E01": none are
+        return None
+    return int.from_bytes(data, "little") if len(data) == width else None

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from benchvise.board.sanitise import printable
 from benchvise.board.shell import command_line
 from benchvise.rig import writer
 from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.writer import CHUNK
 
+SLOTS = 8
+"""Chunks that are under way between reading and the card."""
+
+_KILL_S = 10.0
 _PIPE = 1 << 20  # bytes; the largest that a user may ask for
 
 _SSH_OPTIONS = (
@@ -42,10 +49,29 @@ class Medium:
 
 @dataclass(frozen=True, slots=True)
 class WriterProcess:
-    """A running writer (see ``writer``) and the file that gets what it says on standard error."""
+    """A running writer (see ``writer``), the file that gets what it says on standard error, and
+    memory for SLOTS chunks. ``shared`` is what the writer has to know to have the same memory;
+    None where it is on another machine.
+    """
 
     child: subprocess.Popen[bytes]
     said: IO[bytes]
+    slots: list[memoryview]
+    shared: list[int] | None
+
+    def kill(self) -> None:
+        """Ends it. It may live on for as long as the kernel waits for a card."""
+        self.child.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(_KILL_S)
+
+    def close(self) -> None:
+        """Ends it if need be, and closes what leads to it."""
+        self.kill()
+        self.said.close()
+        for pipe in (self.child.stdin, self.child.stdout):
+            with contextlib.suppress(OSError):
+                cast("IO[bytes]", pipe).close()
 
 
 def start_writer(medium: Medium) -> WriterProcess:
@@ -63,7 +89,10 @@ def start_writer(medium: Medium) -> WriterProcess:
     python = [sys.executable if medium.host is None else "python3", "-I", "-S", "-c", loader]
     command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
     said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+    memory = os.memfd_create("benchvise-slots")
     try:
+        os.ftruncate(memory, SLOTS * CHUNK)
+        whole = memoryview(mmap.mmap(memory, SLOTS * CHUNK))
         child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -72,6 +101,7 @@ def start_writer(medium: Medium) -> WriterProcess:
             bufsize=0,
             pipesize=_PIPE,
             start_new_session=True,
+            pass_fds=() if medium.host else (memory,),
         )
     except OSError as error:
         said.close()
@@ -80,7 +110,10 @@ def start_writer(medium: Medium) -> WriterProcess:
             f"'{command[0]}' cannot be started ({error.strerror})",
             "apt install openssh-client" if medium.host else "is this Python's installation whole?",
         ) from error
-    process = WriterProcess(child, said)
+    finally:
+        os.close(memory)
+    slots = [whole[at : at + CHUNK] for at in range(0, len(whole), CHUNK)]
+    process = WriterProcess(child, said, slots, None if medium.host else [memory, SLOTS])
     send(process, memoryview(program))
     return process
 

@@ -46,8 +46,8 @@ class Boot:
     ``number`` counts from 1. ``fault`` is empty for a good boot, else the fault's name, with
     ``sentence`` and ``evidence`` as the verdict gave them. ``phases`` are seconds since power on.
     ``console`` is the path of the console's log, empty when there is none. ``conditions`` says
-    what was special about this boot: what RAM held, for instance. ``cores`` is where the cores
-    stood when it had failed, as far as they could be looked at.
+    what was special about this boot: what RAM held, or that it began again. ``cores`` is where the
+    cores stood when it had failed, as far as they could be looked at.
     """
 
     number: int
@@ -307,7 +307,8 @@ def _from_report(number: int, report: BootReport) -> Boot:
         printable(report.verdict.sentence, _SENTENCE) if name else "",
         printable(report.verdict.evidence, _SENTENCE) if name else "",
         dict(report.phases),
-        str(report.console),
+        report.console,
+        f"began {report.restarts + 1} times" if report.restarts else "",
     )
 
 

@@ -15,8 +15,10 @@ CONFIDENCE = 0.95
 _FEWEST_FOR_OUTLIERS = 8
 # Beyond this many interquartile ranges a value is "far out".
 _FENCE = 3.0
-# A phase that always takes the same to the millisecond would make an outlier of every other value.
+# A phase that always takes the same to the millisecond would make an outlier of every other value,
+# and when bytes of a console are seen depends on this machine too.
 _LEAST_EXCESS = 0.05
+_LEAST_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +152,10 @@ class Outlier:
 def durations(phases: Mapping[str, float]) -> dict[str, float]:
     """How long each phase took, from when each began since power on; in seconds, in their order.
 
-    A phase's duration is the time since the phase before it was reached, power on being 0.
+    A phase's duration is the time since the phase before it was reached, or since power on, which
+    is at 0 and no phase itself.
     """
-    ordered = sorted(phases.items(), key=lambda item: item[1])
+    ordered = sorted((item for item in phases.items() if item[1] > 0.0), key=lambda item: item[1])
     previous = 0.0
     took = {}
     for name, at in ordered:
@@ -162,7 +165,7 @@ def durations(phases: Mapping[str, float]) -> dict[str, float]:
 
 
 def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[Phase, ...]:
-    """The phases of all boots, in the order in which they are usually reached.
+    """The phases of all boots, in the order of the boot that came furthest.
 
     Boots that did not reach a phase are missing from its ``n``.
     """
@@ -172,15 +175,17 @@ def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[Phase, ...]:
         for name, seconds in durations(phases).items():
             at.setdefault(name, []).append(phases[name])
             took.setdefault(name, []).append(seconds)
-    found = [Phase(name, spread(at[name]), spread(took[name])) for name in at]
-    return tuple(sorted(found, key=lambda phase: phase.at.median))
+    order = max((list(durations(phases)) for phases in boots), key=len, default=[])
+    order += sorted(set(at) - set(order), key=lambda name: median(at[name]))
+    return tuple(Phase(name, spread(at[name]), spread(took[name])) for name in order)
 
 
 def outliers(boots: Mapping[int, Mapping[str, float]]) -> tuple[Outlier, ...]:
     """The boots of which a phase stands out, in their order; ``boots`` by their numbers.
 
     A phase stands out when its duration lies more than three interquartile ranges outside of the
-    quartiles of all, and at least 5 % off their median. With fewer than 8 boots none does.
+    quartiles of all, and more than 5 % and 0.1 s off their median. With fewer than 8 boots none
+    does.
 
     Source: J. W. Tukey, *Exploratory Data Analysis* (1977), chapter 2 ("far out").
     """
@@ -197,6 +202,6 @@ def outliers(boots: Mapping[int, Mapping[str, float]]) -> tuple[Outlier, ...]:
         margin = _FENCE * (third - first)
         for number, seconds in values:
             far = seconds > third + margin or seconds < first - margin
-            if far and abs(seconds - middle) > _LEAST_EXCESS * middle:
+            if far and abs(seconds - middle) > max(_LEAST_EXCESS * middle, _LEAST_SECONDS):
                 found.append(Outlier(number, name, seconds, middle))
     return tuple(sorted(found, key=lambda outlier: outlier.boot))

@@ -32,6 +32,7 @@ from labgrid.resource import NetworkService
 from labgrid.strategy import Strategy, StrategyError
 
 from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
 from benchvise.rig import locks
 from benchvise.rig.boot.recorder import Recorder, attach
 from benchvise.rig.boot.report import BootReport
@@ -245,7 +246,7 @@ class CardStrategy(Strategy):
             case Status.host:
                 self.card_to_host()
             case Status.written:
-                self.write(open_image(image or self._configured_image()), lambda _: None)
+                self.write(open_image(image or self.own_image()), lambda _: None)
             case Status.booting:
                 self.power_up()
             case Status.bootloader:
@@ -259,9 +260,13 @@ class CardStrategy(Strategy):
         """Takes the board to be in a state, as labgrid's clients may say."""
         self.status = Status[status] if isinstance(status, str) else status
 
-    def _configured_image(self) -> str:
+    def own_image(self) -> str:
+        """The path of the image that the rig file names for this board."""
         if self.image is None:
-            raise StrategyError(f"{self.target.name}: no image is named")
+            raise UsageError(
+                f"{self.target.name}: the rig file names no image for it",
+                "add `image: KEY` to its CardStrategy and the key to `images:`, or name a file",
+            )
         return str(self.target.env.config.get_image_path(self.image))
 
     def _ready(self, driver: Any, what: str) -> None:

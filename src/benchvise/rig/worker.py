@@ -42,6 +42,9 @@ from benchvise.rig.places import Taker, acquired, taker
 from benchvise.rig.power import device_key
 from benchvise.rig.target import open_target
 
+OWN_IMAGE = "own"
+"""In the place of an image's path: the one that the rig file names for the board."""
+
 _PROGRESS_SECONDS = 0.2
 _DRAIN_SECONDS = 0.1
 
@@ -185,7 +188,7 @@ class Worker:
                 last = now
                 self._event("flash", **_fields(progress))
 
-        opened = open_image(image)
+        opened = open_image(self._strategy.own_image() if image == OWN_IMAGE else image)
         written = self._strategy.write(opened, report)
         return {**_fields(written), "image": opened.provenance()}
 

@@ -4,9 +4,13 @@ A program of its own: Python 3.9 or later, nothing but the standard library, so 
 runs here as a child process and on a labgrid exporter through ``ssh HOST python3``. Its standard
 input is, after the program itself, one line of JSON, then frames, then an empty frame:
 
-    order   {"path": ..., "size": bytes of the image or null}
+    order   {"path": ..., "size": bytes of the image or null, "shared": null or what follows}
     frame   u32 number of pieces, u32 bytes; for each piece u64 offset, u64 length; the bytes
             (little-endian; at most CHUNK bytes)
+
+On the machine that sends, the bytes are not in the frames: "shared" is [a descriptor of memory,
+its number of slots of CHUNK bytes], which the frames use in turn. What is in a slot stays there
+until "written" has been said of it.
 
 Its standard output is lines of JSON, each with one of these keys:
 
@@ -378,8 +382,11 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
         empty.put(buffer)
 
 
-def frames(source: IO[bytes], card: Card) -> Callable[[memoryview], Filled | None]:
-    """Fills buffers with the frames of standard input; None at the empty one."""
+def frames(
+    source: IO[bytes], card: Card, shared: memoryview | None = None
+) -> Callable[[memoryview], Filled | None]:
+    """Fills buffers with the frames of standard input, or finds them; None at the empty one."""
+    taken = 0
 
     def whole(buffer: memoryview) -> None:
         if source.readinto(buffer) != len(buffer):  # type: ignore[attr-defined]
@@ -397,8 +404,13 @@ def frames(source: IO[bytes], card: Card) -> Callable[[memoryview], Filled | Non
         last = max(offset + size for offset, size in pieces)
         if last > card.size:
             raise too_small(card, last)
-        data = buffer[:length]
-        whole(data)
+        if shared is None:
+            data = buffer[:length]
+            whole(data)
+        else:
+            nonlocal taken
+            data = shared[taken : taken + length]
+            taken = (taken + CHUNK) % len(shared)
         return Filled(pieces, data)
 
     return fill
@@ -420,11 +432,11 @@ def say(**line: Any) -> None:
     sys.stdout.flush()
 
 
-def write_frames(source: IO[bytes], card: Card) -> list[Pieces]:
+def write_frames(source: IO[bytes], card: Card, shared: memoryview | None) -> list[Pieces]:
     """Writes all frames, and tells where each went."""
     done: list[Pieces] = []
     written = 0
-    for filled in ahead(frames(source, card)):
+    for filled in ahead(frames(source, card, shared)):
         card.write(filled.pieces, filled.data)
         done.append(filled.pieces)
         written += len(filled.data)
@@ -463,7 +475,11 @@ def main() -> int:
         if order["size"] and order["size"] > card.size:
             raise too_small(card, order["size"])
         say(card={"size": card.size, "direct": card.direct})
-        verify(card, write_frames(source, card))
+        shared = None
+        if order["shared"]:
+            descriptor, slots = order["shared"]
+            shared = memoryview(mmap.mmap(descriptor, slots * CHUNK))
+        verify(card, write_frames(source, card, shared))
         say(end=True)
     except Refused as refused:
         say(fault=refused.fault, message=refused.message, remedy=refused.remedy)

@@ -91,18 +91,24 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """All patterns, and the phrases that a sound console shows without a mistake."""
+    """Prompts and all other patterns, and the phrases that a sound console shows unharmed."""
 
-    patterns: tuple[Pattern, ...]
-    phrases: tuple[str, ...]
     prompts: tuple[Pattern, ...]
+    others: tuple[Pattern, ...]
+    phrases: tuple[str, ...]
 
     @classmethod
     def of(cls, patterns: Iterable[Pattern], phrases: Iterable[str]) -> Patterns:
-        """These patterns; prompts are asked first."""
-        ordered = sorted(patterns, key=lambda pattern: pattern.prompt is None)
-        prompts = (pattern for pattern in ordered if pattern.prompt is not None)
-        return cls(tuple(ordered), tuple(phrases), tuple(prompts))
+        """These patterns, in this order."""
+        given = list(patterns)
+        prompts = (pattern for pattern in given if pattern.prompt is not None)
+        others = (pattern for pattern in given if pattern.prompt is None)
+        return cls(tuple(prompts), tuple(others), tuple(phrases))
+
+    @property
+    def all(self) -> tuple[Pattern, ...]:
+        """Every pattern."""
+        return (*self.prompts, *self.others)
 
 
 @cache
@@ -140,7 +146,7 @@ def load_patterns(path: str | Path | None = None) -> Patterns:
         raise UsageError(f"the boot patterns '{name}' are not UTF-8", "save them so") from error
     given, phrases = _parse(text, name)
     ids = {pattern.id for pattern in given}
-    kept = [pattern for pattern in own.patterns if pattern.id not in ids]
+    kept = [pattern for pattern in own.all if pattern.id not in ids]
     wanted = [pattern for pattern in given if pattern.regex.pattern]
     return Patterns.of([*wanted, *kept], [*phrases, *own.phrases])
 

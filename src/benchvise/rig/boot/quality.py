@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchvise.rig.boot.lines import STAMP, Line, Writer
+from benchvise.rig.boot.lines import Line, Writer
 
 _STAMP_LENGTH = 14
+_STAMP_SOUND = re.compile(r"\[(?: {4}\d| {3}\d{2}| {2}\d{3}| \d{4}|\d{5,7})\.\d{6}\]")
 _STAMP_LOOSE = re.compile(r"\[? {0,5}\d{0,6}\.?\d{2,7}\]? ?(?=[^\d\s.\]])")
 _STAMPS_TO_KNOW = 5  # so many sound ones show that this kernel prints them
 _CERTAIN = 3  # damaged texts that make it certain, where there are many sound ones
@@ -50,17 +51,16 @@ class Quality:
         self.example = ""
         self._phrases = tuple(phrases)
         self._stamps = 0
-        self._short: list[str] = []
 
     def feed(self, line: Line) -> None:
         """Looks at one line."""
         if line.writer is Writer.FRAGMENT:
             return
-        if line.writer is Writer.KERNEL:
+        if line.writer is Writer.KERNEL and _STAMP_SOUND.match(line.shown):
             self._stamps += 1
             self.sound += 1
         elif self._stamps >= _STAMPS_TO_KNOW:
-            damage = damaged_stamp(line.text)
+            damage = damaged_stamp(line.shown)
             if damage is not None:
                 self._count(Spot(damage, line.shown))
                 return
@@ -100,20 +100,20 @@ class Quality:
 
 def damaged_stamp(text: str) -> Damage | None:
     """What happened to the time stamp that a kernel's line begins with, if it looks like one."""
-    found = _STAMP_LOOSE.match(text)
-    if found and not STAMP.match(text):
-        size = len(found[0].rstrip())
-        if 10 <= size < _STAMP_LENGTH:
-            return Damage.LOST
+    if _STAMP_SOUND.match(text):
+        return None
     form = "[ddddd.dddddd]"
     head = text[:_STAMP_LENGTH]
-    if len(head) < _STAMP_LENGTH or text[_STAMP_LENGTH : _STAMP_LENGTH + 1] not in (" ", ""):
-        return None
-    wrong = sum(
-        not (c == f or (f == "d" and (c.isdecimal() or (c == " " and i < 6))))
-        for i, (c, f) in enumerate(zip(head, form, strict=True))
-    )
-    return Damage.ALTERED if 1 <= wrong <= 2 else None
+    if len(head) == _STAMP_LENGTH and text[_STAMP_LENGTH : _STAMP_LENGTH + 1] in (" ", ""):
+        wrong = sum(
+            not (c == f or (f == "d" and (c.isdecimal() or (c == " " and i < 6))))
+            for i, (c, f) in enumerate(zip(head, form, strict=True))
+        )
+        if 1 <= wrong <= 2:
+            return Damage.ALTERED
+    found = _STAMP_LOOSE.match(text)
+    size = len(found[0].rstrip()) if found else 0
+    return Damage.LOST if 10 <= size < _STAMP_LENGTH else None
 
 
 def damaged(phrase: str, text: str, mistakes: int) -> Damage | None:

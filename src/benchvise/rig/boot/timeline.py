@@ -55,7 +55,7 @@ class Timeline:
         self.last_byte_s: float | None = None
         self.quality = Quality(self.patterns.phrases)
         self._splitter = LineSplitter()
-        self._seen_on_line: set[str] = set()
+        self._seen: set[str] = set()
         self._banners: set[str] = set()
         self._now = 0.0
 
@@ -73,8 +73,7 @@ class Timeline:
         self.last_byte_s = self._now
         for line in self._splitter.feed(data):
             self._line(line)
-        for pattern in self.patterns.prompts:
-            self._look(pattern, self._splitter.open)
+        self._prompts(self._splitter.open)
 
     def reached(self, phase: str, at_ns: int) -> None:
         """Notes a phase that the host knows of: ``shell`` after its own login, ``network``."""
@@ -134,31 +133,39 @@ class Timeline:
 
     def _line(self, line: Line) -> None:
         if line.writer is Writer.FRAGMENT:
-            for pattern in self.patterns.prompts:
-                self._look(pattern, line.text)
+            self._prompts(line.text)
             return
         self._match(line)
         if line.writer is Writer.PROGRAM:
-            self._seen_on_line.clear()
+            self._seen.clear()
         self.quality.feed(line)
         self.lines.append(line)
         self.line_count += 1
 
     def _match(self, line: Line) -> None:
-        for pattern in self.patterns.patterns:
-            if line.writer is Writer.PROGRAM:
-                self._look(pattern, line.text, line.shown)
-            elif pattern.prompt is None and pattern.regex.search(line.text):
+        """Notes what a whole line means; its prompts first, which were there before its end."""
+        program = line.writer is Writer.PROGRAM
+        if program:
+            self._prompts(line.text)
+        for pattern in self.patterns.others:
+            if (not program or pattern.id not in self._seen) and pattern.regex.search(line.text):
+                if program:
+                    self._seen.add(pattern.id)
                 self._saw(pattern, line.shown)
 
-    def _look(self, pattern: Pattern, text: str, shown: str = "") -> None:
-        """Notes a pattern of a program's line, once for each line."""
-        if pattern.id in self._seen_on_line:
-            return
-        found = pattern.regex.search(text)
-        if found:
-            self._seen_on_line.add(pattern.id)
-            self._saw(pattern, found[0] if pattern.prompt is not None else shown)
+    def _prompts(self, text: str) -> None:
+        """Notes the prompts in what a program has written of a line, each once for the line.
+
+        In the order in which they were complete, as if the text had come byte by byte.
+        """
+        found = [
+            (match.end(), match[0], pattern)
+            for pattern in self.patterns.prompts
+            if pattern.id not in self._seen and (match := pattern.regex.search(text))
+        ]
+        for _, shown, pattern in sorted(found, key=lambda item: item[0]):
+            self._seen.add(pattern.id)
+            self._saw(pattern, shown)
 
     def _saw(self, pattern: Pattern, text: str) -> None:
         if pattern.banner:

@@ -129,10 +129,12 @@ def _damaged(timeline: Timeline) -> Verdict | None:
     if quality.is_lossy:
         sentence = f"its console loses bytes: {quality.lost} of {total} known texts lack some"
         return Verdict(Fault.CONSOLE_LOSSY, sentence, example)
-    last = timeline.open.strip()
-    if last and damaged("login:", last[-10:], 2) and PHASES.index(timeline.phase) >= 4:
+    end = timeline.open.strip()[-10:]
+    whole = timeline.prompt is not None
+    late = "kernel" in timeline.phases
+    if late and not whole and ("login:" in end or damaged("login:", end, 2)):
         sentence = "its console loses bytes: it stands at a login prompt that lacks some"
-        return Verdict(Fault.CONSOLE_LOSSY, sentence, printable(last, _EVIDENCE))
+        return Verdict(Fault.CONSOLE_LOSSY, sentence, _last(timeline))
     return None
 
 

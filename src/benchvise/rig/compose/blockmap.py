@@ -1,6 +1,6 @@
 """The block map of a composed image: which of its blocks a card must hold.
 
-The format is that of bmaptool, version 2.0. A block that is free in an ext file system need not be
+The format is that of bmaptool, version 2.0. A block that is free in its file system need not be
 written; one that is in use must be, also if it is zero, as a card holds something else there.
 """
 
@@ -10,7 +10,8 @@ import hashlib
 import re
 from collections.abc import Iterator
 
-from benchvise.rig.compose.filesystems import EXT
+from benchvise.rig.compose.fatfree import free_clusters
+from benchvise.rig.compose.filesystems import EXT, FAT
 from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.tools import Tools
 
@@ -65,6 +66,8 @@ def free_ranges(opened: Opened, tools: Tools) -> list[tuple[int, int]]:
     """What no file system needs: first byte and the one behind, in order."""
     found: list[tuple[int, int]] = []
     for partition, system in opened.layout.partitions:
+        if system.kind == FAT:
+            found += free_clusters(opened.path, partition.start, partition.size)
         if system.kind not in EXT:
             continue
         device = f"{opened.path.name}?offset={partition.start}"

@@ -58,7 +58,7 @@ def parse(data: bytes, *, symbols: bool = False) -> Elf | None:
         return None  # big-endian boards are not among those we know
     try:
         return _Reader(data).elf(symbols)
-    except (struct.error, IndexError, ValueError):
+    except (struct.error, IndexError, ValueError, OverflowError):
         return None
 
 
@@ -135,8 +135,10 @@ class _Reader:
         self, tags: dict[int, int], strings: int
     ) -> Iterator[tuple[str, frozenset[str]]]:
         at = self._at(tags[_VERNEED]) if _VERNEED in tags else -1
-        for _ in range(_MOST_ENTRIES if at >= 0 else 0):
+        left = _MOST_ENTRIES if at >= 0 else 0
+        while left > 0:
             _, count, file, auxiliary, following = struct.unpack_from("<HHIII", self._data, at)
+            left -= 1 + count
             names = set()
             here = at + auxiliary
             for _ in range(count):

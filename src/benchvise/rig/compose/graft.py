@@ -121,7 +121,7 @@ def _script(
     for inode, links in several.items():
         commands.append(f"sif {quoted(first[inode])} links_count {links}")
     # Times last, and those below before those above: creating something sets its directory's.
-    for path, node in reversed(items.items()):
+    for path, node in reversed(list(items.items())):
         if first.get(node.inode, path) == path:
             itself = quoted(path)
             commands.append(f"sif {itself} mode 0{node.mode:o}")

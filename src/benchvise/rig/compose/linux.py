@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import zstandard
 
 _MOST = 256 << 20  # bytes of an unpacked kernel
+_MOST_WRAPPERS = 3  # such as gzip in uImage
 _VERSION = re.compile(rb"Linux version (\d[!-~]{0,127}) ")
 _NAMED = re.compile(r"(?:vmlinu[xz]|zImage|uImage|Image|kernel)-(\d+\.\d[\w.+~-]*)$")
 
@@ -54,12 +55,14 @@ def identify(data: bytes, name: str = "") -> Kernel:
     return kernel
 
 
-def _identify(data: bytes) -> Kernel:
+def _identify(data: bytes, wrapped: int = 0) -> Kernel:
+    if wrapped > _MOST_WRAPPERS:
+        return Kernel("")
     if data[:2] == b"\x1f\x8b":
-        inner = _identify(_unzipped(data))
+        inner = _identify(_unzipped(data), wrapped + 1)
         return Kernel(inner.form + ".gz", inner.arch, inner.version) if inner.form else Kernel("")
-    if data[:4] == b"MZ\0\0" and data[4:8] == b"zimg":
-        return _efi_zboot(data)
+    if data[:4] == b"MZ\0\0" and data[4:8] == b"zimg" and len(data) > 64:
+        return _efi_zboot(data, wrapped)
     if data[56:60] == b"ARM\x64":
         return Kernel("Image", "aarch64", _version(data))
     if data[56:60] == b"RSC\x05":
@@ -73,7 +76,7 @@ def _identify(data: bytes) -> Kernel:
         version = words[0].decode(errors="replace") if words else ""
         return Kernel("bzImage", "x86_64" if long_mode else "i386", version)
     if data[:4] == b"\x27\x05\x19\x56" and len(data) > 64:
-        return _uimage(data)
+        return _uimage(data, wrapped)
     if data[:4] == b"\xd0\x0d\xfe\xed" and b"kernel" in data[-65536:]:
         return Kernel("FIT", _fit_arch(data), _version(data) or _packed_version(data))
     if data[:4] == b"\x7fELF" and len(data) > 20 and _version(data):
@@ -82,20 +85,20 @@ def _identify(data: bytes) -> Kernel:
     return Kernel("")
 
 
-def _uimage(data: bytes) -> Kernel:
+def _uimage(data: bytes, wrapped: int) -> Kernel:
     kind = data[30]
     if kind not in (2, 4):  # a kernel, alone or with other images
         return Kernel("")
-    inner = _identify(data[64:])
+    inner = _identify(data[64:], wrapped + 1)
     name = re.search(rb"Linux-(\d[!-~]+)", data[32:64])
     version = inner.version or (name[1].decode() if name else "")
     return Kernel("uImage", _UIMAGE_ARCH.get(data[29], ""), version or _packed_version(data[64:]))
 
 
-def _efi_zboot(data: bytes) -> Kernel:
+def _efi_zboot(data: bytes, wrapped: int) -> Kernel:
     """The compressed EFI form of arm64 and riscv (drivers/firmware/efi/libstub/zboot-header.S)."""
     begin, size = struct.unpack_from("<II", data, 8)
-    inner = _identify(_unpacked(data[begin : begin + size]))
+    inner = _identify(_unpacked(data[begin : begin + size]), wrapped + 1)
     return Kernel("EFI zboot", inner.arch, inner.version)
 
 

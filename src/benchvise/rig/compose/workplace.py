@@ -61,7 +61,8 @@ class Workplace:
         self.say(f"copying {image.path.name}")
         self._expand(image, RESULT)
         self._set_clock(RESULT)
-        self._repair(RESULT)
+        self._replay(RESULT)
+        self._check_all(RESULT)
         return open_layout(self.tools, RESULT, image.path.name)
 
     def source(self, image: Image, number: int) -> Opened:
@@ -75,13 +76,13 @@ class Workplace:
         if not path.exists():
             self.say(f"unpacking {image.path.name}")
             self._expand(image, name)
-            self._repair(name)
+            self._replay(name)
         self._set_clock(name)
         return open_layout(self.tools, name, image.path.name)
 
     def finish(self) -> Opened:
         """The result with all its file systems in order."""
-        self._repair(RESULT)
+        self._check_all(RESULT)
         return open_layout(self.tools, RESULT, self.out.name)
 
     def check(self, file: str, start: int = 0) -> None:
@@ -94,12 +95,12 @@ class Workplace:
                 "repair it with e2fsck -f, or get the image again",
             )
 
-    def extract(self, opened: Opened, partition: Partition, size: int) -> str:
+    def extract(self, image: Path, partition: Partition, size: int) -> str:
         """A file with the first ``size`` bytes of a partition; its name."""
         name = self.tools.scratch(b"")
         target = self.tools.directory / name
         self._room(size)
-        with opened.path.open("rb") as source, target.open("r+b") as out:
+        with image.open("rb") as source, target.open("r+b") as out:
             source.seek(partition.start)
             left = size
             while left:
@@ -111,9 +112,9 @@ class Workplace:
             out.truncate(size)
         return name
 
-    def insert(self, name: str, opened: Opened, partition: Partition) -> None:
-        """Puts a file over a whole partition of the result; what it does not fill becomes zero."""
-        with (self.tools.directory / name).open("rb") as source, opened.path.open("r+b") as out:
+    def insert(self, name: str, image: Path, partition: Partition) -> None:
+        """Puts a file over a whole partition of an image; what it does not fill becomes zero."""
+        with (self.tools.directory / name).open("rb") as source, image.open("r+b") as out:
             at, end = partition.start, partition.end
             while at < end:
                 size = min(_CHUNK, end - at)
@@ -176,7 +177,16 @@ class Workplace:
         written = [file_system(path, p.start).written for p in read_table(path).partitions]
         self.tools.clock = max([self.tools.clock, *written])
 
-    def _repair(self, name: str) -> None:
+    def _replay(self, name: str) -> None:
+        """Puts in place what journals hold. e2fsck can do that to a whole file only."""
+        path = self.tools.directory / name
+        for partition in read_table(path).partitions:
+            if file_system(path, partition.start).dirty:
+                scratch = self.extract(path, partition, partition.size)
+                self.check(scratch)
+                self.insert(scratch, path, partition)
+
+    def _check_all(self, name: str) -> None:
         path = self.tools.directory / name
         for partition in read_table(path).partitions:
             if file_system(path, partition.start).kind in EXT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,7 +76,9 @@ class VirtualBoard:
         """Turns the SD mux; a board that has the card and power does not survive that."""
         mode = "dut" if mode == "client" else mode
         if mode not in MODES:
-            raise Refused(400, f"the mux of {self.name} has no mode '{mode}', only {_words(MODES)}")
+            raise Refused(
+                400, f"the mux of {self.name} has no mode '{mode}', only {', '.join(MODES)}"
+            )
         async with self._lock:
             if mode == self.slot.mode or "mux-stuck" in self.faults:
                 return
@@ -149,8 +152,7 @@ class VirtualBoard:
         self._on_since = time.monotonic()
         self._key.power_on()
         directory = self._directory.resolve()
-        for name in (MONITOR_SOCKET,):
-            (directory / name).unlink(missing_ok=True)
+        (directory / MONITOR_SOCKET).unlink(missing_ok=True)
         try:
             # May read the card to find the kernel: not in the loop that serves all boards.
             command = await asyncio.to_thread(
@@ -162,7 +164,7 @@ class VirtualBoard:
                 ssh_port=self.ssh_port,
                 workdir=directory,
             )
-        except (BenchviseError, OSError) as error:
+        except (BenchviseError, OSError, ValueError, subprocess.SubprocessError) as error:
             self.machine.fail(str(error))
             return
         await self.machine.start(command, directory)
@@ -195,10 +197,6 @@ class VirtualBoard:
 
 def _offset(value: Value | None) -> int | None:
     return None if value is None else int(value)
-
-
-def _words(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
 
 
 def _reserve(port: int) -> socket.socket:

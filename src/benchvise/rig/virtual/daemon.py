@@ -10,8 +10,9 @@
 
 I is a board's number or its name. Everything listens on loopback only; the ports are free ones,
 those of the last time where possible, and are in DIR/bench.json, which is there when everything
-is ready. DIR and what is in it is the user's alone. DIR/lock is held, with a process id in it,
-for as long as a daemon serves DIR. DIR/BOARD holds card.img, host/sd while the mux is turned to
+is ready. DIR and what is in it is the user's alone, but other users of the same machine can connect
+to loopback ports too. DIR/lock is held, with a process id in it, for as long as a daemon serves
+DIR. DIR/BOARD holds card.img, host/sd while the mux is turned to
 the host, console.log, and the sockets console.sock and monitor.sock (QMP).
 """
 

@@ -27,17 +27,21 @@ from benchvise.rig.virtual.harts_program import MOST_HARTS, build, form_named
 
 RANDOM = "random"
 HART_IDS = "hart-ids"
+KEPT = "kept:"
 
 
 @dataclass(frozen=True, slots=True)
 class RamFill:
-    """What RAM holds at power-on: one word all over, random bytes, or a random hart's number.
+    """What RAM holds at power-on.
 
-    ``word`` is None for the latter two.
+    ``word`` all over; without one, random bytes or a random hart's number all over. With ``kept``
+    only at the first boot: after that, what the boot before has left, as when the power is off so
+    shortly that RAM does not lose its contents.
     """
 
     kind: str
     word: int | None = None
+    kept: bool = False
 
     def contents(self, number: int, harts: int, seed: int) -> tuple[bytes, str]:
         """RAM for the boot of a number, and what to call it. The same seed makes the same RAM."""
@@ -50,7 +54,12 @@ class RamFill:
 
 
 def parse_fill(text: str) -> RamFill:
-    """``0x2``, ``4294967295``, ``random``, ``hart-ids``. Raises UsageError for anything else."""
+    """``0x2``, ``random``, ``hart-ids``, or one of these after ``kept:``.
+
+    Raises UsageError for anything else.
+    """
+    if text.startswith(KEPT):
+        return replace(parse_fill(text.removeprefix(KEPT)), kept=True)
     if text in (RANDOM, HART_IDS):
         return RamFill(text)
     try:
@@ -60,7 +69,7 @@ def parse_fill(text: str) -> RamFill:
     if not 0 <= word <= 0xFFFFFFFF:
         raise UsageError(
             f"RAM cannot be filled with {text!r}",
-            f"give a word of 32 bits (0x2), {RANDOM}, or {HART_IDS}",
+            f"give a word of 32 bits (0x2), {RANDOM}, or {HART_IDS}; {KEPT} before it keeps RAM",
         )
     return RamFill("word", word)
 
@@ -100,12 +109,16 @@ def soak_harts(
         raise UsageError(f"harts cannot run {interleaving!r}", f"use {ways}") from None
     program = build(form_named(form))
     out_of_order = 0
+    left = b""
 
     def one(number: int) -> Boot:
-        nonlocal out_of_order
+        nonlocal out_of_order, left
         ram, conditions = fill.contents(number, harts, seed)
+        if fill.kept and left:
+            ram, conditions = left, "RAM as it was left"
         power_on = PowerOn(ram, boot_hart, harts, side_by_side)
         result = boot(program, power_on)
+        left = result.ram
         if not result.in_order(power_on):
             out_of_order += 1
             conditions += ", a hart came late"
@@ -125,7 +138,8 @@ def soak_harts(
             "interleaving": str(side_by_side),
         },
     )
-    return replace(result, about={**result.about, "late": f"{out_of_order} of {len(result.boots)}"})
+    late = f"in {out_of_order} of {len(result.boots)}"
+    return replace(result, about={**result.about, "harts came late": late})
 
 
 def _record(number: int, conditions: str, result: HartsBoot, directory: Path | None) -> Boot:
@@ -150,8 +164,10 @@ def _record(number: int, conditions: str, result: HartsBoot, directory: Path | N
 
 def sentence(result: HartsBoot) -> str:
     """What a failed boot came to, in one sentence."""
-    lost = [f"hart {hart} has trapped" for hart in sorted(result.trapped)]
+    early = [
+        f"hart {hart} left uncalled{' and trapped' if hart in result.trapped else ''}"
+        for hart in sorted(result.left_early)
+    ]
     if result.outcome is Outcome.HANG:
-        waits = "the boot hart waits for ever for an answer"
-        return ", ".join([waits, *lost])
-    return ", ".join(["the boot went on without all of its harts", *lost])
+        return ", ".join(["the boot hart waits for ever for an answer", *early])
+    return ", ".join(["the boot went on without all of its harts", *early])

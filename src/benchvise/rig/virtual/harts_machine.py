@@ -35,12 +35,11 @@ RAM_BYTES = 4 * 1024 * 1024
 
 _TICKS_PER_SECOND = 10_000_000  # of the machine's timer
 _MTIME = 0x0200_BFF8
-_FIRST_LOOK = 0.15  # seconds; a good boot is over by then
-_NEXT_LOOK = 0.1
+_BETWEEN_LOOKS = 0.05  # seconds; a good boot is over when it is first looked at
 _LONGEST = 60.0  # seconds of this machine's time for one boot
 
 _PARAMETERS = struct.Struct(f"<5I{MOST_HARTS}I")
-_EVIDENCE = struct.Struct(f"<{MOST_HARTS}I3I4x{2 * MOST_HARTS}Q")
+_EVIDENCE = struct.Struct(f"<{8 * MOST_HARTS}x4I{2 * MOST_HARTS}Q")
 
 
 class Interleaving(StrEnum):
@@ -72,7 +71,7 @@ class Durations:
 
 DURATIONS: Mapping[Interleaving, Durations] = {
     Interleaving.TURNS: Durations(early=1.0, init=1.0, patience=4.0, limit=20.0),
-    Interleaving.PARALLEL: Durations(early=0.02, init=0.02, patience=0.3, limit=1.0),
+    Interleaving.PARALLEL: Durations(early=0.1, init=0.1, patience=1.0, limit=3.0),
 }
 """Long enough for every other hart to have several turns; see docs/guide/soak.md."""
 
@@ -106,10 +105,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HartsBoot:
-    """One boot. Sets of harts are by their numbers; ``trapped`` has mcause and mtval of each.
+    """One boot, and what the program has noted of it; sets of harts are by their numbers.
+
+    Of the harts that wait: those that had looked at the wake flag before .bss was cleared, those
+    that did so between then and the first call, and those that had left by then, uncalled. Of all:
+    those that came up, and mcause and mtval of those that trapped.
 
     ``phases`` are seconds of this machine's time since QEMU was started. ``cores`` is empty when
-    all came up.
+    all came up. ``ram`` is what RAM held when power went off.
     """
 
     outcome: Outcome
@@ -118,8 +121,10 @@ class HartsBoot:
     cores: tuple[Core, ...]
     looked_before: frozenset[int]
     looked_between: frozenset[int]
+    left_early: frozenset[int]
     up: frozenset[int]
     trapped: dict[int, tuple[int, int]]
+    ram: bytes
 
     def in_order(self, power_on: PowerOn) -> bool:
         """Whether no hart came late.
@@ -129,11 +134,6 @@ class HartsBoot:
         """
         others = frozenset(range(power_on.harts)) - {power_on.boot_hart}
         return others <= self.looked_before and others - self.left_early <= self.looked_between
-
-    @property
-    def left_early(self) -> frozenset[int]:
-        """Harts that left the waiting loop and trapped."""
-        return frozenset(self.trapped)
 
 
 def missing() -> str:
@@ -157,10 +157,10 @@ def boot(program: Program, power_on: PowerOn) -> HartsBoot:
         ram.write_bytes(_ram(program, power_on))
         with _machine(Path(directory), power_on) as machine:
             outcome, cores = machine.watch(program, power_on)
-            evidence = _EVIDENCE.unpack_from(ram.read_bytes(), program.offset("evidence"))
-    before, between, up = evidence[MOST_HARTS : MOST_HARTS + 3]
-    causes = evidence[MOST_HARTS + 3 : 2 * MOST_HARTS + 3]
-    values = evidence[2 * MOST_HARTS + 3 :]
+        left = ram.read_bytes()
+    evidence = _EVIDENCE.unpack_from(left, program.offset("evidence"))
+    before, between, early, up = evidence[:4]
+    causes, values = evidence[4 : 4 + MOST_HARTS], evidence[4 + MOST_HARTS :]
     return HartsBoot(
         outcome,
         bytes(machine.console),
@@ -168,8 +168,10 @@ def boot(program: Program, power_on: PowerOn) -> HartsBoot:
         cores,
         _harts(before),
         _harts(between),
+        _harts(early),
         _harts(up),
         {hart: (causes[hart], values[hart]) for hart in range(MOST_HARTS) if causes[hart]},
+        left,
     )
 
 
@@ -249,27 +251,27 @@ class _Machine:
     def watch(self, program: Program, power_on: PowerOn) -> tuple[Outcome, tuple[Core, ...]]:
         """Waits until the boot is over, or never will be; then where the cores stand."""
         limit = (power_on.durations or DURATIONS[power_on.interleaving]).limit
-        look = _FIRST_LOOK
-        while True:
-            self._read_console(self._started + look)
-            if self._result() == (power_on.harts, power_on.harts):
+        everybody = (power_on.harts, power_on.harts)
+        self._read_console(self._started + _LONGEST, first=True)
+        while time.monotonic() < self._started + _LONGEST:
+            self._read_console(time.monotonic() + _BETWEEN_LOOKS)
+            if self._result() == everybody:
                 return Outcome.UP, ()
             with GdbStub(self._gdb) as stub:  # the harts stand still from here on
                 self._read_console(time.monotonic())
-                if self._result() == (power_on.harts, power_on.harts):
-                    return Outcome.UP, ()
                 guest = int.from_bytes(stub.memory(_MTIME, 8), "little") / _TICKS_PER_SECOND
-                if self._result() is not None or guest >= limit:
+                if self._result() is None and guest < limit:
+                    stub.resume()
+                elif self._result() == everybody:
+                    return Outcome.UP, ()
+                else:
                     outcome = Outcome.HANG if self._result() is None else Outcome.LOST
                     return outcome, _named(read_cores(stub, "riscv64", program.symbols))
-                stub.resume()
-            look = time.monotonic() - self._started + _NEXT_LOOK
-            if look > _LONGEST:
-                raise RigError(
-                    Fault.RIG_BROKEN,
-                    f"the simulated machine came only {guest:.1f} s far in {_LONGEST:.0f} s",
-                    "run fewer things at the same time",
-                )
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the simulated machine did not come {limit:g} s far in {_LONGEST:.0f} s",
+            "run fewer things at the same time",
+        )
 
     def _result(self) -> tuple[int, int] | None:
         """How many harts of how many are up, once the program has said so."""
@@ -278,9 +280,9 @@ class _Machine:
             return int(words[0]), int(words[2])
         return None
 
-    def _read_console(self, until: float) -> None:
-        """Reads what comes, until a moment of the monotonic clock or the program's last line."""
-        while self._result() is None:
+    def _read_console(self, until: float, *, first: bool = False) -> None:
+        """Reads until a moment of the monotonic clock, the last line, or just the first word."""
+        while self._result() is None and not (first and self.console):
             left = max(0.0, until - time.monotonic())
             if not select.select([self._stdout], [], [], left)[0]:
                 return

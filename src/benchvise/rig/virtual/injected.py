@@ -79,7 +79,7 @@ INJECTABLE: Mapping[str, Injectable] = {
         Injectable(
             "bad-block",
             "an offset in bytes",
-            "512 bytes of the card never read back as what was written",
+            "512 bytes of the card never read back as what the host wrote",
             _count,
         ),
         Injectable(

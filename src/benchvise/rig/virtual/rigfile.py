@@ -23,31 +23,48 @@ _HEAD = """\
 
 
 def write(
-    directory: Path, url: str, boards: Sequence[Mapping[str, Any]], ssh_identity: Path
+    directory: Path,
+    url: str,
+    boards: Sequence[Mapping[str, Any]],
+    ssh_identity: Path,
+    images: Mapping[str, Path],
 ) -> Path:
-    """Writes the file, and what it names, for boards as they are in bench.json."""
+    """Writes the file, and what it names, for boards as they are in bench.json.
+
+    ``images`` are the card images that belong to the kinds of boards, where there are any.
+    """
     launcher = directory / "usbsdmux"
     command = shlex.join([sys.executable, "-E", "-S", str(Path(usbsdmux.__file__).resolve())])
-    launcher.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-    launcher.chmod(0o700)
-    options = {"ssh_identity": str(ssh_identity), "stagger_s": 0.2}
+    _replace(launcher, f'#!/bin/sh\nexec {command} "$@"\n', 0o700)
+    # Nothing has to settle where no USB device comes and goes, and no capacitor to run empty.
+    times = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1}
+    options = {"ssh_identity": str(ssh_identity), **times}
     environment = {
-        "targets": {board["name"]: _target(directory, url, board) for board in boards},
+        "targets": {board["name"]: _target(directory, url, board, images) for board in boards},
+        "images": {kind: str(path) for kind, path in images.items()},
         "tools": {"usbsdmux": str(launcher)},
         "options": {"benchvise": options},
         "imports": _IMPORTS,
     }
     file = directory / RIG_FILE
-    new = directory / f"{RIG_FILE}.new"
-    new.write_text(_HEAD + yaml.safe_dump(environment, sort_keys=False, width=200))
-    new.replace(file)
+    _replace(file, _HEAD + yaml.safe_dump(environment, sort_keys=False, width=200), 0o600)
     return file
 
 
-def _target(directory: Path, url: str, board: Mapping[str, Any]) -> dict[str, Any]:
+def _replace(file: Path, text: str, mode: int) -> None:
+    """Writes a file that others may be reading, or running, at the same time."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(text)
+    new.chmod(mode)
+    new.replace(file)
+
+
+def _target(
+    directory: Path, url: str, board: Mapping[str, Any], images: Mapping[str, Path]
+) -> dict[str, Any]:
     own = directory / board["name"]
     control = own / "mux"
-    control.write_text(f"{url}/mux/{board['index']}\n")
+    _replace(control, f"{url}/mux/{board['index']}\n", 0o600)
     return {
         "features": [board["arch"], board["kind"], "simulated"],
         "resources": {
@@ -75,6 +92,6 @@ def _target(directory: Path, url: str, board: Mapping[str, Any]) -> dict[str, An
             "VirtualSDMuxDriver": {},
             "VirtualStorageDriver": {},
             "ShellDriver": dict(_SHELL),
-            "CardStrategy": {},
+            "CardStrategy": {"image": board["kind"]} if board["kind"] in images else {},
         },
     }

@@ -68,11 +68,13 @@ def up(
     boards: Sequence[tuple[str, str]] | None = None,
     *,
     kinds: str = daemon.KINDS_MODULE,
+    images: Mapping[str, Path] | None = None,
 ) -> Bench:
     """Starts a bench of ``boards``, pairs of name and kind, and waits until it is ready.
 
     When the same boards run there already, nothing is changed, and ``started`` is False.
-    ``kinds`` names the module that knows the kinds of boards. UsageError when others run there, or
+    ``kinds`` names the module that knows the kinds of boards, ``images`` are the card images to
+    name in the rig file, by kind. UsageError when others run there, or
     a kind is unknown; RigError when this machine lacks something, or it cannot be started.
     """
     known = importlib.import_module(kinds)
@@ -92,7 +94,9 @@ def up(
                     Fault.RIG_BROKEN, f"the virtual bench in {place} has ended at once", _LOOK
                 )
             bench = started
-        rig_file = rigfile.write(place, bench["url"], bench["boards"], known.ssh_key())
+        rig_file = rigfile.write(
+            place, bench["url"], bench["boards"], known.ssh_key(), images or {}
+        )
     return Bench(
         place, rig_file, bench["url"], bench["pid"], tuple(bench["boards"]), running is None
     )

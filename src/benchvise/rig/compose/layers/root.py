@@ -44,7 +44,7 @@ class Root:
             _put_back(old, new, path)
             done.append(f"{path} is still that of {swap.target.name}")
         done += _table(old, new)
-        swap.work.insert(new_name, swap.target, swap.target.root_place)
+        swap.work.insert(new_name, swap.target.path, swap.target.root_place)
         return done
 
 
@@ -52,7 +52,7 @@ def _resized(swap: Swap) -> str:
     """The source's root file system in a file, as large as the target's; the file's name."""
     work, old, theirs = swap.work, swap.target.need_root(), swap.source.need_root()
     room, was, now = swap.target.root_place.size, old.summary, theirs.summary
-    name = work.extract(swap.source, swap.source.root_place, now.size)
+    name = work.extract(swap.source.path, swap.source.root_place, now.size)
     work.check(name)
     output = work.tools.run(["resize2fs", "-P", name])
     found = _MINIMUM.search(output.stdout)

@@ -122,8 +122,9 @@ class Extlinux:
                 new[directory + path[len(top.rstrip("/")) :]] = source.files.read(path)
         if "fdt" in theirs.values:
             path = absolute(theirs.values["fdt"], where)
-            values["fdt"] = _room(old_file or posixpath.join(home, "x"), path, taken)
-            new[values["fdt"]] = source.files.read(path)
+            file = _room(old_file or posixpath.join(home, "x"), path, taken)
+            values["fdt"] = file
+            new[file] = source.files.read(path)
         overlays = []
         for word in theirs.values.get("fdtoverlays", "").split():
             path = absolute(word, where)

@@ -58,7 +58,7 @@ def image(name: str, recipe: Recipe, size: int, variant: Variant) -> Path:
     with cache.locked(f"image-{name}-{variant.name}"):
         if not target.exists():
             modules = (*recipe.disk_modules, *recipe.more_modules)
-            started = kernel(core, modules, recipe.device_tree)
+            started = kernel(core, modules, recipe.device_tree, recipe.kernel_place)
             with cache.fresh(directory) as made:
                 _build(
                     made / target.name, name, recipe, size, variant, started, programs,

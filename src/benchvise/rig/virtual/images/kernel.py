@@ -12,6 +12,7 @@ from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.virtual.images import cache
 from benchvise.rig.virtual.images.modules import closure, dependency_file, module_name, plain
 from benchvise.rig.virtual.images.packages import Package
+from benchvise.rig.virtual.images.zimage import unpacked
 
 _GZIP = b"\x1f\x8b"
 
@@ -69,23 +70,28 @@ def closure_of(wanted: Iterable[str], order: dict[str, list[str]]) -> dict[str, 
     return {name: needed for name, needed in order.items() if name in names}
 
 
-def kernel(package: Package, modules: Sequence[str], device_tree: str = "") -> Kernel:
+def kernel(
+    package: Package, modules: Sequence[str], device_tree: str = "", place: int = 0
+) -> Kernel:
     """The kernel of a package, unpacked once and then kept.
 
-    ``device_tree`` is a file name, ``modules`` are names of modules. RigError when the package has
-    no kernel, or not that device tree.
+    ``device_tree`` is a file name, ``modules`` are names of modules. ``place`` is where a ``zImage``
+    would unpack its kernel; 0 leaves it packed. RigError when the package has no kernel, or not
+    that device tree.
     """
-    name = f"{package.name}_{package.version}-{cache.digest(sorted(modules), device_tree)}"
+    name = f"{package.name}_{package.version}-{cache.digest(sorted(modules), device_tree, place)}"
     directory = cache.directory() / "kernels" / name.replace(":", "_")
     with cache.locked(f"kernel-{package.name}"):
         if not directory.exists():
             with cache.fresh(directory) as made:
-                _unpack(package, modules, device_tree, made)
+                _unpack(package, modules, device_tree, place, made)
     known = json.loads((directory / "kernel.json").read_text())
     return Kernel(directory, known["release"], known["order"], known["paths"])
 
 
-def _unpack(package: Package, modules: Sequence[str], device_tree: str, made: Path) -> None:
+def _unpack(
+    package: Package, modules: Sequence[str], device_tree: str, place: int, made: Path
+) -> None:
     def wanted(path: str) -> bool:
         if path.endswith(".dtb"):
             return bool(device_tree) and path.endswith(f"/{device_tree}")
@@ -99,7 +105,7 @@ def _unpack(package: Package, modules: Sequence[str], device_tree: str, made: Pa
         if member.name.startswith("boot/"):
             release = member.name.partition("-")[2]
             image = gzip.decompress(data) if data.startswith(_GZIP) else data
-            (made / "image").write_bytes(image)
+            (made / "image").write_bytes(unpacked(image, place) if place else image)
         elif member.name.endswith(".dtb"):
             (made / "board.dtb").write_bytes(data)
         else:

@@ -18,7 +18,8 @@ class Recipe:
     ``kernel`` is a package or metapackage of ``archive``; ``other_kernel`` is one that differs in
     version, with its own archive. ``disk_modules`` are loaded before the root file system is
     there, ``more_modules`` after it. ``disk`` is the card's name in Linux, ``tty`` the console's.
-    ``image_name`` is how the bootloader knows the kernel. ``firmware`` names the package and file
+    ``image_name`` is how the bootloader knows the kernel; ``kernel_place`` is where one that is packed
+    is to be put instead (see zimage.py). ``firmware`` names the package and file
     of the bootloader, and the byte of the card at which it lies (None: it is built into the board).
     """
 
@@ -32,6 +33,7 @@ class Recipe:
     append: str = ""
     compression: str = ""
     device_tree: str = ""
+    kernel_place: int = 0
     other_archive: Archive | None = None
     other_kernel: str = ""
     firmware: tuple[str, str] | None = None

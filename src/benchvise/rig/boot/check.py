@@ -1,0 +1,184 @@
+"""Trying a console out: a known text both ways, and what became of it.
+
+The board prints lines of which each is known from its number; what came is laid beside what was
+printed with the fewest mistakes (Levenshtein's alignment, within a band), which tells lost, altered
+and doubled characters apart. For the other way a text is typed and the board counts and sums it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from benchvise.board.probes import posix_cksum
+from benchvise.rig.boot.lines import LineSplitter, Writer
+from benchvise.rig.console_link import Link, NoAnswer, Shell, new_word
+from benchvise.rig.faults import Fault
+
+LINES = 48
+SECONDS = 20.0
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_BAND = 160
+_QUIET = 1.0
+_SENT = 10  # lines that are typed, as numbers change the sum of each
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleCheck:
+    """Of ``expected`` characters that the board printed, how many were lost, altered, doubled, or
+    came from nowhere; ``sent_ok`` of ``sent`` lines that were typed arrived as they were."""
+
+    expected: int
+    lost: int = 0
+    altered: int = 0
+    doubled: int = 0
+    foreign: int = 0
+    sent: int = 0
+    sent_ok: int = 0
+
+    @property
+    def fault(self) -> Fault | None:
+        """What to call it."""
+        if self.altered > self.lost + self.doubled:
+            return Fault.CONSOLE_GARBLED
+        if self.lost or self.altered or self.doubled or self.sent_ok < self.sent:
+            return Fault.CONSOLE_LOSSY
+        return None
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        if self.fault is None:
+            return f"the console is sound: {self.expected} characters came as they were printed"
+        parts = [
+            f"{count} {what}"
+            for count, what in (
+                (self.lost, "lost"),
+                (self.altered, "altered"),
+                (self.doubled, "doubled"),
+            )
+            if count
+        ]
+        said = ", ".join(parts) or "none damaged"
+        sentence = f"of {self.expected} characters that the board printed, {said}"
+        if self.sent_ok < self.sent:
+            sentence += f"; {self.sent - self.sent_ok} of {self.sent} typed lines did not arrive"
+        return sentence
+
+
+def check_console(shell: Shell, name: str = "the board", *, lines: int = LINES) -> ConsoleCheck:
+    """Tries the console of a shell that is at its prompt. Kernel messages in between do no harm.
+
+    Raises BoardUnreachable when the console is lost.
+    """
+    link = Link(shell, name)
+    link.clear()
+    word = new_word()
+    # The first and the last line are printed in two parts, so that the echo does not hold them.
+    command = (
+        f" n=0; echo B''{word}; while [ $n -lt {lines} ]; do "
+        f"echo \"$n.{_LETTERS}.$n\"; n=$((n+1)); done; echo E''{word}\n"
+    )
+    expected = "\n".join(f"{n}.{_LETTERS}.{n}" for n in range(lines)) + "\n"
+    received = _printed(shell, link, command, word)
+    counts = compare(expected, received)
+    sent = sum(_typed_arrives(link, number) for number in range(_SENT))
+    return ConsoleCheck(len(expected), *counts, sent=_SENT, sent_ok=sent)
+
+
+def _printed(shell: Shell, link: Link, command: str, word: str) -> str:
+    """What programs printed between the two marks, as far as those came through."""
+    link.write(command.encode())
+    splitter = LineSplitter()
+    texts: list[str] = []
+    deadline = time.monotonic() + SECONDS
+    quiet_since = time.monotonic()
+    while time.monotonic() < deadline and time.monotonic() - quiet_since < _QUIET:
+        data = shell.read(0.1)
+        if data:
+            quiet_since = time.monotonic()
+        texts += [line.text for line in splitter.feed(data) if line.writer is Writer.PROGRAM]
+        if texts and f"E{word}" in texts[-1]:
+            break
+    begin = next((i + 1 for i, text in enumerate(texts) if f"B{word}" in text), None)
+    if begin is None:  # lost on the way: the first line that looks like one of ours
+        begin = next((i for i, t in enumerate(texts) if _LETTERS[:20] in t and "$n" not in t), 0)
+    end = next((i for i, text in enumerate(texts) if f"E{word}" in text), len(texts))
+    return "".join(f"{text}\n" for text in texts[begin:end])
+
+
+def _typed_arrives(link: Link, number: int) -> bool:
+    text = f"{number}.{_LETTERS}{_LETTERS}.{number}"
+    try:
+        answer = link.ask(f"printf %s {text} | {{ cksum 2>/dev/null || md5sum; }}")
+    except NoAnswer:
+        link.clear()
+        return False
+    data = text.encode()
+    sums = (str(posix_cksum(data)), hashlib.md5(data, usedforsecurity=False).hexdigest())
+    return any(line.split()[:1] == [one] for line in answer.lines for one in sums)
+
+
+def compare(expected: str, received: str) -> tuple[int, int, int, int]:
+    """How many characters were lost, altered, doubled, and came from nowhere.
+
+    Lines that came unharmed are laid beside each other first; only what is between two of them is
+    aligned by characters.
+    """
+    lost = altered = doubled = foreign = 0
+    for wanted, got in _between(expected.splitlines(), received.splitlines()):
+        counts = _align(wanted, got)
+        lost, altered = lost + counts[0], altered + counts[1]
+        doubled, foreign = doubled + counts[2], foreign + counts[3]
+    return lost, altered, doubled, foreign
+
+
+def _between(wanted: list[str], got: list[str]) -> list[tuple[str, str]]:
+    """The stretches that differ; lines are unique, and come in their order."""
+    places: dict[str, int] = {}
+    for i, line in enumerate(got):
+        places.setdefault(line, i)
+    parts = []
+    begin_wanted = begin_got = 0
+    ends: list[str | None] = [*wanted, None]
+    for i, wanted_line in enumerate(ends):
+        at = len(got) if wanted_line is None else places.get(wanted_line, -1)
+        if at < begin_got:
+            continue
+        if (begin_wanted, begin_got) != (i, at):
+            parts.append(("\n".join(wanted[begin_wanted:i]), "\n".join(got[begin_got:at])))
+        begin_wanted, begin_got = i + 1, at + 1
+    return parts
+
+
+def _align(wanted: str, got: str) -> tuple[int, int, int, int]:
+    """The fewest mistakes that make ``got`` of ``wanted``, within a band around the diagonal."""
+    Cell = tuple[int, int, int, int, int]  # noqa: N806 - mistakes, and each kind of them
+    slope = len(got) / len(wanted) if wanted else 0.0
+    row: dict[int, Cell] = {j: (j, 0, 0, 0, j) for j in range(min(len(got), _BAND) + 1)}
+    for i, want in enumerate(wanted, 1):
+        middle = int(i * slope)
+        new: dict[int, Cell] = {}
+        for j in range(max(middle - _BAND, 0), min(middle + _BAND, len(got)) + 1):
+            best: Cell | None = None
+            if j in row:
+                c = row[j]
+                best = (c[0] + 1, c[1] + 1, c[2], c[3], c[4])
+            if j and j - 1 in row:
+                c = row[j - 1]
+                if want == got[j - 1]:
+                    best = c if best is None or c[0] < best[0] else best
+                elif best is None or c[0] + 1 < best[0]:
+                    best = (c[0] + 1, c[1], c[2] + 1, c[3], c[4])
+            if j and j - 1 in new:
+                c = new[j - 1]
+                if best is None or c[0] + 1 < best[0]:
+                    twice = got[j - 1] in got[max(j - 2, 0) : j - 1] + got[j : j + 1]
+                    best = (c[0] + 1, c[1], c[2], c[3] + twice, c[4] + (not twice))
+            if best is not None:
+                new[j] = best
+        row = new
+    _, lost, altered, doubled, foreign = row[len(got)]
+    return lost, altered, doubled, foreign
