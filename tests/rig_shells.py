@@ -6,10 +6,13 @@ import os
 import pty
 import random
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 KERNEL_LINES = (
     "usb 1-1: new high-speed USB device number 2 using xhci_hcd",
@@ -41,12 +44,14 @@ class Wire:
         self._chance = random.Random(seed)
         self._mid = b""
         self._begun = time.monotonic()
+        self.directory = Path(tempfile.mkdtemp(prefix="benchvise-wire-"))
         self._master, slave = pty.openpty()
         environment = {
             "PATH": path or os.environ["PATH"],
             "PS1": "root@board:~# ",
             "HOME": "/nonexistent",
             "TERM": "vt100",
+            "TMPDIR": str(self.directory),
         }
         self.process = subprocess.Popen(
             [*argv],
@@ -93,6 +98,7 @@ class Wire:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         os.close(self._master)
+        shutil.rmtree(self.directory)
 
 
 def _take_terminal() -> None:

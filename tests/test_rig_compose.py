@@ -5,10 +5,15 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import rig_images as images
+from rig_elf import program
 from rig_images import MIB, Device, File, Link, Part
 
 from benchvise.errors import UsageError
@@ -174,11 +179,11 @@ def test_init_settings_come_with_owners_devices_and_attributes(tmp_path: Path) -
     images.check(out, starts[1])
     after, theirs, ours = (images.inodes(path, starts[1]) for path in (out, good, bad))
     taken = (
-        *("/etc/rc.local", "/etc/sysctl.d", "/etc/init.d", "/etc/systemd", "/etc/udev"),
+        *("/etc/rc.local", "/etc/sysctl.d", "/etc/init.d", "/etc/systemd/system", "/etc/udev"),
         "/etc/default",
     )
     expected = {path for path in theirs if path.startswith(taken)}
-    assert len(expected) == 18
+    assert len(expected) == 17
     assert {path: after[path] for path in expected} == {path: theirs[path] for path in expected}
     assert "/etc/modprobe.d" not in after and "/etc/modprobe.d" in ours
     assert "/etc/modprobe.d removed" in made.layers[0].done
@@ -515,3 +520,131 @@ def test_a_journal_is_replayed_in_a_copy(
     before = dirty.read_bytes()
     compose(bad, {"kernel": dirty}, tmp_path / "mix.img")
     assert dirty.read_bytes() == before
+
+
+def test_a_full_disk_is_said_before_anything_is_copied(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad, _ = pair
+    monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=1 << 20))
+    with pytest.raises(ComposeError, match=r"has not enough room: \d+ bytes are needed, 1048576"):
+        compose(bad, {"kernel": good}, tmp_path / "mix.img")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_composition_left_goes_away(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path
+) -> None:
+    good, bad, _ = pair
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from benchvise.rig.compose import compose
+
+        def say(step: str) -> None:
+            if "kernel" in step:
+                print(step, flush=True)
+                sys.stdin.read()
+
+        base, source, out = map(Path, sys.argv[1:])
+        compose(base, {"kernel": source}, out, say)
+    """
+    out = tmp_path / "mix.img"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(bad), str(good), str(out)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"kernel from good.img\n"
+    child.kill()
+    child.communicate()
+    assert [path.name[:9] for path in tmp_path.iterdir()] == [".mix.img-"]
+    compose(bad, {"kernel": good}, out)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("mix.img", "mix.img.bmap", "mix.img.layers.json")
+    }
+
+
+def old_glibc(version: str) -> dict[str, File | Link | Device | bytes]:
+    """As Debian had it until 2.33: names are links to files that carry the version."""
+    home = "/usr/lib/aarch64-linux-gnu"
+    files: dict[str, File | Link | Device | bytes] = {"/lib": Link("usr/lib")}
+    for path, item in images.glibc(version).items():
+        soname = path.rpartition("/")[2]
+        stem = "ld" if soname.startswith("ld") else soname.split(".")[0]
+        files[f"{home}/{stem}-{version}.so"] = item
+        files[f"{home}/{soname}"] = Link(f"{stem}-{version}.so")
+    files["/usr/lib/ld-linux-aarch64.so.1"] = Link(f"aarch64-linux-gnu/ld-{version}.so")
+    files["/etc/ld.so.cache"] = b"cache"
+    return files
+
+
+def whole(path: Path, tree: images.Tree) -> int:
+    return images.mbr(path, [Part(images.ext(4 * MIB, tree))])[0]
+
+
+def test_a_libc_takes_the_place_of_one_whose_files_have_versions(tmp_path: Path) -> None:
+    good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
+    programs = {"/bin/a": images.needing("GLIBC_2.28"), "/bin/b": File(program(), 0o755)}
+    more = {"/usr/lib/locale/C.utf8/LC_CTYPE": b"new", "/etc/x": b""}
+    whole(good, {**images.glibc("2.36"), **programs, **more})
+    start = whole(bad, {**old_glibc("2.31"), **programs, "/usr/lib/locale/locale-archive": b"old"})
+    made = compose(bad, {"libc": good}, out)
+    images.check(out, start)
+    home = "/usr/lib/aarch64-linux-gnu"
+    found = images.inodes(out, start, home)
+    assert set(found) == {
+        f"{home}/{name}" for name in ("ld-linux-aarch64.so.1", "libc.so.6", "libm.so.6")
+    }
+    loader = images.debugfs(out, start, f"cat {images.LOADER}")
+    assert "2.36" in loader and "2.31" not in loader
+    assert set(images.inodes(out, start, "/usr/lib/locale")) == {
+        "/usr/lib/locale/C.utf8", "/usr/lib/locale/C.utf8/LC_CTYPE"
+    }  # fmt: skip
+    assert made.warnings == (
+        "1 programs are static and keep the libc that they were linked with, such as /bin/b",
+    )
+
+
+def test_a_loader_that_would_not_find_the_libraries_is_refused(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.img", tmp_path / "bad.img"
+    programs: images.Tree = {"/bin/a": images.needing("GLIBC_2.28"), "/etc/x": b""}
+    whole(good, {**images.glibc("2.36"), **programs})
+    tree = {**old_glibc("2.31"), **programs}
+    del tree["/etc/ld.so.cache"]
+    whole(bad, tree)
+    with pytest.raises(ComposeError, match="does not look in /usr/lib/aarch64-linux-gnu"):
+        compose(bad, {"libc": good}, tmp_path / "mix.img")
+
+
+def musl(version: str, *exports: str) -> dict[str, File | Link]:
+    text = b"\0" + version.encode() + b"\0"
+    library = program(soname="libc.musl-aarch64.so.1", exports=exports, text=text)
+    return {
+        "/lib/ld-musl-aarch64.so.1": File(library, 0o755),
+        "/lib/libc.musl-aarch64.so.1": Link("ld-musl-aarch64.so.1"),
+    }
+
+
+def test_musl_is_known_by_its_functions(tmp_path: Path) -> None:
+    good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
+    using = program(
+        needed=("libc.musl-aarch64.so.1",), interpreter="/lib/ld-musl-aarch64.so.1",
+        imports=("puts", "newer"),
+    )  # fmt: skip
+    programs: images.Tree = {"/bin/a": File(using, 0o755), "/etc/x": b""}
+    start = whole(good, {**musl("1.2.5", "puts", "newer"), **programs})
+    whole(bad, {**musl("1.1.24", "puts"), **programs})
+    with pytest.raises(
+        ComposeError, match=r"musl 1\.1\.24 of bad\.img is too old .*function newer"
+    ):
+        compose(good, {"libc": bad}, out)
+    made = compose(bad, {"libc": good}, out)
+    images.check(out, start)
+    assert made.layout.userland is not None and made.layout.userland.libc is not None
+    assert (made.layout.userland.libc.kind, made.layout.userland.libc.version) == ("musl", "1.2.5")
+    glibc = tmp_path / "glibc.img"
+    whole(glibc, {**images.glibc("2.36"), "/etc/x": b"", "/bin/a": images.needing("GLIBC_2.17")})
+    with pytest.raises(ComposeError, match=r"for musl, and the libc of glibc\.img is glibc"):
+        compose(bad, {"libc": glibc}, out)

@@ -126,6 +126,13 @@ def test_late_harts_and_every_number_of_harts_do_not_hang_the_repaired_form(
             assert boot(programs[Form.REPAIRED], power_on).up == set(range(harts))
 
 
+def test_a_late_hart_misses_a_call_that_is_not_repeated(programs: dict[Form, Program]) -> None:
+    power_on = PowerOn(filled("4"), held={3: 3.0})
+    result = boot(programs[Form.DOUBTED], power_on)
+    assert result.outcome is Outcome.HANG and result.cores[3].function == "wait_for_wake"
+    assert boot(programs[Form.REPAIRED], power_on).outcome is Outcome.UP
+
+
 def test_with_harts_that_really_run_at_the_same_time_it_is_the_same(
     programs: dict[Form, Program],
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,9 +20,11 @@ from rig_images import MIB, Part
 
 from benchvise.rig.compose import ComposeError, abi, elf, raw
 from benchvise.rig.compose.blockmap import BLOCK, mapped
+from benchvise.rig.compose.fat import Fat
 from benchvise.rig.compose.filesystems import FileSystem, file_system
 from benchvise.rig.compose.linux import Kernel, identify
 from benchvise.rig.compose.table import read_table
+from benchvise.rig.compose.tools import Tools
 
 # Partition tables
 
@@ -54,6 +59,39 @@ def test_logical_partitions_are_found(tmp_path: Path) -> None:
     assert [(p.number, p.start // 512) for p in found] == [
         (1, 2048), (5, extended + 64), (6, extended + 1064)
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(not images.have("sfdisk"), reason="sfdisk is not installed")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "label: dos\nlabel-id: 0xdeadbeef\n2048,2048,c,*\n4096,8192,5\n"
+        "6144,1024,83\n10240,1024,82\n",
+        "label: gpt\nfirst-lba: 34\nstart=64,size=100,name=loader1\n"
+        "start=2048,size=2048,name=root,attrs=LegacyBIOSBootable\n",
+    ],
+    ids=["dos", "gpt"],
+)
+def test_sfdisk_says_the_same(script: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    with path.open("wb") as stream:
+        stream.truncate(16 * MIB)
+    argv = [shutil.which("sfdisk", path=images.ENVIRONMENT["PATH"]) or "", "-q", str(path)]
+    subprocess.run(argv, input=script.encode(), check=True)
+    said = json.loads(images.run("sfdisk", "--json", str(path)))["partitiontable"]
+    table = read_table(path)
+    assert table.scheme == said["label"]
+    expected = [part for part in said["partitions"] if part["type"] != "5"]
+    assert len(table.partitions) == len(expected) >= 2
+    for partition, part in zip(table.partitions, expected, strict=True):
+        assert part["node"] == f"{path}{partition.number}"
+        assert (partition.start, partition.size) == (part["start"] * 512, part["size"] * 512)
+        assert int(partition.kind.replace("-", ""), 16) == int(part["type"].replace("-", ""), 16)
+        assert partition.bootable == ("bootable" in part or "attrs" in part)
+        if table.scheme == "gpt":
+            assert (partition.identity, partition.name) == (part["uuid"].lower(), part["name"])
+        else:
+            assert partition.identity == f"deadbeef-{partition.number:02x}"
 
 
 def test_a_gpt_is_read_and_checked(tmp_path: Path) -> None:
@@ -147,7 +185,7 @@ def test_a_program_says_what_it_needs() -> None:
     assert found.versions["libc.so.6"] == {"GLIBC_2.2.5", "GLIBC_2.34"}
     assert found.versions["libm.so.6"] == {"GLIBC_2.29"}
     assert found.defines == {"X_1", "X_2"}
-    assert (found.imports, found.exports) == ({"puts"}, {"x"})
+    assert set(found.imports) == {"puts"} and set(found.exports) == {"x"}
     static = elf.parse(program(text=b"x"))
     assert static is not None and not static.dynamic
 
@@ -226,3 +264,22 @@ def test_nothing_that_is_used_is_left_out(size: int, free: list[tuple[int, int]]
         if 0 <= point < size and not any(begin <= point < end for begin, end in ranges):
             assert any(begin <= point < end for begin, end in found)
     assert all(begin % BLOCK == 0 and begin < end <= size for begin, end in found)
+
+
+@images.needs_all
+def test_odd_names_on_fat(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(images.fat(2 * MIB, {"/A [b].TXT": b"odd", "/d/x": b"x"}))
+    files = Fat(Tools(tmp_path), "x", 0, "x")
+    assert files.read("/a [B].txt") == b"odd"
+    files.put("/D/[new] file.dtb", b"new")
+    files.put("/e/f/g", b"deep")
+    files.put("/a [b].txt", b"again")
+    assert files.names("/d") == {"x": False, "[new] file.dtb": False}
+    assert files.read("/d/[NEW] file.dtb") == b"new"
+    assert files.read("/a [b].txt") == b"again"
+    files.remove("/d/[new] file.dtb")
+    files.remove("/e")
+    assert files.names("/") == {"a [b].txt": False, "d": True}
+    assert files.names("/d") == {"x": False}
+    with pytest.raises(ComposeError, match="no room for /big: it takes 4194304 bytes"):
+        files.put("/big", bytes(4 * MIB))

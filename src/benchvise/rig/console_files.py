@@ -13,6 +13,7 @@ import binascii
 import gzip
 import hashlib
 import re
+import time
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -34,9 +35,12 @@ _OCTAL_LINE = 60
 _TYPED_MOST = 400  # characters; line editors take at least a thousand
 _WORTH_PACKING = 2048
 _NOWHERE = "/nowhere/benchvise-console-bv00000000"
-_SEAL_TRIES = 4
+_SEAL_TRIES = 3
+_PUT_TRIES = 2
 _SECONDS_A_KIB = 2.0  # a console of 9600 Bd, both ways
-_PARENTS = ("/tmp", "/var/tmp", "/dev/shm", "/run", "$HOME", "/root")  # noqa: S108
+_MARGIN, _PACE_LEAST = 4.0, 0.1
+_GROW_AFTER = 3
+_PARENTS = ("${TMPDIR:-/tmp}", "/var/tmp", "/dev/shm", "/run", "$HOME", "/root")  # noqa: S108
 _NAME = re.compile(r"[a-z0-9.]{1,40}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{1,76}={0,2}")
 _HEX = re.compile(r"(?: *[0-9a-f]{2}){1,32} *")
@@ -49,11 +53,13 @@ T = TypeVar("T")
 _TOOLS = ("base64", "openssl", "od", "cksum", "md5sum", "gzip", "stty", "setsid")
 
 # Typed line by line: no single quotes, no "!" (history), no tabs (completion). Arguments: verb,
-# then a random word for the answer, then the verb's own. %…% is filled in with what the board has.
+# a random word for the answer, how many characters all of that is (one that was lost on the way
+# must not name another file), then the verb's own. %…% is filled in with what the board has.
 _SCRIPT = """\
 cd "${0%/*}" || exit 1
 LC_ALL=C; export LC_ALL; umask 077
-v=$1 w=$2; shift 2
+v=$1 w=$2 n=$3; shift 3
+a="$v $w $*"; [ ${#a} -eq "$n" ] || exit
 [ $v = run ] || echo "B$w"
 case $v in
 put) %STTY% -echo 2>/dev/null
@@ -98,12 +104,17 @@ class Place:
 
 
 class ConsoleFiles:
-    """The files of one board. Raises BoardUnusable when the board lacks what is needed, and
-    BoardUnreachable when nothing gets through."""
+    """The files of one board, one thing at a time.
+
+    Raises BoardUnusable when the board lacks what is needed, and BoardUnreachable when nothing
+    gets through.
+    """
 
     def __init__(self, link: Link, place: Place | None = None) -> None:
         self.link = link
         self._piece = _PIECE_FIRST
+        self._successes = 0
+        self._pace = _SECONDS_A_KIB
         if place is None:
             place = _settle_in(link)
         elif not _OWN_PLACE.fullmatch(place.directory):
@@ -116,13 +127,21 @@ class ConsoleFiles:
 
     def put(self, name: str, data: bytes) -> None:
         """Makes the file ``name`` in the board's directory with this content."""
+        packed = b""
         if self.place.gzip and len(data) > _WORTH_PACKING:
             packed = gzip.compress(data, 6, mtime=0)
-            if len(packed) < len(data):
-                self._put_plain(f"{name}.gz", packed)
-                self._seal("unpack", f"{name}.gz", name, data)
+        for _ in range(_PUT_TRIES):
+            if packed and len(packed) < len(data):
+                said = self._put_plain(f"{name}.gz", packed)
+                said = said or self._seal("unpack", f"{name}.gz", name, data)
+            else:
+                said = self._put_plain(name, data)
+            if not said:
                 return
-        self._put_plain(name, data)
+        raise BoardUnusable(
+            f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
+            f"see whether {self.place.directory} there is full",
+        )
 
     def get(self, name: str, size: int, begin: int = 0) -> bytes:
         """The content of a file from ``begin`` on, up to its size ``size``.
@@ -153,7 +172,7 @@ class ConsoleFiles:
 
         Whether it was started is seen by ``state``; a second start of the same job does nothing.
         """
-        self.link.write(f" (sh {self.place.directory}/h run {word} {job} &)\n".encode())
+        self.link.write(b" (" + self._typed("run", word, job) + b" &)\n")
 
     def _packed(self, name: str) -> int:
         """Packs a file, and returns the size of that."""
@@ -169,31 +188,33 @@ class ConsoleFiles:
 
     def _call(self, verb: str, *words: object, timeout: float) -> Answer:
         word = new_word()
-        self.link.write(self._typed(verb, word, *words))
+        self.link.write(b" " + self._typed(verb, word, *words) + b"\n")
         return self.link.collect(word, timeout)
 
     def _typed(self, verb: str, word: str, *words: object) -> bytes:
         texts = [str(word) for word in words]
         if not all(map(_NAME.fullmatch, texts)):
             raise ValueError(f"not all of {texts} are names")
-        line = " ".join(["", "sh", f"{self.place.directory}/h", verb, word, *texts])
-        return f"{line}\n".encode()
+        length = len(" ".join([verb, word, *texts])) + (not texts)
+        line = " ".join(["sh", f"{self.place.directory}/h", verb, word, str(length), *texts])
+        return line.encode()
 
-    def _put_plain(self, name: str, data: bytes) -> None:
+    def _put_plain(self, name: str, data: bytes) -> str:
+        """Puts all pieces and joins them; what the board said if it is not whole then."""
         at = count = 0
         while at < len(data) or not count:
             at += self._adapting(partial(self._put_piece, f"{name}.{count}", data, at))
             count += 1
-        self._seal("join", name, count, data)
+        return self._seal("join", name, count, data)
 
     def _put_piece(self, name: str, data: bytes, at: int) -> int:
         piece = data[at : at + self._piece]
         word = new_word()
-        self.link.write(self._typed("put", word, name))
+        self.link.write(b" " + self._typed("put", word, name) + b"\n")
         try:
             self.link.await_line(f"R{word}")
             self.link.write(self._encoded(piece) + f".{word}\n".encode())
-            answer = self.link.collect(word, _seconds(len(piece)), begun=True)
+            answer = self.link.collect(word, self._seconds(len(piece)), begun=True)
         except NoAnswer:
             self.link.write(f"\n.{word}\n".encode())
             raise
@@ -214,7 +235,7 @@ class ConsoleFiles:
         skip = at // _BLOCK
         blocks = max(self._piece // _BLOCK, 1)
         wanted = min(size - skip * _BLOCK, blocks * _BLOCK)
-        answer = self._call("get", name, skip, blocks, timeout=_seconds(wanted))
+        answer = self._call("get", name, skip, blocks, timeout=self._seconds(wanted))
         data = self._decoded(answer.lines[: self._checksum_at(answer.lines)])
         if len(data) < wanted or not self._fits(answer, data):
             raise NoAnswer
@@ -224,15 +245,30 @@ class ConsoleFiles:
         """Tries with smaller and smaller pieces, then lets the next be larger."""
 
         def once() -> T:
+            begun, size = time.monotonic(), self._piece
             try:
-                return attempt()
+                done = attempt()
             except NoAnswer:
+                self._successes = 0
                 self._piece = max(self._piece // 2 // _BLOCK * _BLOCK, _BLOCK)
                 raise
+            seen = (time.monotonic() - begun) / size * 1024
+            self._pace = min(max(_MARGIN * seen, _PACE_LEAST), _SECONDS_A_KIB)
+            return done
 
         done = self.link.patiently("a piece of a file", once)
-        self._piece = min(self._piece * 2, _PIECE_MOST)
+        self._successes += 1
+        if self._successes % _GROW_AFTER == 0:
+            self._piece = min(self._piece + max(self._piece // 2, _BLOCK), _PIECE_MOST)
+            self._piece -= self._piece % _BLOCK
         return done
+
+    def _seconds(self, size: int) -> float:
+        """How long a piece may be on its way when nothing shows it: of ``put`` nothing is echoed.
+
+        From how long others took; before that, as for a console of 9600 Bd.
+        """
+        return 1.0 + size / 1024 * self._pace
 
     def _encoded(self, data: bytes) -> bytes:
         if self.place.decode == "printf":
@@ -251,17 +287,18 @@ class ConsoleFiles:
         except (ValueError, binascii.Error):
             raise NoAnswer from None
 
-    def _seal(self, verb: str, first: str, second: object, data: bytes) -> None:
-        """Makes the file whole and compares its checksum; an answer may be torn, so twice."""
+    def _seal(self, verb: str, first: str, second: object, data: bytes) -> str:
+        """Makes the file whole and compares its checksum; what the board said if it differs.
+
+        The answer itself may be torn, so it is asked for more than once.
+        """
+        said = ""
         for _ in range(_SEAL_TRIES):
             answer = self.call(verb, first, second, timeout=60.0)
             if self._fits(answer, data):
-                return
-        said = printable(" ".join(answer.lines[-2:]))
-        raise BoardUnusable(
-            f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
-            f"see whether {self.place.directory} there is full",
-        )
+                return ""
+            said = printable(" ".join(answer.lines[-2:])) or "nothing said"
+        return said
 
     def _fits(self, answer: Answer, data: bytes) -> bool:
         """Whether the checksum in an answer is that of ``data``."""
@@ -409,8 +446,3 @@ def _unpacked(packed: bytes, size: int) -> bytes:
     except zlib.error as error:
         raise BoardUnusable(f"the board's gzip made something else ({error})") from error
     return data
-
-
-def _seconds(size: int) -> float:
-    """How long a piece is on its way when nothing shows it; of ``put`` nothing is echoed."""
-    return 1.0 + size / 1024 * _SECONDS_A_KIB

@@ -14,6 +14,7 @@ from benchvise.rig.soak import Boot, RigFault, SoakResult
 from benchvise.rig.soak_figures import Rate
 
 _NUMBERS_SHOWN = 8
+_CONDITIONS_SHOWN = 4
 _OUTLIERS_SHOWN = 10
 
 
@@ -66,26 +67,37 @@ def _headline(result: SoakResult) -> Text:
     return text
 
 
-def _failures(result: SoakResult) -> Table:
+def _failures(result: SoakResult) -> RenderableType:
     table = _table("failure", "boots", "where it stands", "which")
+    logs = []
     for group in result.groups:
         table.add_row(
             Text(group.fault, "bold red"),
             str(len(group.boots)),
             Text("\n".join(group.where.split(", "))),
-            _which(result, group.boots),
+            Text(_which(result, group.boots)),
         )
-    return table
+        first = result.boot(group.boots[0])
+        if first.console:
+            # Not within the table, where it would be cut in pieces.
+            logs.append(Text(f"console of boot {first.number}: {first.console}", overflow="fold"))
+    return Lines(table, *logs)
 
 
-def _which(result: SoakResult, numbers: Sequence[int]) -> Text:
+def _which(result: SoakResult, numbers: Sequence[int]) -> str:
+    """The boots' numbers, beside what was special about them."""
+    by_conditions: dict[str, list[int]] = {}
+    for number in numbers:
+        by_conditions.setdefault(result.boot(number).conditions, []).append(number)
     lines = []
-    for number in numbers[:_NUMBERS_SHOWN]:
-        boot = result.boot(number)
-        lines.append("  ".join(filter(None, (f"{number}", boot.conditions, boot.console))))
-    if len(numbers) > _NUMBERS_SHOWN:
-        lines.append(f"and {len(numbers) - _NUMBERS_SHOWN} more")
-    return Text("\n".join(lines))
+    for conditions, boots in list(by_conditions.items())[:_CONDITIONS_SHOWN]:
+        shown = " ".join(map(str, boots[:_NUMBERS_SHOWN]))
+        more = len(boots) - _NUMBERS_SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        lines.append(f"{conditions}: {shown}{rest}" if conditions else f"{shown}{rest}")
+    if len(by_conditions) > _CONDITIONS_SHOWN:
+        lines.append(f"and {len(by_conditions) - _CONDITIONS_SHOWN} more cases")
+    return "\n".join(lines)
 
 
 def _phases(result: SoakResult) -> Table:

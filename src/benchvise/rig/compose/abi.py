@@ -43,17 +43,20 @@ class Offer:
     symbols: frozenset[str]
 
 
-def needs(root: Ext, libc: Mapping[str, Node], *, symbols: bool) -> Needs:
+def needs(
+    root: Ext, libc: Mapping[str, Node], abi: tuple[str, int, bool], *, symbols: bool
+) -> Needs:
     """What all programs and libraries of a root file system need; ``libc`` are its own files.
 
-    ``symbols``: collect names of symbols, for a libc without versions.
+    ``abi`` is that of the libc: programs of another use another one. ``symbols``: collect names
+    of symbols, for a libc without versions.
     """
     found = Needs()
     own = {node.inode for node in libc.values()}
     names = {posixpath.basename(path) for path in libc}
     for path, data in _programs(root, own):
         program = elf.parse(data, symbols=symbols)
-        if program is None:
+        if program is None or program.abi != abi:
             continue
         if not program.dynamic:
             found.static.append(path)

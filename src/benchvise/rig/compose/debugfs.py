@@ -38,8 +38,14 @@ def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool =
     output = tools.run(argv, input=encoded(script), allowed=range(256))
     complaints = [line for line in output.stderr.splitlines() if line and b"debugfs 1." not in line]
     if complaints:
+        said = printable(complaints[0])
+        if "unsupported" in said:
+            raise ComposeError(
+                f"the ext file system has a feature that debugfs does not know ({said})",
+                "install a newer e2fsprogs",
+            )
         raise ComposeError(
-            f"the ext file system is not as it should be ({printable(complaints[0])})",
+            f"the ext file system is not as it should be ({said})",
             "check the image's partition with e2fsck -f, or get the image again",
         )
     return output.stdout

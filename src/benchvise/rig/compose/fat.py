@@ -69,7 +69,7 @@ class Fat:
             )
         self._make(posixpath.dirname(absolute(path)))
         scratch = self._tools.scratch(data)
-        self._run(["mcopy", "-i", self._image, scratch, _named(absolute(path))])
+        self._run(["mcopy", "-i", self._image, scratch, f"::{absolute(path)}"])
         self._tools.forget(scratch)
         self._known = None
 
@@ -83,7 +83,7 @@ class Fat:
     def _make(self, directory: str) -> None:
         if self._find(directory) is None:
             self._make(posixpath.dirname(directory))
-            self._run(["mmd", "-i", self._image, _named(directory)])
+            self._run(["mmd", "-i", self._image, f"::{directory}"])
             self._known = None
 
     def _find(self, path: str) -> tuple[str, bool] | None:
@@ -108,5 +108,5 @@ class Fat:
 
 
 def _named(path: str) -> str:
-    """A path as mtools take it; they would read these characters as a pattern."""
+    """A path of what is there as mtools take it: they read these characters as a pattern."""
     return "::" + re.sub(r"([\[\]*?\\])", r"\\\1", path)

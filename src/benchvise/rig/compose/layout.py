@@ -151,6 +151,14 @@ class Opened:
         """Whether kernel and root lie in the same partition."""
         return self.layout.boot_partition == self.layout.root_partition is not None
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all is in the initial RAM disk, as no partition could be the root."""
+        others = {n: s.kind for n, s in self.systems.items() if n != self.layout.boot_partition}
+        return self.root is None and not any(
+            kind not in (FAT, "swap", "") for kind in others.values()
+        )
+
     def side(self) -> Side:
         """Its boot files. ComposeError when there are none, or they are not understood."""
         if self.boot_files is None or self.layout.boot is None:

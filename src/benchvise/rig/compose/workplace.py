@@ -5,6 +5,7 @@ Images are copied sparsely: what is zero takes no room. The directory goes away 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
@@ -37,7 +38,9 @@ class Workplace:
         self.out = out
         self.say = say
         try:
-            directory = tempfile.mkdtemp(prefix=f".{out.name[:64]}-", dir=out.parent)
+            _sweep(out)
+            prefix = f"{_prefix(out)}{os.getpid()}-"
+            directory = tempfile.mkdtemp(prefix=prefix, dir=out.parent)
         except OSError as error:
             raise ComposeError(
                 f"nothing can be written to {out.parent} ({error.strerror})",
@@ -191,6 +194,18 @@ class Workplace:
         for partition in read_table(path).partitions:
             if file_system(path, partition.start).kind in EXT:
                 self.check(name, partition.start)
+
+
+def _prefix(out: Path) -> str:
+    return f".{out.name[:64]}-composing-"
+
+
+def _sweep(out: Path) -> None:
+    """Removes what was left of the same result by a process that was killed."""
+    for left in out.parent.glob(f"{glob.escape(_prefix(out))}*-*"):
+        pid = left.name.removeprefix(_prefix(out)).split("-")[0]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _least(image: Image) -> int:

@@ -12,7 +12,11 @@ from benchvise.rig.compose.layers.layer import Swap
 SETTINGS = (
     "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
     *(f"rc{level}.d" for level in range(7)), "default",
-    "systemd",
+    *(f"systemd/{name}" for name in (
+        "system", "user", "system-preset", "user-preset", "system.conf", "system.conf.d",
+        "user.conf", "journald.conf", "journald.conf.d", "logind.conf", "sleep.conf", "oomd.conf",
+        "zram-generator.conf",
+    )),
     "sysctl.conf", "sysctl.d",
     "modprobe.conf", "modprobe.d", "modules", "modules-load.d",
     "udev", "mdev.conf", "mdev", "tmpfiles.d", "binfmt.d",

@@ -30,9 +30,9 @@ class KernelAndModules:
             )
         old = _versions(swap.target)
         done = style(target.boot.style).put_kernel(target, source)
-        if swap.target.root is None:
-            return done  # the whole system is in the initial RAM disk
-        done += _modules(swap, swap.target.root)
+        if swap.target.is_in_memory:
+            return done
+        done += _modules(swap, swap.target.need_root())
         return done + _companions(swap.source, swap.target, old)
 
 

@@ -51,10 +51,10 @@ class CLibrary:
                 f"{swap.source.name} is {new.kind}",
                 "take the layer root instead",
             )
-        _refuse_other_abi(swap, ours.read(old.library), theirs.read(new.library))
+        kind = _same_abi(swap, ours.read(old.library), theirs.read(new.library))
         here, there = _files(ours, old), _files(theirs, new)
         swap.work.say(f"reading what the programs of {swap.target.name} need of their libc")
-        _check(swap, ours, theirs, here, there, f"{new.kind} {new.version} of {swap.source.name}")
+        _check(swap, (here, there), kind, f"{new.kind} {new.version} of {swap.source.name}")
         if new.kind == "glibc":
             _refuse_unsearched(swap, theirs.read(new.loader), posixpath.dirname(old.library))
         interpreter = _interpreter(ours, here)
@@ -83,7 +83,8 @@ def _libc(root: Ext, name: str) -> Libc:
     return libc
 
 
-def _refuse_other_abi(swap: Swap, ours: bytes, theirs: bytes) -> None:
+def _same_abi(swap: Swap, ours: bytes, theirs: bytes) -> tuple[str, int, bool]:
+    """What both libraries are built for. ComposeError when it is not the same."""
     old, new = elf.parse(ours), elf.parse(theirs)
     if old is None or new is None or old.abi != new.abi:
         words = [
@@ -97,6 +98,7 @@ def _refuse_other_abi(swap: Swap, ours: bytes, theirs: bytes) -> None:
             f"the programs of {swap.target.name} ({words[0]})",
             "take images that are built for the same architecture",
         )
+    return old.abi
 
 
 def _files(root: Ext, libc: Libc) -> dict[str, Node]:
@@ -118,17 +120,21 @@ def _versioned(root: Ext, libc: Libc) -> list[str]:
 
 
 def _check(
-    swap: Swap, ours: Ext, theirs: Ext, here: dict[str, Node], there: dict[str, Node], libc: str
+    swap: Swap,
+    files: tuple[dict[str, Node], dict[str, Node]],
+    kind: tuple[str, int, bool],
+    libc: str,
 ) -> None:
     """Refuses a libc that lacks what programs need, and warns of what cannot be known."""
-    wanted = abi.needs(ours, here, symbols=True)
+    ours, theirs = swap.target.need_root(), swap.source.need_root()
+    here, there = files
     new = abi.offer(data for _, data in theirs.contents(there.values()))
     old = abi.offer(data for _, data in ours.contents(here.values()))
-    if any(old.versions.values()):
-        wanted.symbols.clear()  # the versions say it all
+    has_versions = any(old.versions.values())
+    wanted = abi.needs(ours, here, kind, symbols=not has_versions)
     lacking = abi.missing(wanted, new, old)
     names = {posixpath.basename(path) for path in there}
-    if any(old.versions.values()):
+    if has_versions:
         for library, programs in wanted.libraries.items():
             if library not in names:
                 lacking[f"the library {library}"] = programs
