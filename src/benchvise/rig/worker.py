@@ -28,6 +28,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NoReturn
 
+from serial import SerialException
+
 from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig import locks
@@ -331,6 +333,12 @@ def _unforeseen(name: str, error: Exception) -> RigError:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     text = getattr(cause, "msg", "") or str(cause) or type(cause).__name__
+    if isinstance(cause, SerialException):
+        return RigError(
+            Fault.CONSOLE_DEAD,
+            f"{name}: its console is lost ({printable(str(text), 200)})",
+            "see whether its USB cable or server is still there",
+        )
     return RigError(
         Fault.RIG_BROKEN,
         f"{name}: {type(cause).__name__}: {printable(str(text), 300)}",
