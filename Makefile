@@ -19,7 +19,8 @@ BENCH_PACKAGES := linux-perf gcc libc6-dev pv \
 
 .PHONY: demo test lint bench docs dist clean install probe probes web
 
-demo: install probes web
+demo: install web
+	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
 	@scripts/system-packages --optional $(RIG_PACKAGES)
 	@scripts/demo $(RIG_PACKAGES)
 
