@@ -107,7 +107,7 @@ def test_a_board_is_put_together_without_its_hardware(
 
 def test_six_boards_hang_on_one_relay_box_and_on_relays_of_their_own() -> None:
     path = RIGS / "six-boards.yaml"
-    relays, consoles, muxes = set(), set(), set()
+    relays, consoles, muxes, images = set(), set(), set(), set()
     for name in load_rig(path).names:
         strategy = open_target(path, name)
         relay = strategy.power.output.relay
@@ -117,7 +117,8 @@ def test_six_boards_hang_on_one_relay_box_and_on_relays_of_their_own() -> None:
         strategy.target.cleanup()
     assert len({box for box, _ in relays}) == 1
     assert sorted(index for _, index in relays) == [1, 2, 3, 4, 5, 6]
-    assert len(consoles) == len(muxes) == 6
+        images.add(strategy.own_image())
+    assert len(consoles) == len(muxes) == len(images) == 6
 
 
 def test_switches_that_only_run_commands_are_told_apart(tmp_path: Path) -> None:
