@@ -114,10 +114,10 @@ def test_six_boards_hang_on_one_relay_box_and_on_relays_of_their_own() -> None:
         relays.add((device_key(relay), relay.index))
         consoles.add(strategy.console.port.match["ID_PATH"])
         muxes.add(device_key(strategy.mux.mux))
+        images.add(strategy.own_image())
         strategy.target.cleanup()
     assert len({box for box, _ in relays}) == 1
     assert sorted(index for _, index in relays) == [1, 2, 3, 4, 5, 6]
-        images.add(strategy.own_image())
     assert len(consoles) == len(muxes) == len(images) == 6
 
 
