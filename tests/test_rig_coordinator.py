@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from rig_places import Lab, lab, wait_until
 
 from benchvise.flows import rig as flow
+from benchvise.rig import locks
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.places import Taker, taker
@@ -60,13 +60,10 @@ def test_the_command_line_takes_a_place_and_gives_it_back(running: Lab, rig: Rig
     assert taker(rig.path, "two") is None
 
 
-def test_what_is_not_taken_is_not_looked_into(running: Lab, rig: Rig) -> None:
-    done = subprocess.run(
-        command(running, "status", "--json"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0
-    assert json.loads(done.stdout)
-    assert "seen by those who have its place" in done.stdout
+def test_what_is_not_taken_is_not_looked_into(rig: Rig) -> None:
+    found = status(rig)
+    assert found["holder"] is None
+    assert found["power"] == found["mux"] == {"na": "seen by those who have its place"}
     assert taker(rig.path, "one") is None
 
 
@@ -102,7 +99,7 @@ def test_a_place_that_is_shared_with_us_is_used(running: Lab, rig: Rig) -> None:
 def test_a_killed_client_gives_its_place_back(running: Lab, rig: Rig) -> None:
     client = attend(running)
     try:
-        wait_until(lambda: isinstance(status(rig)["holder"], dict), "the holding")
+        wait_until(lambda: taker(rig.path, "one") is not None, "the taking")
         (other,) = flow.power(rig, ["one"], "off")
         assert isinstance(other.error, RigError)
         assert (other.error.fault, "rig console" in other.error.message) == (Fault.BUSY, True)
@@ -115,8 +112,10 @@ def test_a_killed_client_gives_its_place_back(running: Lab, rig: Rig) -> None:
 def test_what_a_killed_worker_left_is_taken_over_and_given_back(running: Lab, rig: Rig) -> None:
     client = attend(running)
     try:
-        wait_until(lambda: (status(rig)["holder"] or {}).get("pid"), "the holding")
-        os.kill(status(rig)["holder"]["pid"], signal.SIGKILL)
+        wait_until(lambda: taker(rig.path, "one") is not None, "the taking")
+        worker = locks.holder(f"place one at {running.address}")
+        assert worker is not None
+        os.kill(worker.pid, signal.SIGKILL)
         assert client.wait(30) == 3
     finally:
         client.kill()
