@@ -220,7 +220,9 @@ def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
         return Text(text, style="green" if text == "on" else "")
 
     holder = outcome.found.get("holder")
-    used = f"{holder['what']} ({holder['pid']})" if isinstance(holder, dict) else "free"
+    used = "free"
+    if isinstance(holder, dict):  # one elsewhere has no process here
+        used = f"{holder['what']} ({holder['pid']})" if holder["pid"] else str(holder["what"])
     return shown(outcome.found.get("power")), shown(outcome.found.get("mux")), Text(used)
 
 
