@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 import rig_images as images
 from rig_elf import program
-from rig_images import MIB, Device, File, Link, Part
+from rig_images import MIB, Device, File, Link, Name, Part
 
 from benchvise.errors import UsageError
 from benchvise.rig.bmap import read_bmap
@@ -161,15 +161,22 @@ def test_device_tree_and_command_line_come_alone(
     assert images.inodes(line, root) == images.inodes(bad, root)
 
 
+ATTRIBUTES = (
+    ("user.note", b'"a\n\0'),
+    ("security.capability", bytes.fromhex("0100000200040000000000000000000000000000")),
+)
+
+
 def test_init_settings_come_with_owners_devices_and_attributes(tmp_path: Path) -> None:
     good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
     odd: images.Tree = {
-        "/etc/init.d/a b": File(b"#!/bin/sh\n", 0o4750, 70000, 100001, (("user.note", "x"),)),
+        "/etc/init.d/a b": File(b"#!/bin/sh\n", 0o4750, 70000, 100001, ATTRIBUTES),
         "/etc/systemd/system/x.wants/y.service": Link("/lib/systemd/y.service"),
         "/etc/systemd/system/long.service": Link("/lib/" + "long/" * 20 + "x"),
         "/etc/udev/rules.d/pipe": Device("p"),
         "/etc/udev/rules.d/disk": Device("b", 259, 300),
         "/etc/default/empty": File(),
+        "/etc/default/twin": Name("/etc/default/empty"),
         '/etc/default/quo"te': File(b'"'),
         "/etc/default/<12>": File(b"no inode"),
     }
@@ -183,13 +190,17 @@ def test_init_settings_come_with_owners_devices_and_attributes(tmp_path: Path) -
         "/etc/default",
     )
     expected = {path for path in theirs if path.startswith(taken)}
-    assert len(expected) == 17
+    assert len(expected) == 18
     assert {path: after[path] for path in expected} == {path: theirs[path] for path in expected}
     assert "/etc/modprobe.d" not in after and "/etc/modprobe.d" in ours
     assert "/etc/modprobe.d removed" in made.layers[0].done
     for path in ("/etc/fstab", "/etc/passwd", "/etc/os-release", "/bin/sh"):
         assert after[path] == ours[path]
-    assert "x" in images.debugfs(out, starts[1], 'ea_get "/etc/init.d/a b" user.note')
+    assert "Links: 2" in after["/etc/default/twin"]
+    capability = tmp_path / "capability"
+    command = f'ea_get -r -f "{capability}" "/etc/init.d/a b" security.capability'
+    images.debugfs(out, starts[1], command)
+    assert capability.read_bytes() == ATTRIBUTES[1][1]
 
 
 def test_one_ext4_partition_holds_all(tmp_path: Path) -> None:
