@@ -659,3 +659,50 @@ def test_musl_is_known_by_its_functions(tmp_path: Path) -> None:
     whole(glibc, {**images.glibc("2.36"), "/etc/x": b"", "/bin/a": images.needing("GLIBC_2.17")})
     with pytest.raises(ComposeError, match=r"for musl, and the libc of glibc\.img is glibc"):
         compose(bad, {"libc": glibc}, out)
+
+
+def test_all_layers_of_an_image_make_that_image(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path
+) -> None:
+    good, bad, (boot, root) = pair
+    out = tmp_path / "mix.img"
+    layers = ("command-line", "device-tree", "kernel", "init-settings", "libc", "root")
+    made = compose(bad, dict.fromkeys(layers, good), out)
+    order = ["root", "libc", "init-settings", "kernel", "device-tree", "command-line"]
+    assert [swapped.layer for swapped in made.layers] == order
+    assert images.fat_files(out, boot) == images.fat_files(good, boot)
+    images.check(out, root)
+    after, theirs = images.inodes(out, root), images.inodes(good, root)
+    # Directories that something was created in have another time, and fstab is of this card.
+    touched = {"/etc", "/lib", "/lib/modules", "/etc/fstab"}
+    assert set(after) == set(theirs)
+    assert {p: after[p] for p in after if p not in touched} == {
+        p: theirs[p] for p in theirs if p not in touched
+    }
+
+
+def test_a_boot_partition_may_be_ext4(tmp_path: Path) -> None:
+    starts: list[int] = []
+    for name in ("good", "bad"):
+        boot = images.ext(
+            2 * MIB,
+            {
+                "/vmlinuz": images.arm64_kernel(f"6.1-{name}"),
+                "/initrd.img": name.encode(),
+                "/extlinux/extlinux.conf": f"label l0\n kernel /vmlinuz\n initrd /initrd.img\n"
+                f" append root=PARTUUID=11223344-02 {name}\n".encode(),
+            },
+            label="boot",
+        )
+        system = images.ext(4 * MIB, images.root_tree(name, f"6.1-{name}"))
+        starts = images.mbr(tmp_path / f"{name}.img", [Part(boot), Part(system)])
+    good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
+    made = compose(bad, {"kernel": good}, out)
+    for start in starts:
+        images.check(out, start)
+    layout = made.layout
+    assert (layout.boot_partition, layout.root_partition) == (1, 2)
+    assert layout.modules == ("6.1-good",)
+    assert layout.boot is not None and layout.boot.command_line is not None
+    assert layout.boot.command_line.endswith(" bad")
+    assert images.debugfs(out, starts[0], "cat /initrd.img").endswith("good")
