@@ -706,3 +706,41 @@ def test_a_boot_partition_may_be_ext4(tmp_path: Path) -> None:
     assert layout.boot is not None and layout.boot.command_line is not None
     assert layout.boot.command_line.endswith(" bad")
     assert images.debugfs(out, starts[0], "cat /initrd.img").endswith("good")
+
+
+def test_an_image_without_a_table_is_one_file_system(tmp_path: Path) -> None:
+    for name in ("good", "bad"):
+        tree = {
+            **images.root_tree(name, f"6.1-{name}"),
+            "/boot/Image": images.arm64_kernel(f"6.1-{name}"),
+            "/boot/extlinux/extlinux.conf": f"label l\nlinux /boot/Image\nappend {name}\n".encode(),
+        }
+        (tmp_path / f"{name}.img").write_bytes(images.ext(4 * MIB, tree))
+    good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
+    made = compose(bad, {"kernel": good, "init-settings": good}, out)
+    images.check(out, 0)
+    assert made.layout.scheme == "none"
+    assert [kernel.version for _, kernel in made.layout.kernels] == ["6.1-good"]
+    assert made.layout.modules == ("6.1-good",)
+    assert "echo good" in images.debugfs(out, 0, "cat /etc/rc.local")
+    with pytest.raises(ComposeError, match=r"good\.img has no boot loader: the board brings"):
+        compose(bad, {"bootloader": good}, out)
+
+
+def test_what_is_not_an_ext_root_is_refused(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path
+) -> None:
+    good, _, _ = pair
+    squash = tmp_path / "squash.img"
+    boot = images.fat(
+        4 * MIB,
+        {
+            "/Image": images.arm64_kernel("6.1"),
+            "/extlinux/extlinux.conf": b"label l0\nkernel /Image\nappend root=/dev/mmcblk0p2\n",
+        },
+    )
+    images.mbr(squash, [Part(boot, "0c"), Part(b"hsqs" + bytes(MIB))])
+    for layer in ("kernel", "root", "init-settings", "libc"):
+        with pytest.raises(ComposeError, match=r"squash\.img has no root file system .*squashfs"):
+            compose(squash, {layer: good}, tmp_path / "mix.img")
+    compose(squash, {"command-line": good, "device-tree": good}, tmp_path / "mix.img")

@@ -148,8 +148,9 @@ def transplant(
                 data = stream.read(min(_CHUNK, left))
                 out.write(data)
                 left -= len(data)
-        out.seek(0)
-        out.write(boot_code(source))
+        if ours:  # without a table, a file system begins there
+            out.seek(0)
+            out.write(boot_code(source))
     return [f"{size} bytes at {to}" for _, to, size in moves]
 
 
