@@ -148,12 +148,12 @@ def _attribute(made: str, key: str, value: bytes, scratch: Path) -> str:
     return f'ea_set -r -f "{file}" {made} {key}'
 
 
-def fat(size: int, tree: Mapping[str, bytes], label: str = "BOOT") -> bytes:
+def fat(size: int, tree: Mapping[str, bytes], *, options: Sequence[str] = ()) -> bytes:
     """A FAT file system with these files."""
     with tempfile.TemporaryDirectory() as directory:
         image = Path(directory) / "fat"
         image.write_bytes(bytes(size))
-        run("mkfs.vfat", "-n", label, "-i", "12345678", str(image))
+        run("mkfs.vfat", "-n", "BOOT", "-i", "12345678", *options, str(image))
         made = {""}
         for path, data in tree.items():
             parts = path.strip("/").split("/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import json
 import shutil
 import subprocess
@@ -406,7 +407,7 @@ def test_compressed_images_give_the_same_result(
 def test_the_result_is_sparse_mapped_and_told(
     pair: tuple[Path, Path, list[int]], tmp_path: Path
 ) -> None:
-    good, bad, (_, root) = pair
+    good, bad, (boot, root) = pair
     out = tmp_path / "mix.img"
     (tmp_path / "mix.img.bmap").write_text("of an older image")
     steps: list[str] = []
@@ -421,9 +422,11 @@ def test_the_result_is_sparse_mapped_and_told(
     data = out.read_bytes()
     for part in bmap.ranges:
         card[part.offset : part.end] = data[part.offset : part.end]
+        assert hashlib.sha256(data[part.offset : part.end]).hexdigest() == part.checksum
     written = tmp_path / "card.img"
     written.write_bytes(card)
     images.check(written, root)
+    assert images.fat_files(written, boot) == images.fat_files(out, boot)
     assert images.inodes(written, root) == images.inodes(out, root)
     assert images.debugfs(written, root, "cat /bin/sh", "cat /etc/passwd") == images.debugfs(
         out, root, "cat /bin/sh", "cat /etc/passwd"
