@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 import rig_images
+
 from benchvise.rig.compose import compose, describe
 
 kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
