@@ -51,7 +51,7 @@ class Feeder:
         """SHA-256 of all bytes up to the end of each frame."""
 
     def start(self) -> None:
-        """Once the writer has opened the card."""
+        """Once the writer has its order."""
         for thread in self._threads:
             thread.start()
 

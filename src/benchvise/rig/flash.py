@@ -111,9 +111,9 @@ class _Watch:
             **self._process.given,
         }
         send(self._process, json.dumps(order).encode() + b"\n")
+        self._feeder.start()
         self._next("card", _START_S)
         begun = time.monotonic()
-        self._feeder.start()
         written = self._written()
         synced = time.monotonic()
         sha256 = self._verified(written)
@@ -185,10 +185,10 @@ class _Watch:
         waiting_since = time.monotonic()
         while True:
             line = self._lines.get(_PROGRESS_S)
-            if line is not None:
-                break
             if self._feeder.error:
                 raise self._feeder.error
+            if line is not None:
+                break
             if not (owed() or self._feeder.ended):
                 waiting_since = time.monotonic()
             elif time.monotonic() - waiting_since > limit_s:

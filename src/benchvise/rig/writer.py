@@ -17,7 +17,7 @@ On the machine that sends, the bytes are not in the frames, and the order has on
 Its standard output is lines of JSON, each with one of these keys:
 
     card      {"size": bytes, "direct": whether past the page cache}: it may be written
-    written   bytes, after each frame
+    written   bytes; after each frame where that frees a slot, otherwise a few times a second
     synced    bytes: all of them are on the medium
     verified  bytes read back, after as many as a frame had; "sha256" of all of them so far
     end       true
@@ -41,6 +41,7 @@ import stat
 import struct
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,6 +58,7 @@ SYS, PROC = Path("/sys"), Path("/proc")
 Pieces = list[tuple[int, int]]  # offset on the card, length; in bytes
 
 _BUFFERS = 3
+_SAY_S = 0.1
 _DIRECT_LEAST = 128 << 10  # smaller pieces are gathered by the page cache
 _UNSYNCED_MOST = 64 << 20  # bytes in the page cache, so that progress is that of the card
 _BLKROGET, _BLKFLSBUF, _BLKSSZGET, _BLKGETSIZE64 = 0x125E, 0x1261, 0x1268, 0x80081272
@@ -360,7 +362,11 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
     empty: queue.Queue[memoryview] = queue.Queue()
     full: queue.Queue[Any] = queue.Queue()
     for _ in range(_BUFFERS):
-        empty.put(memoryview(mmap.mmap(-1, CHUNK)))  # aligned to a page, as direct access asks
+        # aligned to a page, as direct access asks, and of large pages where there are any
+        memory = mmap.mmap(-1, CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        empty.put(memoryview(memory))
 
     def work() -> None:
         try:
@@ -461,12 +467,14 @@ def say(**line: Any) -> None:
 def write_frames(source: IO[bytes], card: Card, order: dict[str, Any]) -> list[Pieces]:
     """Writes all frames, and tells where each went."""
     done: list[Pieces] = []
-    written = 0
+    written, said = 0, 0.0
     for filled in ahead(frames(source, card, order)):
         card.write(filled.pieces, filled.data)
         done.append(filled.pieces)
         written += len(filled.data)
-        say(written=written)
+        if "memory" in order or time.monotonic() - said >= _SAY_S:
+            said = time.monotonic()
+            say(written=written)
     card.sync()
     say(synced=written)
     return done
