@@ -107,6 +107,11 @@ class Source:
             return 1.0
         return min(1.0, position / max(1, self._image.stamp[2]))
 
+    def check(self) -> None:
+        """Raises FlashError (image-damaged) when the file has changed since it was opened."""
+        if stamp_of(self._file.fileno()) != self._image.stamp:
+            raise changed(self._image.path)
+
     def stop(self) -> None:
         """Another thread that is in ``fill`` comes back soon, with whatever."""
         self._stopped = True
@@ -172,8 +177,7 @@ class Source:
             self._skip(_ENDLESS)
             if self._image.size not in (None, self._position):
                 raise self._other_size(self._position)
-        if stamp_of(self._file.fileno()) != self._image.stamp:
-            raise changed(self._image.path)
+        self.check()
 
     def _other_size(self, size: int) -> FlashError:
         said = "its block map is of" if self._image.bmap else "it says it has"

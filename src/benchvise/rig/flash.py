@@ -153,6 +153,7 @@ class _Watch:
             line = self._next("verified", STALL_S)
             before, done, sha256 = done, int(line["verified"]), str(line["sha256"])
             if sha256 != self._expected():
+                self._source.check()  # the writer may have read what is not there any more
                 raise FlashError(
                     Fault.CARD_VERIFY,
                     f"the card in '{self._medium.shown}' does not hold what was written to it "

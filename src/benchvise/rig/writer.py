@@ -17,7 +17,7 @@ On the machine that sends, the bytes are not in the frames, and the order has on
 Its standard output is lines of JSON, each with one of these keys:
 
     card      {"size": bytes, "direct": whether past the page cache}: it may be written
-    written   bytes; after each frame where that frees a slot, otherwise a few times a second
+    written   bytes, after each frame; of an image that it reads itself a few times a second
     synced    bytes: all of them are on the medium
     verified  bytes read back, after as many as a frame had; "sha256" of all of them so far
     end       true
@@ -364,7 +364,7 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
     for _ in range(_BUFFERS):
         # aligned to a page, as direct access asks, and of large pages where there are any
         memory = mmap.mmap(-1, CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):
             memory.madvise(mmap.MADV_HUGEPAGE)
         empty.put(memoryview(memory))
 
@@ -472,7 +472,7 @@ def write_frames(source: IO[bytes], card: Card, order: dict[str, Any]) -> list[P
         card.write(filled.pieces, filled.data)
         done.append(filled.pieces)
         written += len(filled.data)
-        if "memory" in order or time.monotonic() - said >= _SAY_S:
+        if "image" not in order or time.monotonic() - said >= _SAY_S:
             said = time.monotonic()
             say(written=written)
     card.sync()
