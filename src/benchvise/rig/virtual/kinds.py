@@ -192,7 +192,7 @@ _ALL = (
          256 * _MIB, 1, "qemu-system-riscv64", _RISCV64_VIRT, _RISCV64),
     Kind("orangepi", "32-bit ARM (Allwinner H3): SPL, U-Boot and all else from the card",
          "armv7hf", "card", 1024, 256 * _MIB, 4, "qemu-system-arm",
-         ("-machine", "orangepi-pc"), _ORANGEPI),
+         ("-machine", "orangepi-pc", "-accel", "tcg,thread=single"), _ORANGEPI),
     Kind("x86_64", "64-bit PC", "x86_64", "u-boot", 256, 256 * _MIB, 1,
          "qemu-system-x86_64", ("-machine", "pc", "-cpu", "max", "-accel", "tcg"), _X86_64),
 )  # fmt: skip
