@@ -135,6 +135,7 @@ _RISCV64 = Recipe(
     image_name="Image",
     disk_modules=(*VIRTIO, *EXT4),
     more_modules=VIRTIO_NET,
+    append="no4lvl",
     firmware=("u-boot-qemu", "usr/lib/u-boot/qemu-riscv64_smode/u-boot.bin"),
     firmware_edits=(
         ("bootdelay=2", "bootdelay=1"),
@@ -194,7 +195,7 @@ _ALL = (
          "armv7hf", "card", 1024, 256 * _MIB, 4, "qemu-system-arm",
          ("-machine", "orangepi-pc", "-accel", "tcg,thread=single"), _ORANGEPI),
     Kind("x86_64", "64-bit PC", "x86_64", "u-boot", 256, 256 * _MIB, 1,
-         "qemu-system-x86_64", ("-machine", "pc", "-cpu", "max", "-accel", "tcg"), _X86_64),
+         "qemu-system-x86_64", ("-machine", "pc", "-cpu", "max,la57=off", "-accel", "tcg"), _X86_64),
 )  # fmt: skip
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
