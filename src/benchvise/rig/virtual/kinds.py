@@ -121,6 +121,7 @@ _ARM64 = Recipe(
     image_name="Image",
     disk_modules=(*VIRTIO, *EXT4),
     more_modules=VIRTIO_NET,
+    append="cryptomgr.notests=1",
     firmware=("u-boot-qemu", "usr/lib/u-boot/qemu_arm64/u-boot.bin"),
     firmware_edits=(
         ("bootdelay=2", "bootdelay=1"),
@@ -135,7 +136,7 @@ _RISCV64 = Recipe(
     image_name="Image",
     disk_modules=(*VIRTIO, *EXT4),
     more_modules=VIRTIO_NET,
-    append="no4lvl",
+    append="no4lvl cryptomgr.notests=1",
     firmware=("u-boot-qemu", "usr/lib/u-boot/qemu-riscv64_smode/u-boot.bin"),
     firmware_edits=(
         ("bootdelay=2", "bootdelay=1"),
@@ -151,7 +152,7 @@ _ORANGEPI = Recipe(
     image_name="zImage",
     device_tree="sun8i-h3-orangepi-pc.dtb",
     kernel_place=0x40208000,
-    append="maxcpus=1",
+    append="maxcpus=1 cryptomgr.notests=1",
     disk_modules=("sunxi-mmc", "mmc_block", *EXT4),
     more_modules=("of_mdio", "mdio-mux", "phylink", "dwmac-sun8i"),
     firmware=("u-boot-sunxi", "usr/lib/u-boot/nanopi_neo/u-boot-sunxi-with-spl.bin"),
@@ -171,6 +172,7 @@ _X86_64 = Recipe(
     image_name="vmlinuz",
     disk_modules=(*VIRTIO, *EXT4),
     more_modules=VIRTIO_NET,
+    append="cryptomgr.notests=1",
     firmware=("u-boot-qemu", "usr/lib/u-boot/qemu-x86/u-boot.rom"),
     firmware_edits=(
         ("bootdelay=2", "bootdelay=1"),
