@@ -20,6 +20,7 @@ class Guest:
     """A board of a kind that is powered within the context, with everything that it has said."""
 
     def __init__(self, kind: Kind, card: Path | None, directory: Path) -> None:
+        self.directory = directory
         self.said = ""
         self._seen = 0  # the end of what was last waited for
         self.times: list[tuple[float, int]] = []
@@ -67,10 +68,6 @@ class Guest:
                 raise AssertionError(f"no {pattern!r} on the console:\n{self.said}")
             self.times.append((time.monotonic() - self.start, len(self.said)))
             self.said += data.decode("utf-8", "replace")
-
-    def rewind(self) -> None:
-        """Lets the next search begin at the first word again."""
-        self._seen = 0
 
     def enter(self, text: str) -> None:
         """Types on the console."""
