@@ -182,7 +182,7 @@ _X86_64 = Recipe(
 
 _ARM64_VIRT = ("-machine", "virt", "-cpu", "cortex-a57")
 _RISCV64_VIRT = ("-machine", "virt")
-# Without cmpxchg16b, after which QEMU 7.2 now and then leaves wrong flags behind.
+# Without cmpxchg16b: after one, QEMU 7.2 was seen to give a kernel wrong flags, and it crashed.
 _PC = ("-machine", "pc", "-cpu", "max,la57=off,cx16=off", "-accel", "tcg")
 
 # Below 512 MiB of memory, Linux does without huge pages, which are a usual cause of a difference.
