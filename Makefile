@@ -11,21 +11,26 @@ SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish m
 	qemu-user-static gcc libc6-dev device-tree-compiler \
 	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium \
 	wrk qemu-system-x86 iperf3 iproute2
+RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
+	fdisk e2fsprogs
 BENCH_PACKAGES := linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
-	rt-tests
+	rt-tests bmap-tools
 
 .PHONY: demo test lint bench docs dist clean install probe probes web
 
-demo: install probe web
-	@scripts/demo
+demo: install web
+	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
+	@scripts/system-packages --optional $(RIG_PACKAGES)
+	@scripts/demo $(RIG_PACKAGES)
 
 test: install probes web
-	@scripts/system-packages --optional $(SUITE_PACKAGES)
+	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	@scripts/guest-kernel
 	@$(MAKE) --no-print-directory lint
 	npm --prefix web run --silent test
-	$(BIN)/pytest
+	$(BIN)/pytest -m together -n 2 --dist worksteal
+	$(BIN)/pytest -m "not together"
 
 lint: install web
 	$(BIN)/ruff check .

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import pairs_host, pairs_net, pairs_storage, pairs_timer
+from benchmarks import pairs_flash, pairs_host, pairs_net, pairs_storage, pairs_timer
 from benchmarks.pairs import PROBE, Pair, pairs
 from benchmarks.pairs_memory import pairs as memory_pairs
 from benchmarks.pairs_os import pairs as pairs_os
@@ -35,8 +37,11 @@ SOURCES = (
     pairs_timer.pairs,
     pairs_os,
     pairs_storage.pairs,
+    pairs_flash.pairs,
 )
 """Where pairs come from: one module a family, each with a function `pairs`."""
+
+_LEAST_ROUNDS = 3
 
 
 @dataclass
@@ -49,6 +54,10 @@ class Side:
     def add(self, value: float, seconds: float) -> None:
         self.values.append(value)
         self.seconds.append(seconds)
+
+    def keep(self, rounds: int) -> None:
+        """Leaves out what a round that was broken off has added."""
+        del self.values[rounds:], self.seconds[rounds:]
 
     @property
     def median(self) -> float:
@@ -95,20 +104,36 @@ def run_peer(pair: Pair) -> tuple[float, float]:
     return pair.read(result.stdout), time.monotonic() - begin
 
 
-def measure(chosen: list[Pair], rounds: int) -> list[tuple[Pair, Side, Side]]:
+def measure(
+    chosen: list[Pair], rounds: int, minutes: float
+) -> tuple[int, list[tuple[Pair, Side, Side]]]:
     """All pairs, round by round: a slow minute falls on all of them alike.
 
     A round is ours, peer, peer, ours and counts the mean of each, so that a machine that gets
-    slower meanwhile does so for both.
+    slower meanwhile does so for both. No round begins that would end after ``minutes``, but for
+    the first three; Ctrl-C ends it with the rounds that are whole. Returns their number too.
     """
     sides = [(pair, Side(), Side()) for pair in chosen]
+    begin, done = time.monotonic(), 0
     with ExitStack() as scenes:
         for pair in chosen:
             scenes.enter_context(pair.scene())
-        for _ in range(rounds):
-            for pair, ours, peer in sides:
-                take_round(pair, ours, peer)
-    return sides
+        try:
+            for done in range(rounds):
+                spent = time.monotonic() - begin
+                if done >= _LEAST_ROUNDS and spent * (done + 1) / done > minutes * 60:
+                    return done, sides
+                print(f"round {done + 1}, {spent:.0f} s so far", file=sys.stderr, flush=True)
+                for pair, ours, peer in sides:
+                    take_round(pair, ours, peer)
+            done = rounds
+        except KeyboardInterrupt:
+            for _, ours, peer in sides:
+                ours.keep(done)
+                peer.keep(done)
+            if done < _LEAST_ROUNDS:
+                raise
+    return done, sides
 
 
 def take_round(pair: Pair, ours: Side, peer: Side) -> None:
@@ -148,8 +173,11 @@ def overstatement(rounds: int) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--minutes", type=float, default=30, help="begin no round after these")
     parser.add_argument("only", nargs="*", help="parts of the names of pairs")
     arguments = parser.parse_args()
+    # Servers and namespaces of the scenes are taken down also when this process is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(width=150)
     chosen: list[Pair] = []
     missing: list[str] = []
@@ -159,9 +187,8 @@ def main() -> None:
         missing += left_out
     if arguments.only:
         chosen = [p for p in chosen if any(part in p.name for part in arguments.only)]
-    table = Table(
-        title=f"Ours : peer, {arguments.rounds} rounds in turn, medians", title_justify="left"
-    )
+    rounds, measured = measure(chosen, arguments.rounds, arguments.minutes)
+    table = Table(title=f"Ours : peer, {rounds} rounds in turn, medians", title_justify="left")
     for heading in (
         "pair",
         "ours",
@@ -176,7 +203,7 @@ def main() -> None:
         "s peer",
     ):
         table.add_column(heading, justify="left" if heading == "pair" else "right")
-    for pair, ours, peer in measure(chosen, arguments.rounds):
+    for pair, ours, peer in measured:
         times, interval = ratio(ours, peer)
         table.add_row(
             pair.name,
@@ -192,6 +219,8 @@ def main() -> None:
             f"{statistics.median(peer.seconds):.2f}",
         )
     console.print(table)
+    if pairs_flash.verifications:
+        console.print(pairs_flash.verification())
     if not arguments.only:
         console.print(overstatement(9))
     for line in missing:

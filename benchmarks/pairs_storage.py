@@ -272,7 +272,7 @@ def _gives_memory_back() -> bool:
     return any(balloons) and Path("/sys/module/page_reporting").exists()
 
 
-def _why_no_loop() -> str:
+def why_no_loop() -> str:
     """Why there is no loop device to compare on, or nothing when there is."""
     if os.getuid() != 0:
         return "takes root"
@@ -295,7 +295,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
     found += _dd_pairs(pin)
     if hdparm is None:
         missing.append("hdparm is not installed: its pairs are left out")
-    elif reason := _why_no_loop():
+    elif reason := why_no_loop():
         missing.append(f"no loop device for hdparm ({reason}): its pairs are left out")
     else:
         rows = _hdparm_pairs(pin, hdparm)

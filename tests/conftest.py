@@ -1,8 +1,41 @@
-"""For all tests: what a shell may have left to its background jobs is put right.
+"""For all tests: what a shell may have left to its background jobs is put right, and which tests
+may run beside others.
 
 A job in the background ignores SIGINT, and so would every program that a test interrupts.
 """
 
+from __future__ import annotations
+
 import signal
+from pathlib import Path
+
+import pytest
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+TESTS = Path(__file__).parent
+
+# These neither time anything nor change settings of the machine, so two may run at once. Whatever
+# is in tests/unit is of that kind too.
+TOGETHER = frozenset(
+    {
+        "test_architecture",
+        "test_board_place",
+        "test_board_ssh",
+        "test_docs",
+        "test_probe_degrades",
+        "test_probe_facts",
+        "test_probe_foreign",
+        "test_probe_state",
+        "test_report_page",
+        "test_rig_compose",
+        "test_store_databases",
+        "test_store_failures",
+    }
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == TESTS / "unit" or item.path.stem in TOGETHER:
+            item.add_marker(pytest.mark.together)

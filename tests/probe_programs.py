@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -136,10 +137,16 @@ def run(
 
 
 def build(*command: str | Path) -> None:
-    """Builds what is to be tested; fails the tests with what the compiler said."""
-    done = subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, check=False
-    )
+    """Builds what is to be tested; fails the tests with what the compiler said.
+
+    Tests may run in several processes: one builds, the others wait for it.
+    """
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build" / ".tests-build").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [sys.executable, *map(str, command)], capture_output=True, text=True, check=False
+        )
     if done.returncode:
         pytest.fail(f"{command[0]} fails:\n{done.stdout}{done.stderr}", pytrace=False)
 

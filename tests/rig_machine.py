@@ -73,8 +73,13 @@ def missing() -> str:
 
 def kernel(arguments: str, initrd: Path | None = None) -> list[str | Path]:
     """Options that boot Debian's kernel."""
-    memory: list[str | Path] = ["-initrd", initrd] if initrd else []
-    return ["-kernel", KERNEL / "vmlinuz", "-append", f"console=ttyS0 {arguments}", *memory]
+    options: list[str | Path] = [
+        "-kernel",
+        KERNEL / "vmlinuz",
+        "-append",
+        f"console=ttyS0 {arguments}",
+    ]
+    return [*options, "-initrd", initrd] if initrd else options
 
 
 def shell_initrd(path: Path) -> Path:

@@ -18,11 +18,12 @@ ALLOWED = {
     "board": {"errors"},
     "measure": {"board", "errors", "resources"},
     "state": {"board", "errors", "resources"},
+    "rig": {"board", "errors"},
     "store": {"errors", "measure", "state"},
     "report": {"errors", "measure", "state", "store"},
-    "flows": {"board", "errors", "measure", "report", "state", "store"},
+    "flows": {"board", "errors", "measure", "report", "rig", "state", "store"},
     "__main__": {"cli"},
-    "cli": {"board", "errors", "flows", "measure", "report", "state", "store"},
+    "cli": {"board", "errors", "flows", "measure", "report", "rig", "state", "store"},
 }
 
 # The store is written by flows: nothing that measures may know of it, and only the

@@ -129,10 +129,10 @@ def test_commands_in_the_guide_exist(path: Path) -> None:
     """Every `benchvise …` line of the guide has a known command, options and benchmarks."""
     registry = local_registry()
     for line in re.findall(r"(?:^|`)(benchvise (?!:)[^`#\n]+)", path.read_text(), re.MULTILINE):
-        words = shlex.split(line)
-        name = " ".join(words[:3]) if " ".join(words[:2]) == "benchvise bench" else words[1]
-        name = name if name.startswith("benchvise") else f"benchvise {name}"
-        assert name in COMMANDS, f"{path.name}: {line}"
+        words = shlex.split(line.partition("   ")[0])  # what follows many blanks is a remark
+        names = (" ".join(words[:count]) for count in (4, 3, 2))
+        name = next((name for name in names if name in COMMANDS), "")
+        assert name, f"{path.name}: {line}"
         options = {o for p in getattr(COMMANDS[name], "params", ()) for o in p.opts}
         for index, word in enumerate(words):
             if word.startswith("-"):

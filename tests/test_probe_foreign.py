@@ -149,6 +149,11 @@ def test_benchmark(machine: Machine, name: str) -> None:
         # programs that the emulator does not start; huge pages, which it does not have
         assert name in ("memory.libc_copy", "os.exec", HUGE)
         return
+    # Its length is frozen once; a machine that was busy just then freezes a short one.
+    for _ in range(3):
+        if all(sample["elapsed_ns"] > 200_000 for sample in result.all("sample")):
+            break
+        result = probe(machine, "run", name, *sizes, *QUICK)
     check_measured(result)
     assert result.one("host")["arch"] == machine.arch
 

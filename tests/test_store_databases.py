@@ -277,6 +277,7 @@ def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
     with Store.open(place.url) as store:
         run = begin(store, "old")
     for statement in (
+        "DROP TABLE attachment",
         "DROP TABLE snapshot",
         "DROP TABLE state",
         "ALTER TABLE run DROP COLUMN remarks",
@@ -288,6 +289,8 @@ def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
         assert record.id == run
         assert record.remarks == ()
         assert store.snapshot("old") is None
+        store.attach(run, "console", b"U-Boot")
+        assert store.attachment("old", "console") == b"U-Boot"
 
 
 def test_opening_again_changes_nothing(place: Place) -> None:

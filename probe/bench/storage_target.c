@@ -263,8 +263,9 @@ static int open_device(struct run *run, struct target *t, const struct wish *wis
 					      "with file=)", id, t->path);
 	t->fd = open(t->path, O_RDONLY | O_CLOEXEC);
 	if (t->fd < 0)
-		return json_error(77, errno, "%s: %s cannot be opened: it takes root, or the group that "
-					     "owns it", id, t->path);
+		return json_error(77, errno, "%s: %s cannot be opened: %s", id, t->path,
+				  geteuid() == 0 ? "this system refuses it even to root"
+						 : "it takes root, or the group that owns it");
 	medium_of(t->fd, &t->medium);
 	if (wish->write) {
 		status = check_may_overwrite(run, t);

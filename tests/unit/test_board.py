@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchvise.board import architecture, open_board, process
+from benchvise.board import Board, architecture, open_board, opening, process
 from benchvise.board.address import SshAddress, is_loopback, numeric_address, parse_ssh
 from benchvise.board.deploy import packaged_architectures
 from benchvise.board.local import LocalBoard
@@ -100,10 +100,21 @@ class TestNames:
         with pytest.raises(UsageError, match=r"did you mean `ssh://root@pi`\?"):
             open_board("root@pi")
 
-    @pytest.mark.parametrize("name", ["rig:left", "console:/dev/ttyUSB0"])
-    def test_of_rigs_are_known_but_not_available(self, name: str) -> None:
-        with pytest.raises(UsageError, match=r"not available in this version.*`local` or `ssh://"):
-            open_board(name)
+    def test_kinds_of_other_packages_are_opened_by_them(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(opening, "_openers", {})
+        with pytest.raises(UsageError, match="or `rig:NAME`"):
+            open_board("rig:left")
+        asked: list[str] = []
+
+        def open_in_rig(name: str) -> Board:
+            asked.append(name)
+            return LocalBoard()
+
+        opening.register_kind("rig", open_in_rig)
+        assert open_board("rig:left").name == "local"
+        assert asked == ["rig:left"]
 
     def test_known_hosts_has_brackets_for_other_ports(self) -> None:
         assert SshAddress("", "h", port=22).known_as == "h"

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 
-ACCEPTED = "a board is `local` or `ssh://[user@]host[:port]` (an IPv6 address in brackets)"
+ACCEPTED = (
+    "a board is `local`, `ssh://[user@]host[:port]` (an IPv6 address in brackets), or `rig:NAME`"
+)
 
 # Neither user nor host may begin with a dash: ssh would take it for an option.
 _SSH = re.compile(

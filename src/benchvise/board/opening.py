@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from benchvise.board.address import ACCEPTED, is_ssh, parse_ssh
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Board
 from benchvise.board.sanitise import printable
 from benchvise.board.ssh import SshBoard
 from benchvise.errors import UsageError
+
+_openers: dict[str, Callable[[str], Board]] = {}
+
+
+def register_kind(kind: str, opener: Callable[[str], Board]) -> None:
+    """Has names that begin with ``kind:`` opened by ``opener``, from a package above this one."""
+    _openers[kind] = opener
 
 
 def open_board(name: str) -> Board:
@@ -19,12 +28,8 @@ def open_board(name: str) -> Board:
     if name == "local":
         return LocalBoard()
     kind = name.partition(":")[0]
-    if kind in ("rig", "console"):
-        raise UsageError(
-            f"'{printable(name)}': boards of a rig are not available in this version, "
-            "they come with the rig package",
-            ACCEPTED,
-        )
+    if kind in _openers:
+        return _openers[kind](name)
     if kind == "ssh":
         return SshBoard(parse_ssh(name))
     hint = f"did you mean `ssh://{name}`? " if is_ssh(f"ssh://{name}") else ""

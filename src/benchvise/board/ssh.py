@@ -53,15 +53,17 @@ _OPTIONS = (
 class SshBoard:
     """A board at an ssh address; the connection is made at once.
 
+    ``options`` are further ``-o`` options of ssh, such as where its host keys are known from.
     Raises BoardUnreachable when there is none, and UsageError when BENCHVISE_SSH_CONFIG names a
     file that cannot be read.
     """
 
     kind = "ssh"
 
-    def __init__(self, address: SshAddress) -> None:
+    def __init__(self, address: SshAddress, options: Sequence[str] = ()) -> None:
         self.name = address.name
         self._address = address
+        self._options = (*_OPTIONS, *options)
         self._config = _configuration()
         self._addresses: tuple[str | None, str | None] | None = None
         self._directory = Path(_private_directory())
@@ -194,7 +196,7 @@ class SshBoard:
         command = ["ssh"]
         if self._config:
             command += ["-F", self._config]
-        for option in _OPTIONS:
+        for option in self._options:
             command += ["-o", option]
         if sys.stdin is None or not sys.stdin.isatty():
             command += ["-o", "BatchMode=yes"]

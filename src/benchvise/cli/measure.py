@@ -7,23 +7,31 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.progress import RunProgress
+from benchvise.cli.rig_options import RigOption
+from benchvise.cli.rig_progress import RigProgress
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
 from benchvise.flows.results import summaries
 from benchvise.flows.settings import Combination, restores_due
 from benchvise.measure.model import Better
 from benchvise.measure.plan import PROCESSES, Plan
+from benchvise.measure.runner import Event
 from benchvise.report.data import run_data
-from benchvise.report.terminal import run_table
+from benchvise.report.side_by_side import side_by_side
+from benchvise.report.terminal import rendered, run_table
 from benchvise.store import Store
 
 
 def run(
     boards: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[BOARD]...", help="local, or ssh://user@host[:port]."),
+        typer.Argument(
+            metavar="[BOARD]...",
+            help="local, ssh://user@host[:port], rig:NAME, rig:all, or rig:tag=FEATURE.",
+        ),
     ] = None,
     suite: Annotated[
         str | None, typer.Option("--suite", help="A named suite, or the path of a .toml file.")
@@ -107,6 +115,19 @@ def run(
     remove_probe: Annotated[
         bool, typer.Option("--remove-probe", help="Take the probe off the boards afterwards.")
     ] = False,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            "--image",
+            metavar="FILE",
+            help="Write this image to the cards of the rig's boards first; `own`: each board's own "
+            "from the rig file.",
+        ),
+    ] = None,
+    keep_on: Annotated[
+        bool, typer.Option("--keep-on", help="Leave boards of a rig switched on afterwards.")
+    ] = False,
+    rig: RigOption = None,
     plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
@@ -117,7 +138,8 @@ def run(
 
     --command measures a command of yours; --param fills in what a suite cannot know, such as url.
 
-    Several boards are measured in turn, so that they can be compared in pairs.
+    Several boards are measured in turn, so that they can be compared in pairs. Boards of a rig
+    are booted afresh before that, all at once, and switched off afterwards.
 
     Example: benchvise run local ssh://root@10.0.0.7 --suite quick --label first-look
     """
@@ -135,6 +157,9 @@ def run(
         remove_probe=remove_probe,
         settings=tuple(settings or ()),
         snapshots=snapshots,
+        rig=rig,
+        image=image,
+        keep_on=keep_on,
     )
     if len(set(request.boards)) < len(request.boards):
         raise UsageError("a board is named twice", "to measure it twice, run twice")
@@ -144,20 +169,51 @@ def run(
     for due in restores_due():
         stderr().print(Text(f"not as it was: {due}: benchvise restore", style="yellow"))
     with Store.open(store) as results:
-        with RunProgress(stderr()) as progress:
-            ended = flow.run(request, results, progress.observe)
-        records = [results.load(result.run_id) for result in ended]
+        ended = _measured(request, results)
+        records = [results.load(result.run_id) for result in ended if result.run_id]
     if as_json:
         print_json("runs", [run_data(record) for record in records])
     else:
         for record in records:
             stdout().print(run_table(record, summaries(record), notes=False))
             stdout().print(_next_step(record.id), style="dim")
+        if len(records) > 1:
+            found = [(record, summaries(record)) for record in records]
+            stdout().print()
+            stdout().print(rendered(side_by_side(found)))
     failures = [line for result in ended for line in result.failures]
     for line in failures:
         stderr().print(Text(f"failed: {line}", style="red"))
+    errors = [(result.board, result.error) for result in ended if result.error is not None]
+    for name, error in errors:
+        fault = getattr(error, "fault", "")
+        line = f"{name}: {f'{fault}: ' if fault else ''}{printable(str(error), 1000)}"
+        stderr().print(Text(line, style="red"))
+    if errors:
+        raise typer.Exit(errors[0][1].exit_code)
     if failures:
         raise typer.Exit(1)
+
+
+def _measured(request: flow.RunRequest, results: Store) -> list[flow.RunResult]:
+    """Progress of the boards' boots first, then of what is measured; one line a board each."""
+    booting = RigProgress(stderr())
+    measuring = RunProgress(stderr())
+    started = False
+
+    def observe(board: str, plan: Plan, event: Event) -> None:
+        nonlocal started
+        if not started:
+            booting.__exit__(None, None, None)
+            measuring.__enter__()
+            started = True
+        measuring.observe(board, plan, event)
+
+    booting.__enter__()
+    try:
+        return flow.run(request, results, observe, booting.observe)
+    finally:
+        (measuring if started else booting).__exit__(None, None, None)
 
 
 def _user_command(

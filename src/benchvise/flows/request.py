@@ -36,7 +36,11 @@ class UserCommand:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What the user asks for, not yet checked against any probe."""
+    """What the user asks for, not yet checked against any probe.
+
+    ``rig`` is the rig file, ``image`` what is written to the cards of its boards first;
+    ``keep_on`` leaves them switched on.
+    """
 
     boards: tuple[str, ...] = ("local",)
     suite: str | None = None
@@ -51,6 +55,9 @@ class RunRequest:
     remove_probe: bool = False
     settings: tuple[str, ...] = ()
     snapshots: bool = True
+    rig: str | None = None
+    image: str | None = None
+    keep_on: bool = False
 
     def entries(self) -> list[Entry]:
         """The benchmarks asked for; the quick suite when none is."""

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from benchvise.board import open_board
 from benchvise.board.channel import open_channel
 from benchvise.board.deploy import remove
-from benchvise.errors import BenchviseError, Interrupted
+from benchvise.errors import BenchviseError, BoardUnreachable, Interrupted, ProbeError
 from benchvise.flows import settings
+from benchvise.flows.boards import RigObserver, open_boards
 from benchvise.flows.request import RunRequest, UserCommand, plan_for
 from benchvise.flows.session import Observer, Session
 from benchvise.flows.settings import Combination
@@ -34,18 +34,23 @@ __all__ = ["RunRequest", "RunResult", "UserCommand", "plan_only", "run"]
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A run as it ended; ``failures`` has a line for each series that failed."""
+    """A run as it ended; ``failures`` has a line for each series that failed.
+
+    ``error`` is why the board could not be measured, or not to the end, while others could;
+    ``run_id`` is empty when it did not come to a run.
+    """
 
     run_id: str
     board: str
     failures: tuple[str, ...]
+    error: BenchviseError | None = None
 
 
 def plan_only(request: RunRequest) -> list[tuple[str, Plan, Combination]]:
     """What ``run`` would do on each board, with each setting, without measuring or setting."""
     wishes = parse_wishes(request.settings)
     with ExitStack() as stack:
-        sessions = _open_all(request, stack)
+        sessions, _ = _open_all(request, stack, None)
         return [
             (session.name, session.plan, combination)
             for combination in settings.combinations(wishes, [s.reached for s in sessions])
@@ -53,8 +58,16 @@ def plan_only(request: RunRequest) -> list[tuple[str, Plan, Combination]]:
         ]
 
 
-def run(request: RunRequest, store: Store, observe: Observer) -> list[RunResult]:
+def run(
+    request: RunRequest,
+    store: Store,
+    observe: Observer,
+    observe_rig: RigObserver | None = None,
+) -> list[RunResult]:
     """Measures every board of the request; returns the runs in the boards' order.
+
+    Boards of a rig are brought to their shells first, all at once; one that fails there, or is
+    lost while others are measured, fails alone.
 
     With settings, there is a run for each combination of them. Each sample is stored before its
     board goes on. On any error, Ctrl-C or SIGTERM what was set is put back, the runs are marked
@@ -64,7 +77,7 @@ def run(request: RunRequest, store: Store, observe: Observer) -> list[RunResult]
     ended: list[RunResult] = []
     with deferred(), ExitStack() as stack:
         with let_through():
-            sessions = _open_all(request, stack)
+            sessions, failed = _open_all(request, stack, observe_rig)
         boards = [session.reached for session in sessions]
         try:
             with let_through():
@@ -74,9 +87,9 @@ def run(request: RunRequest, store: Store, observe: Observer) -> list[RunResult]
                     for session, intervention in itertools.zip_longest(sessions, made):
                         session.intervention = intervention
                     _measure_in_turn(sessions, request, combination, store, observe)
-                ended += [RunResult(s.run_id, s.name, tuple(s.failures)) for s in sessions]
+                ended += [RunResult(s.run_id, s.name, tuple(s.failures), s.lost) for s in sessions]
             with let_through():
-                return ended
+                return ended + [RunResult("", name, (), error) for name, error in failed]
         except KeyboardInterrupt:
             _end_all(sessions, store, RunStatus.INTERRUPTED, "stopped by the user")
             raise _interrupted(ended, sessions, put_back=bool(wishes)) from None
@@ -101,7 +114,14 @@ def _measure_in_turn(
     while not all(session.finished for session in sessions):
         for session in sessions:
             if not session.finished:
-                session.advance(store, observe)
+                try:
+                    session.advance(store, observe)
+                except (BoardUnreachable, ProbeError) as error:
+                    # Settings that were made have to be put back, which is the caller's.
+                    if len(sessions) == 1 or combination.settings:
+                        raise
+                    session.end(store, RunStatus.FAILED, str(error))
+                    session.finished, session.lost = True, error
 
 
 def _interrupted(
@@ -118,21 +138,33 @@ def _interrupted(
     )
 
 
-def _open_all(request: RunRequest, stack: ExitStack) -> list[Session]:
+def _open_all(
+    request: RunRequest, stack: ExitStack, observe: RigObserver | None
+) -> tuple[list[Session], list[tuple[str, BenchviseError]]]:
+    """The boards that can be measured, and those that cannot with the reason."""
+    opened, failed = open_boards(
+        request.boards,
+        stack,
+        rig_file=request.rig,
+        image=request.image,
+        keep_on=request.keep_on,
+        observe=observe,
+    )
     sessions = []
-    for name in request.boards:
-        board = stack.enter_context(open_board(name))
+    for board, prepared in opened:
         if request.remove_probe:
             stack.callback(remove, board)
         channel = stack.enter_context(open_channel(board))
         registry = board_registry(channel)
         sources = stack.enter_context(Sources(board, channel))
         plan = plan_for(request, registry)
-        session = Session(name, board, channel, registry, sources, plan, request.snapshots)
+        session = Session(
+            board.name, board, channel, registry, sources, plan, request.snapshots, prepared
+        )
         if request.settings:
             session.roles = find_roles(channel).roles
         sessions.append(session)
-    return sessions
+    return sessions, failed
 
 
 def _end_all(sessions: Sequence[Session], store: Store, status: RunStatus, reason: str) -> None:

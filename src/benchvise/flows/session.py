@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -9,6 +10,7 @@ from typing import TypeAlias
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
 from benchvise.errors import BenchviseError
+from benchvise.flows.boards import Prepared, read_end
 from benchvise.flows.settings import Combination, Reached
 from benchvise.measure.model import Kind, Remark, RunStatus, SeriesStatus, measured_kind
 from benchvise.measure.plan import Plan
@@ -48,7 +50,9 @@ _BENCHMARKS: Mapping[Family, tuple[str, ...]] = {
 class Session:
     """A board with its open connection, its plan, and its run in the store.
 
-    ``snapshots`` says whether its state is recorded around the run.
+    ``snapshots`` says whether its state is recorded around the run. ``prepared`` is how the
+    board was brought to where it can be measured. ``lost`` is why it could not be measured to
+    the end while others could.
     """
 
     name: str
@@ -58,6 +62,8 @@ class Session:
     sources: Sources
     plan: Plan
     snapshots: bool = True
+    prepared: Prepared = field(default_factory=Prepared)
+    lost: BenchviseError | None = None
     roles: Roles = field(default_factory=dict)
     run_id: str = ""
     failures: list[str] = field(default_factory=list)
@@ -89,14 +95,20 @@ class Session:
             board=self.name,
             suite=suite,
             seed=self.plan.seed,
-            plan={**self.plan.as_json(), "group": group, "settings": combination.as_json()},
+            plan={
+                **self.plan.as_json(),
+                "group": group,
+                "settings": combination.as_json(),
+                **({"prepared": self.prepared.about} if self.prepared.about else {}),
+            },
             host={},
-            simulated=False,
+            simulated=self.prepared.simulated,
             series=[
                 (spec, b.unit, b.better, b.counted)
                 for spec, b in zip(self.plan.series, benchmarks, strict=True)
             ],
         )
+        self._attach(store)
         self._kinds = [Kind(b.unit, b.better, b.counted) for b in benchmarks]
         self._before = self._snapshot(store, "before")
         self._events = measure(self.channel, self.plan, self.sources)
@@ -111,6 +123,7 @@ class Session:
         if self.intervention is not None:
             self.intervention.check_held()
         self._look_back(store)
+        self._attach(store)
         self.finished = True
         if self._measured:
             store.end_run(self.run_id, RunStatus.COMPLETE, "")
@@ -120,7 +133,14 @@ class Session:
     def end(self, store: Store, status: RunStatus, reason: str) -> None:
         """Marks a run that did not come to its end."""
         if self.run_id and not self.finished:
+            self._attach(store)
             store.end_run(self.run_id, status, reason)
+
+    def _attach(self, store: Store) -> None:
+        """Keeps what was recorded beside the measurement: so far, and at the end once more."""
+        for name, path in self.prepared.files.items():
+            with contextlib.suppress(OSError):
+                store.attach(self.run_id, name, read_end(path))
 
     def _keep(self, event: Event, store: Store) -> None:
         match event:

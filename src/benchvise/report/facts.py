@@ -62,12 +62,31 @@ def _facts(run: RunRecord) -> Iterator[Fact]:
     made = settings(run)
     if made:
         yield Fact("Set for this run", ", ".join(f"{knob}={value}" for knob, value in made.items()))
+    yield from _prepared(run)
     yield Fact("Sampling", _sampling(run))
     yield Fact("Order seed", str(run.seed))
     yield Fact("Started", clean(format_time(run.started)))
     yield Fact("Took", format_duration(run.started, run.finished))
     yield Fact("Run", clean(run.id))
     yield Fact("Measured by", f"Benchvise {clean(run.tool_version)}")
+
+
+def _prepared(run: RunRecord) -> Iterator[Fact]:
+    """How a board of a rig came to where it was measured."""
+    prepared = run.plan.get("prepared")
+    if not isinstance(prepared, Mapping):
+        return
+    image, boot = prepared.get("image"), prepared.get("boot")
+    if isinstance(image, Mapping):
+        yield Fact("Image", clean(f"{image.get('name', '?')} {str(image.get('sha256', ''))[:12]}"))
+    phases = boot.get("phases") if isinstance(boot, Mapping) else None
+    if isinstance(phases, Mapping):
+        times = [
+            f"{clean(str(name))} {seconds:.1f} s"
+            for name, seconds in phases.items()
+            if isinstance(seconds, int | float) and seconds > 0
+        ]
+        yield Fact("Booted", ", ".join(times))
 
 
 def settings(run: RunRecord) -> dict[str, str]:

@@ -116,5 +116,7 @@ def _remarks(remarks: Sequence[str]) -> RichTable:
     grid.add_column()
     for remark in remarks:
         about, colon, rest = remark.partition(": ")
+        if about.count("(") > about.count(")"):  # the colon is that of a quotation
+            about, colon = remark, ""
         grid.add_row(Text(about), Text(rest if colon else "", style="dim"))
     return grid

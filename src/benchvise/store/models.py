@@ -16,7 +16,14 @@ from typing import Any, ClassVar
 from sqlalchemy import BigInteger, ForeignKey, MetaData, String, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from benchvise.store.values import CleanText, JsonObject, Measured, Moment, PackedJson
+from benchvise.store.values import (
+    CleanText,
+    JsonObject,
+    Measured,
+    Moment,
+    PackedBytes,
+    PackedJson,
+)
 
 
 class Base(DeclarativeBase):
@@ -131,3 +138,15 @@ class SnapshotRow(Base):
     digest: Mapped[str] = mapped_column(String(64), ForeignKey("state.digest"), index=True)
     about: Mapped[Mapping[str, Any]]
     observations: Mapped[Any] = mapped_column(PackedJson())
+
+
+class AttachmentRow(Base):
+    """A file that belongs to a run, such as the console of its boot."""
+
+    __tablename__ = "attachment"
+    __table_args__ = (UniqueConstraint("run_number", "name"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_number: Mapped[int] = mapped_column(ForeignKey("run.number", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(80))
+    content: Mapped[bytes] = mapped_column(PackedBytes())

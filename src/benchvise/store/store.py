@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Update, insert, select, update
+from sqlalchemy import Connection, Update, delete, insert, select, update
 
 import benchvise
 from benchvise.errors import StoreError, UsageError
@@ -30,7 +30,7 @@ from benchvise.store import reading, references, snapshots
 from benchvise.store.database import Database
 from benchvise.store.faults import reported
 from benchvise.store.location import default_file, locate
-from benchvise.store.models import Base, ProcessRow, RunRow, SampleRow, SeriesRow
+from benchvise.store.models import AttachmentRow, Base, ProcessRow, RunRow, SampleRow, SeriesRow
 from benchvise.store.owner import Owner
 from benchvise.store.reading import RunInfo
 from benchvise.store.schema import prepare
@@ -224,6 +224,17 @@ class Store:
                 raise self._missing(f"run {run_id}")
             snapshots.add_snapshot(connection, number, moment, snapshot)
 
+    def attach(self, run_id: str, name: str, content: bytes) -> None:
+        """Keep a file with the run, in the place of one that had the name before."""
+        with self._database.writing() as connection:
+            number = connection.execute(select(RunRow.number).where(RunRow.id == run_id)).scalar()
+            if number is None:
+                raise self._missing(f"run {run_id}")
+            mine = (AttachmentRow.run_number == number, AttachmentRow.name == name)
+            connection.execute(delete(AttachmentRow).where(*mine))
+            row = {"run_number": number, "name": name, "content": content}
+            connection.execute(insert(AttachmentRow), row)
+
     def set_remarks(self, run_id: str, remarks: Sequence[Remark]) -> None:
         """Say what must be known with the run's results."""
         statement = update(RunRow).where(RunRow.id == run_id)
@@ -269,6 +280,17 @@ class Store:
         with self._database.reading() as connection:
             run_id = references.resolve(connection, reference, self.name)
             return snapshots.load_snapshot(connection, run_id, moment)
+
+    def attachment(self, reference: str, name: str) -> bytes | None:
+        """A file that is kept with the run that ``reference`` names; None when it has none such."""
+        with self._database.reading() as connection:
+            run_id = references.resolve(connection, reference, self.name)
+            content: bytes | None = connection.execute(
+                select(AttachmentRow.content)
+                .join(RunRow, RunRow.number == AttachmentRow.run_number)
+                .where(RunRow.id == run_id, AttachmentRow.name == name)
+            ).scalar()
+            return content
 
     # Internals
 

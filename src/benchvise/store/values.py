@@ -105,6 +105,21 @@ class PackedJson(TypeDecorator[Any]):
         return None if value is None else json.loads(zlib.decompress(value))
 
 
+class PackedBytes(TypeDecorator[bytes]):
+    """Bytes, compressed."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002
+        """Compress."""
+        return None if value is None else zlib.compress(value)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:  # noqa: ARG002
+        """As they were."""
+        return None if value is None else zlib.decompress(value)
+
+
 class Measured(TypeDecorator[float]):
     """A double that may be NaN, which SQLite knows only as NULL."""
 

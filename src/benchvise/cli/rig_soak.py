@@ -1,0 +1,84 @@
+"""``benchvise rig soak``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.rig_options import RigOption
+from benchvise.errors import Interrupted, UsageError
+from benchvise.flows import rig as rig_flow
+from benchvise.flows import rig_soak as flow
+from benchvise.rig.soak import Boot, RigFault
+from benchvise.rig.soak_table import boot_line, soak_table
+
+
+def soak(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A board; or harts:FORM, a boot program for four RISC-V harts on a simulated "
+            "machine, in the form faulty, doubted, repaired, initialised or copied.",
+        ),
+    ],
+    boots: Annotated[int, typer.Option("--boots", min=1, max=100000, help="How many.")] = 20,
+    ram_fill: Annotated[
+        str | None,
+        typer.Option(
+            "--ram-fill",
+            metavar="WORD|random|hart-ids|kept:WORD",
+            help="What RAM holds at power-on, for harts: only; kept: what the last boot left.",
+            show_default="hart-ids",
+        ),
+    ] = None,
+    boot_hart: Annotated[
+        int, typer.Option("--boot-hart", min=0, help="The hart that boots, for harts: only.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Of what is random in RAM.")] = 1,
+    symbols: Annotated[
+        Path | None,
+        typer.Option(
+            "--symbols",
+            metavar="FILE",
+            help="The ELF file, vmlinux for instance, that names where a board's cores stand.",
+        ),
+    ] = None,
+    rig: RigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Boot a board many times from cold, and say how often it fails, where, and how long it takes.
+
+    The failure rate comes with its exact interval. Exit code 1 when a boot failed.
+
+    Example: benchvise rig soak harts:faulty --boots 40
+    """
+    console = stderr()
+
+    def told(boot: Boot | RigFault) -> None:
+        if console.is_terminal:
+            console.print(Text(boot_line(boot), style="dim"))
+
+    if name.startswith(flow.PREFIX):
+        result = flow.soak_program(name, boots, ram_fill, boot_hart, seed, told)
+    else:
+        if ram_fill is not None or boot_hart:
+            raise UsageError(
+                "--ram-fill and --boot-hart are for harts: only",
+                "a board's RAM holds what it holds",
+            )
+        loaded = rig_flow.load(rig)
+        (board,) = loaded.select([name])[:1]
+        result = flow.soak_board(loaded, board, boots, told, symbols)
+    if as_json:
+        print_json("soak", result.as_json())
+    else:
+        stdout().print(soak_table(result))
+    if result.ended == "interrupted":
+        raise typer.Exit(Interrupted.exit_code)
+    if result.failed or result.rig_faults:
+        raise typer.Exit(1)

@@ -1,0 +1,136 @@
+"""``benchvise rig virtual``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from benchvise.board.sanitise import printable
+from benchvise.cli.output import JsonOption, print_json, stdout
+from benchvise.flows import rig_virtual as flow
+
+app = typer.Typer(
+    help="Boards that QEMU simulates, behind the same endpoints as real ones.",
+    no_args_is_help=True,
+)
+DirectoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--directory",
+        metavar="DIR",
+        help="Where the bench lives: its cards, consoles and rig file.",
+        show_default="below the XDG state directory",
+    ),
+]
+
+
+@app.command("up")
+def up(
+    boards: Annotated[
+        str,
+        typer.Option(
+            "--boards",
+            metavar="N|NAME=KIND,...",
+            help="The first N of the six standard boards, or names with their kinds.",
+        ),
+    ] = "6",
+    directory: DirectoryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start the virtual bench: power by HTTP, consoles by TCP, cards behind a mux.
+
+    Its figures are those of an emulator on this machine, and are marked as simulated.
+
+    Example: benchvise rig virtual up --boards 3
+    """
+    bench = flow.up(boards, directory)
+    if as_json:
+        print_json("rig-virtual", bench.as_json())
+        return
+    _table(bench)
+    stdout().print(
+        Text(
+            f"\nThe rig file is {bench.rig_file}. Next: benchvise run rig:all --image "
+            "own --suite quick",
+            style="dim",
+        )
+    )
+
+
+@app.command("status")
+def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
+    """Say which simulated boards there are and what they do.
+
+    Example: benchvise rig virtual status
+    """
+    bench = flow.status(directory)
+    if as_json:
+        print_json("rig-virtual", bench.as_json())
+    else:
+        _table(bench)
+
+
+@app.command("down")
+def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
+    """Switch all simulated boards off and end the bench; the cards are kept.
+
+    Example: benchvise rig virtual down
+    """
+    flow.down(directory)
+    if as_json:
+        print_json("rig-virtual", {"running": False})
+    else:
+        stdout().print("The virtual bench is down.")
+
+
+@app.command("fault")
+def fault(
+    board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
+    name: Annotated[
+        str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(flow.INJECTABLE)}.")
+    ],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="`off` ends it.")] = "on",
+    directory: DirectoryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a simulated board, or what it hangs on, do something wrong.
+
+    Example: benchvise rig virtual fault arm64-1 relay-stuck 1
+    """
+    flow.fault(board, name, value, directory)
+    if as_json:
+        print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
+    else:
+        stdout().print(Text(f"{printable(board)}: {printable(name)} = {printable(value)}"))
+
+
+@app.command("image")
+def image(
+    kind: Annotated[str, typer.Argument(metavar="NAME|KIND", help="A board, or a kind of board.")],
+    variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",
+    as_json: JsonOption = False,
+) -> None:
+    """Print the path of a card image for a simulated board; it is built when it is not there.
+
+    Example: benchvise rig virtual image arm64-1
+    """
+    path = flow.image(kind, variant)
+    if as_json:
+        print_json("rig-virtual-image", {"kind": kind, "variant": variant, "path": str(path)})
+    else:
+        print(path)
+
+
+def _table(bench: flow.Shown) -> None:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
+        table.add_column(column)
+    for board in bench.boards:
+        table.add_row(*(Text(printable(str(board.get(key, "-")))) for key in flow.COLUMNS))
+    stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
+    stdout().print(table)

@@ -1,0 +1,97 @@
+"""The boot loader: raw sectors, partitions of its own, and files that a boot ROM loads."""
+
+from __future__ import annotations
+
+from benchvise.rig.compose import raw
+from benchvise.rig.compose.errors import ComposeError
+from benchvise.rig.compose.files import Files
+from benchvise.rig.compose.layers.layer import Swap
+from benchvise.rig.compose.layout import Opened
+from benchvise.rig.compose.styles import raspberry
+
+_FILES = {
+    "boot.bin", "idbloader.img", "mlo", "spl.bin", "sysfw.itb", "tiboot3.bin", "tispl.bin",
+    "u-boot.bin", "u-boot.img", "u-boot.itb", "uboot.env",
+}  # fmt: skip
+_IN_FILE_SYSTEM = ("/ldlinux.sys", "/boot/ldlinux.sys", "/extlinux/ldlinux.sys", "/EFI")
+
+
+class Bootloader:
+    """All that runs before the kernel, with U-Boot's saved environment, which lies among it."""
+
+    name = "bootloader"
+
+    def apply(self, swap: Swap) -> list[str]:
+        """Raw parts go to the places they had, files under the names they had."""
+        target, source = swap.target, swap.source
+        for opened in (target, source):
+            _refuse_mapped(opened)
+        theirs = _files(source)
+        regions = source.loader_regions
+        if not theirs and not any(raw.used(source.path, region) for region in regions):
+            raise ComposeError(
+                f"{source.name} has no boot loader: the board brings its own",
+                "leave this layer out",
+            )
+        if source.layout.arch != target.layout.arch:
+            swap.warnings.append(
+                f"the boot loader comes from an image for {source.layout.arch or 'nothing known'} "
+                f"and goes into one for {target.layout.arch or 'nothing known'}"
+            )
+        done = raw.transplant(
+            source.path, regions, target.path, target.loader_regions, (source.name, target.name)
+        )
+        ours = _files(target)
+        if theirs and target.boot_files is not None and source.boot_files is not None:
+            contents = {path: source.boot_files.read(path) for path in theirs}
+            for path in ours:
+                target.boot_files.remove(path)
+            for path, data in contents.items():
+                target.boot_files.put(path, data)
+            done += theirs
+            if _has_config(source) and _has_config(target):
+                _merge_config(target.boot_files, source.boot_files)
+                done.append("the firmware's lines of config.txt")
+        elif ours and target.boot_files is not None:
+            for path in ours:
+                target.boot_files.remove(path)
+        return done
+
+
+def _files(opened: Opened) -> list[str]:
+    """The boot loader's files in the boot partition, with what firmware loads in Linux's place."""
+    files, boot = opened.boot_files, opened.layout.boot
+    if files is None:
+        return []
+    found = [f"/{name}" for name in sorted(files.names("/")) if name.lower() in _FILES]
+    found += raspberry.firmware_files(files)
+    if boot is not None and boot.style != raspberry.Raspberry.name and _has_config(opened):
+        under = raspberry.Raspberry().find(files)
+        found += under.kernels if under else ()
+    known = {*boot.kernels, *boot.initrds} if boot else set()
+    return sorted({path for path in found if path not in known})
+
+
+def _has_config(opened: Opened) -> bool:
+    return opened.boot_files is not None and opened.boot_files.is_file(raspberry.CONFIG)
+
+
+def _merge_config(ours: Files, theirs: Files) -> None:
+    text = raspberry.merged(
+        ours.read(raspberry.CONFIG).decode(errors="surrogateescape"),
+        theirs.read(raspberry.CONFIG).decode(errors="surrogateescape"),
+        raspberry.is_firmware_key,
+    )
+    ours.put(raspberry.CONFIG, text.encode(errors="surrogateescape"))
+
+
+def _refuse_mapped(opened: Opened) -> None:
+    """syslinux notes which sectors its file has, and EFI boot loaders come with their own tree."""
+    files = opened.boot_files
+    for name in _IN_FILE_SYSTEM:
+        if files is not None and (files.is_file(name) or files.names(name)):
+            raise ComposeError(
+                f"{opened.name} has a boot loader inside of a file system ({name}), "
+                "which cannot be moved",
+                "take this image as the base, and the other layers from the other one",
+            )

@@ -1,0 +1,85 @@
+"""Init settings: what /etc tells the system to do and to set when it starts."""
+
+from __future__ import annotations
+
+import posixpath
+
+from benchvise.rig.compose.errors import ComposeError
+from benchvise.rig.compose.ext import Ext, Node
+from benchvise.rig.compose.graft import graft, tree
+from benchvise.rig.compose.layers.layer import Swap
+
+SETTINGS = (
+    "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
+    *(f"rc{level}.d" for level in range(7)), "default",
+    *(f"systemd/{name}" for name in (
+        "system", "user", "system-preset", "user-preset", "system.conf", "system.conf.d",
+        "user.conf", "journald.conf", "journald.conf.d", "logind.conf", "sleep.conf", "oomd.conf",
+        "zram-generator.conf",
+    )),
+    "sysctl.conf", "sysctl.d",
+    "modprobe.conf", "modprobe.d", "modules", "modules-load.d",
+    "udev", "mdev.conf", "mdev", "tmpfiles.d", "binfmt.d",
+    "security/limits.conf", "security/limits.d",
+    "cpufrequtils", "tuned", "tlp.conf", "tlp.d", "irqbalance.conf", "sysfs.conf", "sysfs.d",
+    "ld.so.preload", "environment",
+)  # fmt: skip
+"""In /etc. Accounts, addresses, certificates, fstab and what packages note for themselves are not
+among them: these belong to the root file system, whose files carry the owners that they name."""
+
+_SHOWN = 5
+
+
+class InitSettings:
+    """Scripts, units, presets, sysctl, module options, udev rules, limits."""
+
+    name = "init-settings"
+
+    def apply(self, swap: Swap) -> list[str]:
+        """Each item becomes the source's; what the source does not have goes away."""
+        ours, theirs = swap.target.need_root(), swap.source.need_root()
+        there, here = settings(theirs), settings(ours)
+        if not there:
+            raise ComposeError(
+                f"{swap.source.name} has no init settings in /etc", "look at what the image holds"
+            )
+        inits = [
+            side.layout.userland.init for side in (swap.target, swap.source) if side.layout.userland
+        ]
+        if len(inits) == 2 and inits[0].split(" ")[0] != inits[1].split(" ")[0]:
+            raise ComposeError(
+                f"{swap.target.name} starts by {inits[0] or 'an unknown init'} and "
+                f"{swap.source.name} by {inits[1] or 'an unknown init'}: the settings of one mean "
+                "nothing to the other",
+                "take the layer root instead",
+            )
+        for name in here:
+            ours.remove(posixpath.join("/etc", name))
+        count = 0
+        for name in there:
+            path = posixpath.join("/etc", name)
+            parent = ours.make(posixpath.dirname(path))
+            items = tree(theirs, path, posixpath.join(parent, posixpath.basename(path)))
+            count += graft(theirs, items, ours)
+            swap.warnings += _dangling(ours, theirs, items)
+        gone = [name for name in here if name not in there]
+        return [f"{count} files: {', '.join(there)}", *(f"/etc/{name} removed" for name in gone)]
+
+
+def settings(root: Ext) -> list[str]:
+    """Which of them a root file system has."""
+    return [name for name in SETTINGS if root.find(f"/etc/{name}", follow=False) is not None]
+
+
+def _dangling(ours: Ext, theirs: Ext, items: dict[str, Node]) -> list[str]:
+    """Links of the source that meant something there and mean nothing here."""
+    links = {path: node for path, node in items.items() if node.is_link}
+    missing = [
+        path
+        for path, node in links.items()
+        if ours.find(path) is None and theirs.find(path) is not None and theirs.target(node)
+    ]
+    if not missing:
+        return []
+    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    return [f"settings name what this root has not: {', '.join(missing[:_SHOWN])}{more}"]

@@ -1,0 +1,107 @@
+"""The root file system: all of it but what belongs to the kernel and to this card.
+
+It moves block by block, so nothing of any file is lost; then the base's own parts are put back:
+modules, boot files, and the table of what is mounted where. Its identity (UUID, label) becomes
+that of the base's, so that everything that names it still finds it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from benchvise.rig.compose import fstab
+from benchvise.rig.compose.errors import ComposeError
+from benchvise.rig.compose.ext import Ext
+from benchvise.rig.compose.files import Files
+from benchvise.rig.compose.graft import graft, needed, tree
+from benchvise.rig.compose.layers.layer import Swap
+from benchvise.rig.compose.layout import MODULES
+
+_MINIMUM = re.compile(rb"minimum size of the filesystem: (\d+)")
+_FSTAB = "/etc/fstab"
+_BOOT = "/boot"
+
+
+class Root:
+    """Programs, libraries, settings, accounts."""
+
+    name = "root"
+
+    def apply(self, swap: Swap) -> list[str]:
+        """The new file system is made ready in a file of its own, then put over the old one."""
+        old, new_name = swap.target.need_root(), _resized(swap)
+        new = Ext(swap.work.tools, new_name, 0, f"{swap.target.name} with the new root")
+        done = [f"{new.summary.size} bytes of {swap.source.name}"]
+        put_back = [MODULES] if "kernel" not in swap.others else []
+        if swap.target.boots_from_root:
+            put_back.append(_BOOT)
+        elif swap.source.boots_from_root and swap.source.layout.boot is not None:
+            boot = swap.source.layout.boot
+            for path in (*boot.configuration, *boot.kernels, *boot.initrds, *boot.trees):
+                new.remove(path)
+        new.remove(MODULES)
+        for path in put_back:
+            _put_back(old, new, path)
+            done.append(f"{path} is still that of {swap.target.name}")
+        done += _table(old, new)
+        swap.work.insert(new_name, swap.target.path, swap.target.root_place)
+        return done
+
+
+def _resized(swap: Swap) -> str:
+    """The source's root file system in a file, as large as the target's; the file's name."""
+    work, old, theirs = swap.work, swap.target.need_root(), swap.source.need_root()
+    room, was, now = swap.target.root_place.size, old.summary, theirs.summary
+    name = work.extract(swap.source.path, swap.source.root_place, now.size)
+    work.check(name)
+    output = work.tools.run(["resize2fs", "-P", name])
+    found = _MINIMUM.search(output.stdout)
+    least = int(found[1]) * now.block if found else now.size - now.free
+    keep = needed(tree(old, MODULES, MODULES), now.block)
+    if swap.target.boots_from_root:
+        keep += needed(tree(old, _BOOT, _BOOT), now.block)
+    size = was.size if least + keep <= was.size else room
+    if least + keep > room:
+        raise ComposeError(
+            f"the root of {swap.source.name} is too large for {swap.target.name}: it takes {least} "
+            f"bytes, with what stays there {least + keep}, and the partition has {room}",
+            f"take {swap.source.name} as the base, and the other layers from {swap.target.name}",
+        )
+    path = work.tools.directory / name
+    with path.open("r+b") as stream:
+        stream.truncate(max(size, now.size))
+    work.tools.run(["resize2fs", name, f"{size // 1024}K"])
+    work.tools.run(["tune2fs", "-U", was.identity, "-L", was.label, name])
+    return name
+
+
+def _put_back(old: Ext, new: Ext, path: str) -> None:
+    """A directory of the old file system, in place of the new one's."""
+    located = new.locate(path, follow=False)
+    if located is not None:
+        new.remove(path)
+    found = old.locate(path)
+    if found is None:
+        return
+    parent, _, name = path.rpartition("/")
+    place = new.make(parent or "/").rstrip("/")
+    graft(old, tree(old, found[0], f"{place}/{name}"), new)
+
+
+def _table(old: Ext, new: Ext) -> list[str]:
+    """fstab of this card, and the directories that it needs."""
+    ours = _text(old)
+    if not ours:
+        new.remove(_FSTAB)
+        return []
+    new.put(_FSTAB, fstab.merged(ours, _text(new)).encode(errors="surrogateescape"))
+    for point in fstab.mount_points(ours):
+        if new.locate(point) is None:
+            new.make(point)
+    return [f"{_FSTAB} is merged: devices of the old one, mount options of the new one"]
+
+
+def _text(files: Files) -> str:
+    if not files.is_file(_FSTAB):
+        return ""
+    return files.read(_FSTAB, 1 << 20).decode(errors="surrogateescape")

@@ -1,0 +1,190 @@
+"""The rig file: a labgrid environment, read as it is; what of it Benchvise itself needs.
+
+Benchvise's own settings are in its ``options``, under ``benchvise``, where labgrid lets programs
+keep theirs; everything else is labgrid's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
+from benchvise.rig.virtual.rigfile import RIG_FILE
+from benchvise.rig.virtual.up import default_directory, runs
+
+VARIABLE = "BENCHVISE_RIG"
+PREFIX = "rig:"
+SIMULATED = "simulated"
+"""The feature that marks boards whose figures are not those of hardware."""
+
+
+@dataclass(frozen=True, slots=True)
+class RigOptions:
+    """``options: benchvise:`` of a rig file.
+
+    Times are in seconds, powers in watts. ``budget_w`` is what all boards that are on may take
+    together, each as its strategy's ``watts`` says; ``stagger_s`` is the time between two being
+    switched on. ``settle_s`` passes after a card is written before the mux turns, ``off_s`` with
+    the power off before it comes back. ``card_s`` is how long a card may take to be seen here after
+    the mux has turned.
+    """
+
+    stagger_s: float = 0.5
+    budget_w: float | None = None
+    settle_s: float = 1.0
+    card_s: float = 10.0
+    off_s: float = 1.0
+    boot_limit_s: float = 180.0
+    silence_s: float = 60.0
+    ssh_identity: str | None = None
+    boot_patterns: str | None = None
+
+    @classmethod
+    def from_config(cls, given: object, base: Path) -> RigOptions:
+        """Checked; relative paths are taken from ``base``. UsageError names what is wrong."""
+        if not isinstance(given, Mapping):
+            raise UsageError("options: benchvise: is not a table", "write NAME: VALUE below it")
+        known = {f.name for f in fields(cls)}
+        values: dict[str, Any] = {}
+        for name, value in given.items():
+            if name not in known:
+                raise UsageError(
+                    f"options: benchvise: {printable(str(name))} is not known",
+                    f"known are {', '.join(sorted(known))}",
+                )
+            if name in ("ssh_identity", "boot_patterns"):
+                path = base / Path(str(value)).expanduser()
+                values[name] = str(path)
+            elif isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+                raise UsageError(
+                    f"options: benchvise: {name}: '{printable(str(value))}' is no number",
+                    "give seconds or watts, not negative",
+                )
+            else:
+                values[name] = float(value)
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """A rig file that has been read: the names of its boards and what it says of them."""
+
+    path: Path
+    features: Mapping[str, frozenset[str]]
+    places: Mapping[str, str] = field(default_factory=dict)
+    options: RigOptions = field(default_factory=RigOptions)
+
+    @property
+    def names(self) -> list[str]:
+        """The boards, in the file's order."""
+        return list(self.features)
+
+    def select(self, words: Sequence[str]) -> list[str]:
+        """The boards that are meant by NAME, ``all`` and ``tag=FEATURE``, each once, in order.
+
+        UsageError for a name or tag that no board has.
+        """
+        chosen: dict[str, None] = {}
+        for word in words:
+            chosen.update(dict.fromkeys(self._meant(word)))
+        return list(chosen)
+
+    def _meant(self, word: str) -> list[str]:
+        if word == "all":
+            return self.names
+        if word.startswith("tag="):
+            tag = word.removeprefix("tag=")
+            found = [name for name in self.names if tag in self.features[name]]
+            tags = sorted({tag for tags in self.features.values() for tag in tags})
+            if not found:
+                raise UsageError(
+                    f"{self.path}: no board has the feature '{printable(tag)}'",
+                    f"there are {', '.join(tags) or 'none'}: `features:` of a target",
+                )
+            return found
+        if word not in self.features:
+            raise UsageError(
+                f"{self.path}: there is no board '{printable(word)}'",
+                f"there are {', '.join(self.names) or 'none'}",
+            )
+        return [word]
+
+
+def is_rig(name: str) -> bool:
+    """Whether this is how boards of a rig are named: ``rig:NAME``, ``rig:all``, ``rig:tag=…``."""
+    return name.startswith(PREFIX)
+
+
+def find_rig_file(given: str | None = None) -> Path:
+    """The rig file that is meant: the one given, BENCHVISE_RIG's, or the running virtual bench's.
+
+    UsageError when there is none.
+    """
+    for name, source in ((given, "--rig"), (os.environ.get(VARIABLE), VARIABLE)):
+        if name:
+            path = Path(name).expanduser()
+            if not path.is_file():
+                raise UsageError(f"{source}: there is no file {path}", "name a labgrid environment")
+            return path
+    path = default_directory() / RIG_FILE
+    if not path.is_file() or not runs(default_directory()):
+        raise UsageError(
+            "no rig is named and no virtual bench runs",
+            f"give --rig FILE, set {VARIABLE}, or start one: benchvise rig virtual up",
+        )
+    return path
+
+
+def load_rig(path: Path) -> Rig:
+    """Reads a rig file through labgrid's own loader. UsageError when that refuses it."""
+    from labgrid.config import Config
+    from labgrid.exceptions import InvalidConfigError, NoConfigFoundError
+
+    try:
+        config = Config(str(path))
+        targets = config.get_targets()
+        own = config.data.get("options", {}) or {}
+    except (InvalidConfigError, NoConfigFoundError, OSError, AttributeError) as error:
+        message = getattr(error, "msg", "") or str(error)
+        raise UsageError(
+            f"{path}: labgrid cannot read it ({printable(message, 300)})",
+            "see its documentation on environment files, or `examples/rigs`",
+        ) from error
+    if not isinstance(targets, Mapping):
+        raise UsageError(f"{path}: `targets:` is not a table", "name each board below it")
+    features, places = {}, {}
+    for name, target in targets.items():
+        table = target if isinstance(target, Mapping) else {}
+        given = table.get("features", ())
+        words = given if isinstance(given, list | tuple | set | frozenset | Mapping) else (given,)
+        features[str(name)] = frozenset(str(feature) for feature in words)
+        place = _remote_place(table.get("resources"))
+        if place is not None:
+            places[str(name)] = place or str(name)
+    try:
+        options = RigOptions.from_config(own.get("benchvise", {}), path.resolve().parent)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", error.remedy) from None
+    return Rig(path, features, places, options)
+
+
+def _remote_place(resources: object) -> str | None:
+    """The name of the coordinator's place behind a target; None when its resources are here."""
+    items: list[object] = []
+    if isinstance(resources, Mapping):
+        items = [{"cls": cls, **(args or {})} for cls, args in resources.items()]
+    elif isinstance(resources, list):
+        items = resources
+    for item in items:
+        if not isinstance(item, Mapping):
+            continue
+        if item.get("cls") == "RemotePlace":
+            return str(item.get("name", ""))
+        if isinstance(item.get("RemotePlace"), Mapping):
+            return str(item["RemotePlace"].get("name", ""))
+    return None

@@ -1,0 +1,177 @@
+"""A board's power: switched by name, once, in turn with others, and read back where possible.
+
+A relay that was switched twice by accident, or while somebody else held the board, has destroyed
+hardware before. So nothing is switched that is already as wanted, each command is read back, the
+commands of one relay box come one after another, and switching on waits for its turn and for the
+power budget.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchvise.rig import locks
+from benchvise.rig.environment import RigOptions
+from benchvise.rig.faults import Fault, RigError
+
+_READ_BACK_SECONDS = 2.0
+_DEVICE_WAIT_SECONDS = 30.0
+_BUDGET_WAIT_SECONDS = 120.0
+
+
+class PowerDriver(Protocol):
+    """What every labgrid power driver has; many have ``get`` too."""
+
+    def on(self) -> None:
+        """Switches on."""
+
+    def off(self) -> None:
+        """Switches off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """The outlet of one board.
+
+    ``device`` names the relay box or power switch that others hang on too; ``ledger`` is the
+    file in which the boards that are on are noted with their watts.
+    """
+
+    board: str
+    driver: PowerDriver
+    device: str
+    options: RigOptions
+    ledger: Path
+    watts: float = 0.0
+
+    def state(self) -> bool | None:
+        """Whether it is on; None where the relay cannot be asked."""
+        get: Callable[[], Any] | None = getattr(self.driver, "get", None)
+        if get is None:
+            return None
+        try:
+            value = get()
+        except NotImplementedError:
+            return None
+        return value if isinstance(value, bool) else None
+
+    def off(self) -> None:
+        """Switches off, unless it is known to be off. RigError (relay-stuck) if it stays on."""
+        with self._device():
+            if self.state() is not False:
+                self.driver.off()
+                self._read_back(wanted=False)
+            self._note(watts=None)
+
+    def on(self) -> None:
+        """Switches on, in its turn and within the budget, unless it is known to be on.
+
+        RigError when the budget leaves no room in time, or the relay does not follow.
+        """
+        deadline = time.monotonic() + _BUDGET_WAIT_SECONDS
+        while True:
+            with self._device():
+                if self.state() is True:
+                    return
+                wait, others = self._may_switch()
+                if wait <= 0:
+                    self._note(watts=self.watts)
+                    self.driver.on()
+                    self._read_back(wanted=True)
+                    return
+            if time.monotonic() >= deadline:
+                raise RigError(
+                    Fault.BUSY,
+                    f"{self.board}: its {self.watts:g} W do not fit the budget of "
+                    f"{self.options.budget_w:g} W beside {', '.join(others)}",
+                    "switch some of them off, or raise budget_w in the rig file",
+                )
+            time.sleep(min(wait, 0.5))
+
+    def _read_back(self, *, wanted: bool) -> None:
+        deadline = time.monotonic() + _READ_BACK_SECONDS
+        while (found := self.state()) is not None and found is not wanted:
+            if time.monotonic() >= deadline:
+                raise RigError(
+                    Fault.RELAY_STUCK,
+                    f"{self.board}: the relay was told to switch {'on' if wanted else 'off'} and "
+                    f"says that it is {'on' if found else 'off'}",
+                    "look at the relay and its cable; cut the power by hand if the board must be "
+                    "off",
+                )
+            time.sleep(0.05)
+
+    def _may_switch(self) -> tuple[float, list[str]]:
+        """For how long to wait, in seconds, and who else is on; within the device's lock."""
+        with self._ledger_lock():
+            noted = self._read()
+            others = {name: e for name, e in noted["on"].items() if name != self.board}
+            budget = self.options.budget_w
+            if budget is not None and others:
+                used = sum(float(watts) for watts in others.values())
+                if used + self.watts > budget:
+                    return 0.5, sorted(others)
+            # The machine's uptime and not the date, which may be set while we wait.
+            since = time.clock_gettime(time.CLOCK_BOOTTIME) - noted["last"]
+            wait = self.options.stagger_s - since if since >= 0 else 0.0
+            if wait <= 0:
+                noted["last"] = time.clock_gettime(time.CLOCK_BOOTTIME)
+                self._write(noted)
+            return wait, sorted(others)
+
+    def _note(self, *, watts: float | None) -> None:
+        with self._ledger_lock():
+            noted = self._read()
+            if watts is None:
+                noted["on"].pop(self.board, None)
+            else:
+                noted["on"][self.board] = watts
+            self._write(noted)
+
+    def _device(self) -> AbstractContextManager[None]:
+        return locks.held(
+            f"power switch {self.device}", f"switching {self.board}", wait_s=_DEVICE_WAIT_SECONDS
+        )
+
+    def _ledger_lock(self) -> AbstractContextManager[None]:
+        return locks.held(f"ledger {self.ledger}", self.board, wait_s=_DEVICE_WAIT_SECONDS)
+
+    def _read(self) -> dict[str, Any]:
+        """What is noted; nothing when there is no file or a power cut has left half of one."""
+        try:
+            noted = json.loads(self.ledger.read_text())
+            return {
+                "last": float(noted["last"]),
+                "on": {str(name): float(watts) for name, watts in noted["on"].items()},
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {"last": -1e9, "on": {}}
+
+    def _write(self, noted: dict[str, Any]) -> None:
+        part = self.ledger.with_name(f".{self.ledger.name}.{os.getpid()}")
+        part.write_text(json.dumps(noted))
+        part.replace(self.ledger)
+
+
+def device_key(resource: Any) -> str:
+    """What names the box that an outlet is one of: its network host, its USB path, or how it is
+    looked for while it is not plugged in.
+
+    Resources of labgrid have an ``index`` for the outlet; the rest of their arguments names the
+    box. A driver without a resource, one that runs commands for instance, is a box of its board's.
+    """
+    match = getattr(resource, "match", None)
+    found = " ".join(filter(None, (getattr(resource, key, None) for key in ("host", "path"))))
+    looked_for = ",".join(f"{k}={v}" for k, v in sorted(match.items())) if match else None
+    own = (getattr(resource, "name", None), getattr(resource, "cmd_on", None))
+    target = getattr(getattr(resource, "target", None), "name", None)
+    where = found or looked_for or " ".join(filter(None, (*own, target)))
+    port = getattr(resource, "port", None)
+    return f"{type(resource).__name__} {where}{f':{port}' if port else ''}"

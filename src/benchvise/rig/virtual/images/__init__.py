@@ -1,0 +1,1 @@
+"""Card images of simulated boards, built unprivileged from Debian packages."""

@@ -1,0 +1,64 @@
+"""Program counters of real emulators of every architecture, through their GDB stubs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from benchvise.rig.cores import Core, cores_by_gdb
+from benchvise.rig.faults import RigError
+
+# Loading nothing at an address makes it the one where a core of the ARM machines begins.
+_ARM = (
+    *("-machine", "virt", "-device", "loader,addr=0x40000000,cpu-num=0"),
+    *("-device", "loader,addr=0x40001000,cpu-num=1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "emulator", "machine", "begin"),
+    [
+        ("riscv64", "qemu-system-riscv64", ("-machine", "virt", "-bios", "none"), (0x1000,) * 2),
+        ("aarch64", "qemu-system-aarch64", (*_ARM, "-cpu", "cortex-a57"), (0x40000000, 0x40001000)),
+        ("armv7hf", "qemu-system-arm", _ARM, (0x40000000, 0x40001000)),
+        ("x86_64", "qemu-system-x86_64", (), (0xFFF0,) * 2),
+    ],
+)
+def test_each_core_stands_where_it_begins(
+    architecture: str,
+    emulator: str,
+    machine: tuple[str, ...],
+    begin: tuple[int, int],
+    tmp_path: Path,
+) -> None:
+    if shutil.which(emulator) is None:
+        pytest.skip(f"no {emulator} here")
+    gdb = tmp_path / "gdb"
+    process = subprocess.Popen(
+        [
+            *(emulator, *machine, "-S", "-smp", "2", "-nodefaults", "-display", "none"),
+            *("-gdb", f"unix:{gdb},server=on,wait=off"),
+        ]
+    )
+    try:
+        cores = _cores(gdb, architecture, process)
+    finally:
+        process.kill()
+        process.wait()
+    assert [(core.name, core.pc) for core in cores] == [("CPU#0", begin[0]), ("CPU#1", begin[1])]
+
+
+def _cores(gdb: Path, architecture: str, process: subprocess.Popen[bytes]) -> tuple[Core, ...]:
+    """Asks until the emulator listens."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return cores_by_gdb(gdb, architecture, resume=False)
+        except RigError:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
