@@ -2,7 +2,9 @@
 
 The figure is bytes written a second until they are on the medium, by each side's own account, so
 without the start of the programs. Reading back and comparing, which neither peer does, comes on
-top of that: it is reported apart. The image is in the page cache for both sides.
+top of that: it is reported apart. The checksums of a plain image's block map are computed beside
+the writing; where that ends later, the rest counts with the reading back. The image is in the page
+cache for both sides.
 
 Media are a file on the disk of the repository (``conv=notrunc``: no card is truncated) and a loop
 device over one, past its page cache.
