@@ -73,7 +73,12 @@ def missing() -> str:
 
 def kernel(arguments: str, initrd: Path | None = None) -> list[str | Path]:
     """Options that boot Debian's kernel."""
-    options = ["-kernel", KERNEL / "vmlinuz", "-append", f"console=ttyS0 {arguments}"]
+    options: list[str | Path] = [
+        "-kernel",
+        KERNEL / "vmlinuz",
+        "-append",
+        f"console=ttyS0 {arguments}",
+    ]
     return [*options, "-initrd", initrd] if initrd else options
 
 

@@ -129,9 +129,9 @@ def test_commands_in_the_guide_exist(path: Path) -> None:
     """Every `benchvise …` line of the guide has a known command, options and benchmarks."""
     registry = local_registry()
     for line in re.findall(r"(?:^|`)(benchvise (?!:)[^`#\n]+)", path.read_text(), re.MULTILINE):
-        words = shlex.split(line)
-        starts = [" ".join(words[:count]) for count in (4, 3, 2)]
-        name = next((start for start in starts if start in COMMANDS), "")
+        words = shlex.split(line.partition("   ")[0])  # what follows many blanks is a remark
+        names = (" ".join(words[:count]) for count in (4, 3, 2))
+        name = next((name for name in names if name in COMMANDS), "")
         assert name, f"{path.name}: {line}"
         options = {o for p in getattr(COMMANDS[name], "params", ()) for o in p.opts}
         for index, word in enumerate(words):

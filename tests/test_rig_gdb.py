@@ -13,8 +13,10 @@ from benchvise.rig.cores import Core, cores_by_gdb
 from benchvise.rig.faults import RigError
 
 # Loading nothing at an address makes it the one where a core of the ARM machines begins.
-_ARM = ("-machine", "virt", "-device", "loader,addr=0x40000000,cpu-num=0")
-_ARM += ("-device", "loader,addr=0x40001000,cpu-num=1")
+_ARM = (
+    *("-machine", "virt", "-device", "loader,addr=0x40000000,cpu-num=0"),
+    *("-device", "loader,addr=0x40001000,cpu-num=1"),
+)
 
 
 @pytest.mark.parametrize(

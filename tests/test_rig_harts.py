@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from benchvise.errors import UsageError
+from benchvise.errors import BenchviseError, UsageError
+from benchvise.rig.virtual import harts_program
 from benchvise.rig.virtual.harts import RamFill, parse_fill, soak_harts
 from benchvise.rig.virtual.harts_machine import (
     RAM_BYTES,
@@ -236,6 +238,26 @@ def test_a_fill_is_all_over_ram_and_the_same_for_the_same_seed() -> None:
     chance = parse_fill("random")
     assert chance.contents(5, HARTS, 1) == chance.contents(5, HARTS, 1)
     assert chance.contents(5, HARTS, 1) != chance.contents(6, HARTS, 1)
+
+
+def test_without_compiler_or_emulator_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[Form, Program]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(harts_program, "_FLAGS", ("-fno-such-flag",))
+    with pytest.raises(BenchviseError, match=r"does not compile: .*fno-such-flag"):
+        build(Form.FAULTY)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", absent)
+    with pytest.raises(BenchviseError, match="pip install ziglang"):
+        build(Form.FAULTY)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BenchviseError, match="apt install qemu-system-misc"):
+        boot(programs[Form.FAULTY], PowerOn(filled("0")))
 
 
 def test_nothing_is_left_running_or_lying_about(

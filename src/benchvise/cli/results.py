@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
 from benchvise.flows import results as flow
 from benchvise.report.data import comparison_data, run_data
 from benchvise.report.state_tables import around_comparison
 from benchvise.report.terminal import compare_table, counter_table, run_table, runs_table
+
+LINE_LIMIT = 1000
+"""Characters of a line of a console that are shown."""
 
 RunArgument = Annotated[
     str,
@@ -45,6 +50,10 @@ def show(
     notes: Annotated[
         bool, typer.Option("--notes", help="All that is known about what disturbed each series.")
     ] = False,
+    console: Annotated[
+        bool,
+        typer.Option("--console", help="What the board's console said, for a board of a rig."),
+    ] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -52,6 +61,14 @@ def show(
 
     Example: benchvise show @
     """
+    if console:
+        said = flow.console_of(store, run)
+        if as_json:
+            print_json("console", {"run": run, "console": said})
+        else:
+            for line in said.splitlines():
+                stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
+        return
     record = flow.load_run(store, run)
     if as_json:
         print_json("run", run_data(record))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.rig_options import RigOption
-from benchvise.errors import UsageError
+from benchvise.errors import Interrupted, UsageError
 from benchvise.flows import rig as rig_flow
 from benchvise.flows import rig_soak as flow
 from benchvise.rig.soak import Boot, RigFault
@@ -21,8 +22,8 @@ def soak(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A board; or harts:faulty, harts:repaired, harts:doubted, a boot program for "
-            "four RISC-V harts on a simulated machine.",
+            help="A board; or harts:FORM, a boot program for four RISC-V harts on a simulated "
+            "machine, in the form faulty, doubted, repaired, initialised or copied.",
         ),
     ],
     boots: Annotated[int, typer.Option("--boots", min=1, max=100000, help="How many.")] = 20,
@@ -30,8 +31,8 @@ def soak(
         str | None,
         typer.Option(
             "--ram-fill",
-            metavar="WORD|random|hart-ids",
-            help="What RAM holds at power-on, for harts: only.",
+            metavar="WORD|random|hart-ids|kept:WORD",
+            help="What RAM holds at power-on, for harts: only; kept: what the last boot left.",
             show_default="hart-ids",
         ),
     ] = None,
@@ -39,6 +40,14 @@ def soak(
         int, typer.Option("--boot-hart", min=0, help="The hart that boots, for harts: only.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Of what is random in RAM.")] = 1,
+    symbols: Annotated[
+        Path | None,
+        typer.Option(
+            "--symbols",
+            metavar="FILE",
+            help="The ELF file, vmlinux for instance, that names where a board's cores stand.",
+        ),
+    ] = None,
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,10 +73,12 @@ def soak(
             )
         loaded = rig_flow.load(rig)
         (board,) = loaded.select([name])[:1]
-        result = flow.soak_board(loaded, board, boots, told)
+        result = flow.soak_board(loaded, board, boots, told, symbols)
     if as_json:
         print_json("soak", result.as_json())
     else:
         stdout().print(soak_table(result))
+    if result.ended == "interrupted":
+        raise typer.Exit(Interrupted.exit_code)
     if result.failed or result.rig_faults:
         raise typer.Exit(1)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchvise.errors import UsageError
 from benchvise.measure.compare import RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable, compare_counters
 from benchvise.measure.model import RunRecord
@@ -25,6 +26,20 @@ def load_run(store_url: str | None, reference: str) -> RunRecord:
     """The run that an id, a prefix, a label or ``@`` means."""
     with Store.open(store_url) as store:
         return store.load(reference)
+
+
+def console_of(store_url: str | None, reference: str) -> str:
+    """What the console of a rig's board said from power on to the end of the run.
+
+    UsageError when the run has none. What is no UTF-8 is replaced.
+    """
+    with Store.open(store_url) as store:
+        said = store.attachment(reference, "console")
+    if said is None:
+        raise UsageError(
+            f"the run {reference} has no console", "boards of a rig have one: rig:NAME"
+        )
+    return said.decode("utf-8", "replace")
 
 
 def summaries(record: RunRecord) -> list[Summary]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.client import HeldBoard, logs_directory
+from benchvise.rig.cores import REGISTERS, Core, cores_by_gdb
 from benchvise.rig.environment import SIMULATED, Rig
 from benchvise.rig.soak import Boot, RigFault, SoakResult, soak
+from benchvise.rig.symbols import Symbols
 from benchvise.rig.virtual.harts import HART_IDS, soak_harts
 
 PREFIX = "harts:"
@@ -19,8 +21,15 @@ PREFIX = "harts:"
 OnBoot = Callable[[Boot | RigFault], None]
 
 
-def soak_board(rig: Rig, name: str, boots: int, on_boot: OnBoot) -> SoakResult:
-    """Boots a board of the rig ``boots`` times from cold; it is off afterwards."""
+def soak_board(
+    rig: Rig, name: str, boots: int, on_boot: OnBoot, symbols: Path | None = None
+) -> SoakResult:
+    """Boots a board of the rig ``boots`` times from cold; it is off afterwards.
+
+    Where the rig file names a debugger for the board, a failed boot says where its cores stand;
+    ``symbols`` is the ELF file that has their names.
+    """
+    known = Symbols.load(symbols) if symbols is not None else None
     with HeldBoard(rig, name, f"rig soak, {boots} boots") as held:
         held.request("off_at_end", off=True)
 
@@ -33,12 +42,24 @@ def soak_board(rig: Rig, name: str, boots: int, on_boot: OnBoot) -> SoakResult:
                 once,
                 boots,
                 board=name,
+                cores=_cores(held, known),
                 on_boot=on_boot,
                 simulated=SIMULATED in held.features,
             )
         finally:
             with contextlib.suppress(BenchviseError):
                 held.request("power", to="off")
+
+
+def _cores(held: HeldBoard, symbols: Symbols | None) -> Callable[[int], Sequence[Core]] | None:
+    """How to ask where the board's cores stand; None without a debugger or a known architecture."""
+    where = held.request("debugger")["debugger"]
+    architecture = next((name for name in sorted(held.features) if name in REGISTERS), None)
+    if where is None or architecture is None:
+        return None
+    host, colon, port = str(where).rpartition(":")
+    address = (host, int(port)) if colon and port.isdecimal() else Path(where)
+    return lambda _number: cores_by_gdb(address, architecture, symbols)
 
 
 def soak_program(

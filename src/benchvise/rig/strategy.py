@@ -72,6 +72,8 @@ class CardStrategy(Strategy):
     Args:
         image (str): key in the environment's ``images`` for ``transition("written")``
         watts (float): what the board takes at most, for the rig's power budget
+        debugger (str): where a GDB stub for its cores answers, QEMU's or OpenOCD's: HOST:PORT, or
+            the path of a socket
     """
 
     bindings: ClassVar[dict[str, Any]] = {
@@ -87,6 +89,9 @@ class CardStrategy(Strategy):
         default=None, validator=attr.validators.optional(attr.validators.instance_of(str))
     )
     watts = attr.ib(default=0.0, converter=float)
+    debugger: Any = attr.ib(
+        default=None, validator=attr.validators.optional(attr.validators.instance_of(str))
+    )
     status = attr.ib(default=Status.unknown, init=False)
 
     def __attrs_post_init__(self) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Relative to the daemon's directory and to the machine's: a socket's path has at most 107 bytes.
 CONSOLE_SOCKET = "console.sock"
 MONITOR_SOCKET = "monitor.sock"
+GDB_SOCKET = "gdb.sock"
 
 _CARD_FAULTS = ("small-card", "bad-block", "write-error")
 
@@ -152,7 +153,8 @@ class VirtualBoard:
         self._on_since = time.monotonic()
         self._key.power_on()
         directory = self._directory.resolve()
-        (directory / MONITOR_SOCKET).unlink(missing_ok=True)
+        for name in (MONITOR_SOCKET, GDB_SOCKET):
+            (directory / name).unlink(missing_ok=True)
         try:
             # May read the card to find the kernel: not in the loop that serves all boards.
             command = await asyncio.to_thread(
@@ -160,7 +162,7 @@ class VirtualBoard:
                 card=self.slot.for_board,
                 console=Path(CONSOLE_SOCKET),
                 monitor=Path(MONITOR_SOCKET),
-                gdb=None,
+                gdb=Path(GDB_SOCKET),
                 ssh_port=self.ssh_port,
                 workdir=directory,
             )

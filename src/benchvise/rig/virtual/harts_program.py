@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from benchvise.board.sanitise import last_line
+from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.symbols import Symbols
 
@@ -128,9 +129,11 @@ def _compile(form: Form, sources: Path, elf: Path) -> None:
         ]
         result = subprocess.run(command, capture_output=True, check=False)
         if result.returncode != 0 or not output.exists():
+            complaints = [line for line in result.stderr.splitlines() if b"error" in line]
+            said = printable(complaints[0]) if complaints else last_line(result.stderr)
             raise BenchviseError(
-                f"the harts program does not compile: {last_line(result.stderr)}",
-                f"try it by hand: {' '.join(map(str, command))}",
+                f"the harts program does not compile: {said}",
+                f"try it by hand: {shlex.join(map(str, command))}",
             )
         output.replace(elf)
 

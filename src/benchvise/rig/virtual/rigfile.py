@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from benchvise.rig.virtual import usbsdmux
+from benchvise.rig.virtual.boards import GDB_SOCKET
 
 RIG_FILE = "rig.yaml"
 
@@ -92,6 +93,9 @@ def _target(
             "VirtualSDMuxDriver": {},
             "VirtualStorageDriver": {},
             "ShellDriver": dict(_SHELL),
-            "CardStrategy": {"image": board["kind"]} if board["kind"] in images else {},
+            "CardStrategy": {
+                "debugger": str(own / GDB_SOCKET),
+                **({"image": board["kind"]} if board["kind"] in images else {}),
+            },
         },
     }

@@ -1,0 +1,98 @@
+"""The rig file: labgrid's syntax, and what Benchvise itself reads of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchvise.errors import UsageError
+from benchvise.rig import environment
+from benchvise.rig.environment import RigOptions, find_rig_file, load_rig
+
+RIG = """
+targets:
+  left:
+    features: [arm64, pi]
+    resources:
+      RawSerialPort: {port: /dev/ttyUSB0}
+  right:
+    features: [arm64, simulated]
+    resources:
+    - RemotePlace: {name: shelf-2}
+  spare: {}
+options:
+  benchvise:
+    stagger_s: 0.25
+    budget_w: 40
+    boot_patterns: mine.toml
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rig.yaml"
+    path.write_text(RIG)
+    return path
+
+
+def test_names_features_places_and_options(file: Path) -> None:
+    rig = load_rig(file)
+    assert rig.names == ["left", "right", "spare"]
+    assert rig.features["left"] == {"arm64", "pi"} and not rig.features["spare"]
+    assert rig.places == {"right": "shelf-2"}
+    assert (rig.options.stagger_s, rig.options.budget_w) == (0.25, 40)
+    assert rig.options.boot_patterns == str(file.parent / "mine.toml")
+
+
+def test_boards_are_meant_by_name_feature_or_all_of_them_and_once(file: Path) -> None:
+    rig = load_rig(file)
+    assert rig.select(["all"]) == rig.names
+    assert rig.select(["tag=arm64"]) == ["left", "right"]
+    assert rig.select(["right", "tag=arm64", "right"]) == ["right", "left"]
+    with pytest.raises(UsageError, match=r"no board 'middle'.*there are left, right, spare"):
+        rig.select(["middle"])
+    with pytest.raises(UsageError, match=r"feature 'riscv'.*there are arm64, pi, simulated"):
+        rig.select(["tag=riscv"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("{stager_s: 1}", "stager_s is not known.*known are.*stagger_s"),
+        ("{budget_w: much}", "budget_w: 'much' is no number"),
+        ("{budget_w: -1}", "not negative"),
+        ("{off_s: true}", "is no number"),
+        ("3", "is not a table"),
+    ],
+)
+def test_options_that_are_wrong_are_named(tmp_path: Path, options: str, said: str) -> None:
+    file = tmp_path / "rig.yaml"
+    file.write_text(f"targets: {{}}\noptions: {{benchvise: {options}}}\n")
+    with pytest.raises(UsageError, match=said):
+        load_rig(file)
+
+
+@pytest.mark.parametrize("text", ["", "targets: [", "targets: 3", "targets: !template $LG_NOT_SET"])
+def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "rig.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"rig\.yaml"):
+        load_rig(file)
+
+
+def test_the_defaults_hold_without_options(tmp_path: Path) -> None:
+    file = tmp_path / "rig.yaml"
+    file.write_text("targets: {main: {}}\n")
+    assert load_rig(file).options == RigOptions()
+
+
+def test_the_file_is_found(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "no bench runs here"))
+    monkeypatch.delenv(environment.VARIABLE, raising=False)
+    with pytest.raises(UsageError, match=r"no virtual bench runs.*benchvise rig virtual up"):
+        find_rig_file()
+    monkeypatch.setenv(environment.VARIABLE, str(file))
+    assert find_rig_file() == file
+    with pytest.raises(UsageError, match="--rig: there is no file"):
+        find_rig_file(str(tmp_path / "other.yaml"))
