@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from benchvise.cli.rig_options import RigOption
 from benchvise.cli.rig_progress import RigProgress
 from benchvise.cli.rig_soak import soak
 from benchvise.cli.rig_virtual import app as virtual
-from benchvise.errors import BenchviseError, UsageError
+from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
 from benchvise.flows import rig_console
 from benchvise.flows.rig import Outcome
@@ -174,10 +174,7 @@ def boot(
         for outcome in outcomes:
             if outcome.error is None:
                 stdout().print(Text(f"{outcome.board}: {_reached(outcome)}", style="dim"))
-    # One that failed alone is told of below its time line.
-    alone = [o.error for o in outcomes if o.error is not None and len(outcomes) == 1]
-    told = [error for error in alone if getattr(error, "report", None) is not None]
-    _fail(outcomes, quiet=as_json, told=told)
+    _fail(outcomes, quiet=as_json)
 
 
 @app.command("console")
@@ -245,14 +242,10 @@ def _show(
     _fail(outcomes, quiet=as_json)
 
 
-def _fail(outcomes: list[Outcome], *, quiet: bool, told: Collection[BenchviseError] = ()) -> None:
-    """The errors, one line each with the fault's name, and the exit code of the first.
-
-    Those that have been ``told`` already are not repeated.
-    """
+def _fail(outcomes: list[Outcome], *, quiet: bool) -> None:
+    """The errors, one line each with the fault's name, and the exit code of the first."""
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-    shown = [] if quiet else [error for error in errors if error not in told]
-    for error in shown:
+    for error in () if quiet else errors:
         fault = getattr(error, "fault", "")
         line = Text(f"{fault}: " if fault else "", style="bold red")
         remedy = f": {printable(error.remedy, 400)}" if error.remedy else ""

@@ -23,11 +23,12 @@ from benchvise.rig.boot.report import BootReport
 from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.watch import End, Outcome, watch
 from benchvise.rig.environment import RigOptions
+from benchvise.rig.faults import BootError, Fault
 
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0
 _AGAIN_SECONDS = 0.1
-_ASK_SECONDS = 30.0
+_ASK_SECONDS = 15.0
 _SSH_PORT = 22
 _PIECE_BYTES = 4096
 
@@ -106,7 +107,29 @@ class Boot:
         """Where the board answers to SSH; without ``address`` when it does not.
 
         ``service`` is what the rig file says; without it the board is asked over its console.
+        BootError when the shell there does not answer.
         """
+        try:
+            return self._found(shell, service)
+        except (pexpect.ExceptionPexpect, ExecutionError) as error:
+            self._begun().settle()
+            silent = self._now() - (self._begun().last_byte_s or 0.0)
+            said = printable(str(getattr(error, "msg", error)), 200)
+            outcome = Outcome(End.SHELL_LOST, self._now(), silent, said=said)
+            raise self.failed(self._reported(outcome)) from error
+
+    def failed(self, report: BootReport) -> BootError:
+        """What a boot that came to no good is told as."""
+        verdict = report.verdict
+        remedy = f"{verdict.remedy}; its" if verdict.remedy else "its"
+        return BootError(
+            verdict.fault or Fault.HANG,
+            f"{self.name}: {verdict.sentence}",
+            f"{remedy} console is kept in {report.console}",
+            report,
+        )
+
+    def _found(self, shell: Any, service: tuple[str, int, str] | None) -> dict[str, Any]:
         timeline = self._begun()
         asked: Any = _Asked(self.name, shell)
         keys = host_keys(asked)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +17,7 @@ from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.environment import Rig
 from benchvise.rig.faults import BootError, Fault, FlashError, RigError
+from benchvise.rig.forks import Forked
 
 EventObserver: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Is told of the board and of an event: its ``event`` is ``flash`` or ``phase``."""
@@ -43,17 +42,13 @@ class HeldBoard:
         self._lock = threading.Lock()
         # A file and no pipe: nobody has to read what labgrid's drivers warn of.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        command = [sys.executable, "-m", "benchvise.rig.worker", str(rig.path), name]
         # A session of its own: Ctrl-C is this process's to act on, in the right order.
-        self._child = subprocess.Popen(
-            [*command, "--purpose", purpose],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            start_new_session=True,
-            text=True,
-            encoding="utf-8",
-        )
+        order = {"rig": str(rig.path.resolve()), "name": name, "purpose": purpose}
+        try:
+            self._child = Forked(order, self._said)
+        except BaseException:
+            self._said.close()
+            raise
         try:
             answer = self._line()
             if "error" in answer:
@@ -62,6 +57,11 @@ class HeldBoard:
             self._end()
             raise
 
+    @property
+    def pid(self) -> int:
+        """The process that holds the board."""
+        return self._child.pid
+
     def request(self, operation: str, **arguments: object) -> dict[str, Any]:
         """Has the board do something, to its end; raises what went wrong there."""
         with self._lock:
@@ -69,7 +69,6 @@ class HeldBoard:
             number = self._number
             line = json.dumps({"id": number, "op": operation, **arguments})
             try:
-                assert self._child.stdin is not None  # noqa: S101 - opened as a pipe
                 self._child.stdin.write(line + "\n")
                 self._child.stdin.flush()
             except OSError:
@@ -91,7 +90,7 @@ class HeldBoard:
 
         Raises what kept it from being switched off; the board is let go all the same.
         """
-        if self._child.stdin is None or self._child.stdin.closed:
+        if self._child.stdin.closed:
             return
         try:
             self.request("close", off=off)
@@ -109,7 +108,6 @@ class HeldBoard:
         self._end()
 
     def _line(self) -> dict[str, Any]:
-        assert self._child.stdout is not None  # noqa: S101 - opened as a pipe
         line = self._child.stdout.readline()
         if not line:
             raise self._died()
@@ -117,11 +115,9 @@ class HeldBoard:
         return answer
 
     def _died(self) -> RigError:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(_END_SECONDS)
+        code = self._child.wait(_END_SECONDS)
         self._said.seek(0)
         said = last_line(self._said.read()[-4096:])
-        code = self._child.returncode
         how = f"ended with {signal.Signals(-code).name}" if code and code < 0 else "ended"
         return RigError(
             Fault.RIG_BROKEN,
@@ -131,16 +127,14 @@ class HeldBoard:
 
     def _end(self) -> None:
         """Closes its input, which makes it stop; by force if that does not."""
-        if self._child.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._child.stdin.close()
-        try:
-            self._child.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
+        if self._said.closed:
+            return
+        with contextlib.suppress(OSError):
+            self._child.stdin.close()
+        if self._child.wait(_END_SECONDS) is None:
             self._child.kill()
-            self._child.wait()
-        if self._child.stdout is not None:
-            self._child.stdout.close()
+            self._child.wait(_END_SECONDS)
+        self._child.close()
         self._said.close()
 
 

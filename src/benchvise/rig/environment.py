@@ -30,12 +30,14 @@ class RigOptions:
     Times are in seconds, powers in watts. ``budget_w`` is what all boards that are on may take
     together, each as its strategy's ``watts`` says; ``stagger_s`` is the time between two being
     switched on. ``settle_s`` passes after a card is written before the mux turns, ``off_s`` with
-    the power off before it comes back.
+    the power off before it comes back. ``card_s`` is how long a card may take to be seen here after
+    the mux has turned.
     """
 
     stagger_s: float = 0.5
     budget_w: float | None = None
     settle_s: float = 1.0
+    card_s: float = 10.0
     off_s: float = 1.0
     boot_limit_s: float = 180.0
     silence_s: float = 60.0
@@ -164,7 +166,10 @@ def load_rig(path: Path) -> Rig:
         place = _remote_place(table.get("resources"))
         if place is not None:
             places[str(name)] = place or str(name)
-    options = RigOptions.from_config(own.get("benchvise", {}), path.resolve().parent)
+    try:
+        options = RigOptions.from_config(own.get("benchvise", {}), path.resolve().parent)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", error.remedy) from None
     return Rig(path, features, places, options)
 
 

@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchvise.errors import BenchviseError
@@ -26,15 +26,21 @@ DIRECTORY_VARIABLE = "BENCHVISE_LOCK_DIR"
 _SHARED = Path("/run/lock")
 _POLL_SECONDS = 0.05
 _HOLDER_LIMIT = 4096
+_LEAVE_SECONDS = 30.0
+_UNNOTED_SECONDS = 1.0  # a holder notes itself at once, and who only looks has gone by then
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock: a process, what it does, and since when (seconds since 1970)."""
+    """Who holds a lock: a process, what it does, and since when (seconds since 1970).
+
+    One that is ``leaving`` has been told to end, and does nothing but what that takes.
+    """
 
     pid: int
     what: str
     since: float
+    leaving: bool = False
 
 
 @contextmanager
@@ -42,15 +48,20 @@ def held(key: str, what: str, *, name: str = "", wait_s: float = 0.0) -> Iterato
     """Holds the lock ``key`` within this context; ``what`` is shown to others who want it.
 
     ``name`` is what the lock's thing is called to users, when the key is not that. Waits up to
-    ``wait_s`` seconds. Raises RigError (board-busy) when somebody else has it.
+    ``wait_s`` seconds, and for one that is leaving a little. Raises RigError (board-busy) when
+    somebody else has it.
     """
     path = _path(key)
     descriptor = _open(path)
     try:
-        deadline = time.monotonic() + wait_s
+        begun = time.monotonic()
         while not _try(descriptor):
-            if time.monotonic() >= deadline:
-                raise _busy(name or key, holder(key))
+            who = holder(key)
+            patience = 0.0 if who else _UNNOTED_SECONDS
+            if who and who.leaving:
+                patience = _LEAVE_SECONDS
+            if time.monotonic() - begun >= max(wait_s, patience):
+                raise _busy(name or key, who)
             time.sleep(_POLL_SECONDS)
         _note(descriptor, Holder(os.getpid(), what, time.time()))
         try:
@@ -62,21 +73,34 @@ def held(key: str, what: str, *, name: str = "", wait_s: float = 0.0) -> Iterato
 
 
 def holder(key: str) -> Holder | None:
-    """Who holds the lock now; None when nobody does. A holder that left no note has pid 0."""
-    path = _path(key)
+    """Who holds the lock now; None when nobody does."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(_path(key), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        if _try(descriptor):
-            return None
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            noted = json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0))
-            return Holder(int(noted["pid"]), str(noted["what"]), float(noted["since"]))
-        return Holder(0, "another program", 0.0)
+        noted = _noted(descriptor)
+        # Only a note makes it worth trying: whoever tries has the lock for a moment, and must not
+        # be in the way of those who want it.
+        if noted is None or not _try(descriptor):
+            return noted
+        _note(descriptor, None)  # it is of one that was killed
+        return None
     finally:
         os.close(descriptor)
+
+
+def leaving(key: str) -> None:
+    """Notes that this process, which holds the lock, is about to let go: others may wait for it."""
+    path = _path(key)
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            noted = _noted(descriptor)
+            if noted is not None and noted.pid == os.getpid():
+                _note(descriptor, replace(noted, leaving=True))
+        finally:
+            os.close(descriptor)
 
 
 def directory() -> Path:
@@ -107,13 +131,13 @@ def _path(key: str) -> Path:
 
 def _open(path: Path) -> int:
     """Without O_CREAT first: a kernel may refuse it for somebody else's file in such a place."""
-    for flags in (os.O_RDWR, os.O_RDONLY, os.O_RDWR | os.O_CREAT):
-        try:
-            return os.open(path, flags | os.O_CLOEXEC, 0o666)
-        except FileNotFoundError:
-            continue
-        except PermissionError:
-            continue
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    with contextlib.suppress(PermissionError):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):
+            os.fchmod(descriptor, 0o666)  # all users leave their notes in it, whatever the umask
+        return descriptor
     raise BenchviseError(
         f"{path}: the lock cannot be opened",
         f"remove it if nobody uses the rig, or set {DIRECTORY_VARIABLE}",
@@ -128,17 +152,26 @@ def _try(descriptor: int) -> bool:
     return True
 
 
+def _noted(descriptor: int) -> Holder | None:
+    """The note of the holder, or of one that was killed; None when there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        noted = json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0))
+        pid, since = int(noted["pid"]), float(noted["since"])
+        return Holder(pid, str(noted["what"]), since, bool(noted.get("leaving")))
+    return None
+
+
 def _note(descriptor: int, who: Holder | None) -> None:
-    """Leaves a note for those who wait; the file may be another user's and not ours to write."""
+    """Leaves a note for those who wait; a full disk must not keep anybody from a lock."""
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         if who is not None:
-            text = json.dumps({"pid": who.pid, "what": who.what, "since": who.since})
+            text = json.dumps(asdict(who))
             os.pwrite(descriptor, text.encode(), 0)
 
 
 def _busy(name: str, who: Holder | None) -> RigError:
-    if who is None or who.pid == 0:
+    if who is None:
         return RigError(Fault.BUSY, f"{name} is in use by another program", "wait until it ends")
     seconds = max(0.0, time.time() - who.since)
     return RigError(

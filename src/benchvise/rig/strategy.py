@@ -38,7 +38,7 @@ from benchvise.rig.boot.recorder import Recorder, attach
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.booting import Boot
 from benchvise.rig.environment import RigOptions
-from benchvise.rig.faults import BootError, Fault, FlashError, RigError
+from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.flash import Progress, Written, write_card
 from benchvise.rig.image import Image, open_image
 from benchvise.rig.medium import Medium
@@ -48,8 +48,6 @@ from benchvise.rig.power import Outlet, device_key
 _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
 """What a mux that is turned away and back may mend: fast cards lose contact now and then."""
-
-_MEDIUM_SECONDS = 10.0
 
 
 class Status(enum.Enum):
@@ -201,12 +199,7 @@ class CardStrategy(Strategy):
         if report.ok:
             report = boot.login(lambda: self.target.activate(self.shell))
         if not report.ok:
-            raise BootError(
-                report.verdict.fault or Fault.HANG,
-                f"{self.target.name}: {report.verdict.sentence}",
-                f"see its console: {report.console}",
-                report,
-            )
+            raise boot.failed(report)
         self.status = Status.shell
         return report
 
@@ -295,7 +288,7 @@ class CardStrategy(Strategy):
     def _medium(self) -> Medium:
         """Where the card is on this side, once the mux has brought it here."""
         self._ready(self.storage, "card reader")
-        deadline = time.monotonic() + _MEDIUM_SECONDS
+        deadline = time.monotonic() + self.options.card_s
         while True:
             self.target.update_resources()
             resource = self.storage.storage

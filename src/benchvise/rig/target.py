@@ -32,9 +32,13 @@ def open_target(path: Path, name: str) -> Any:
     try:
         environment = Environment(str(path))
         target = environment.get_target(name)
+    except (NoDriverFoundError, NoSupplierFoundError) as error:
+        raise UsageError(
+            f"{path}: {name}: a driver lacks what it is for ({printable(_said(error), 300)})",
+            "name it among the board's resources and drivers, before the driver that uses it",
+        ) from error
     except (
         InvalidConfigError,
-        NoSupplierFoundError,
         BindingError,
         RegistrationError,
         ImportError,

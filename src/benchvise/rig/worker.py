@@ -13,12 +13,12 @@ When the one that asked is gone, however it went, the board is switched off and 
 
 from __future__ import annotations
 
-import argparse
 import base64
 import contextlib
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -26,7 +26,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from serial import SerialException
 
@@ -74,23 +74,26 @@ class Worker:
         self._console: Any = None
         self._request_id = 0
         self._off_at_end = False
+        self._may_stop = True
+        self._key = ""
 
     def serve(self) -> int:
         """The whole life of the process; returns its exit code."""
+        signal.signal(signal.SIGUSR1, self._stop)
         threading.Thread(target=self._listen, daemon=True).start()
         with self._stack:
             try:
                 self._open()
                 self._say({"ready": True, "pid": os.getpid()})
-            except BenchviseError as error:
-                self._say({"error": _error(error)})
-                return error.exit_code
-            try:
                 while (request := self._next()) is not None:
                     if not self._handle(request):
                         return 0
+                self._may_stop = False
             except ClientGone:
                 pass
+            except BenchviseError as error:
+                self._say({"error": _error(error)})
+                return error.exit_code
             self._abandon()
         return 0
 
@@ -106,8 +109,9 @@ class Worker:
                 return  # labgrid shows nothing of a place to those who have not taken it
         self._strategy = open_target(self._rig.path, self._name)
         if not observing:
+            self._key = self._lock_key()
             self._stack.enter_context(
-                locks.held(self._lock_key(), self._purpose, name=f"the board {self._name}")
+                locks.held(self._key, self._purpose, name=f"the board {self._name}")
             )
 
     def _lock_key(self) -> str:
@@ -134,7 +138,7 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - labgrid's drivers raise what they like
             traceback.print_exc()
             self._say({"id": self._request_id, "error": _error(_unforeseen(self._name, error))})
-        return request.get("op") != "close"
+        return self._may_stop
 
     def op_status(self) -> dict[str, Any]:
         """Power, card and holder, as far as they can be asked; changes nothing."""
@@ -172,7 +176,7 @@ class Worker:
             if self._strategy.outlet.state() is True:
                 raise RigError(
                     Fault.BUSY,
-                    f"{self._name} has power: its card is not taken away from it",
+                    f"{self._name} has power: its card is neither taken away nor put in",
                     f"switch it off first: benchvise rig power {self._name} off",
                 )
             mux.turn(Side(to))
@@ -242,6 +246,7 @@ class Worker:
 
     def op_close(self, *, off: bool) -> dict[str, Any]:
         """Lets the board go, switched off or as it is."""
+        self._may_stop = False
         if off:
             self._strategy.off()
         return {}
@@ -294,10 +299,21 @@ class Worker:
             if isinstance(request, dict):
                 self._requests.put(request)
         self._gone.set()
+        if self._key:
+            locks.leaving(self._key)
         self._requests.put(None)
+        # A driver of labgrid's may wait for a minute, and others for the board.
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    def _stop(self, *_signal: object) -> None:
+        """In the main thread, wherever it is: the client has gone, so it is left once."""
+        if self._may_stop:
+            self._may_stop = False
+            raise ClientGone
 
     def _check(self) -> None:
         if self._gone.is_set():
+            self._may_stop = False
             raise ClientGone
 
     def _event(self, name: str, **fields: object) -> None:
@@ -346,17 +362,8 @@ def _unforeseen(name: str, error: Exception) -> RigError:
     )
 
 
-def main() -> NoReturn:
-    """``python -m benchvise.rig.worker RIGFILE NAME [--purpose TEXT]``; without one it only
-    looks, and takes no lock.
+def work(rig: Path, name: str, purpose: str) -> int:
+    """The whole life of the process; returns its exit code. Without a ``purpose`` it only looks at
+    the board, and takes no lock.
     """
-    parser = argparse.ArgumentParser(prog="benchvise.rig.worker")
-    parser.add_argument("rig", type=Path)
-    parser.add_argument("name")
-    parser.add_argument("--purpose", default="")
-    words = parser.parse_args()
-    sys.exit(Worker(load_rig(words.rig), words.name, words.purpose).serve())
-
-
-if __name__ == "__main__":
-    main()
+    return Worker(load_rig(rig), name, purpose).serve()

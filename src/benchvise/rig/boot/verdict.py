@@ -86,7 +86,8 @@ def classify(timeline: Timeline, outcome: Outcome) -> Verdict:
     if "first-byte" not in timeline.phases:
         sentence = f"it said nothing at all within {outcome.at_s:.0f} s of power on"
         return Verdict(Fault.NO_OUTPUT, sentence)
-    early = _damaged(timeline) if outcome.end is End.NOT_LOGGED_IN else None
+    spoken_with = outcome.end in (End.NOT_LOGGED_IN, End.SHELL_LOST)
+    early = _damaged(timeline) if spoken_with else None
     return (
         _garbled(timeline)
         or early
@@ -191,6 +192,8 @@ def _stuck(timeline: Timeline, outcome: Outcome) -> Verdict:
         )
         return Verdict(Fault.TOO_SLOW, sentence, last)
     since = f"since {outcome.at_s - outcome.silent_s:.1f} s after power on"
+    if outcome.end is End.SHELL_LOST:
+        return Verdict(Fault.HANG, f"its shell does not answer any more, silent {since}", last)
     if timeline.phase == "kernel" and not any(
         event.pattern.phase == "kernel" and event.pattern.id not in _HANDOVERS
         for event in timeline.events

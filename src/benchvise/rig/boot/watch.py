@@ -29,7 +29,7 @@ _NS = 1_000_000_000
 
 
 class End(StrEnum):
-    """How the watching ended; the last two are for the host to say, after the login."""
+    """How the watching ended; the last three are for the host to say, at the login and after."""
 
     LOGIN = "login"
     SHELL = "shell"
@@ -40,6 +40,7 @@ class End(StrEnum):
     LIMIT = "limit"
     CONSOLE_LOST = "console-lost"
     NOT_LOGGED_IN = "not-logged-in"
+    SHELL_LOST = "shell-lost"
     NO_NETWORK = "no-network"
 
 

@@ -1,0 +1,142 @@
+"""A virtual bench for tests, with its commands as a user would call them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchvise.cli import main
+from benchvise.rig.virtual import up as bench_control
+from benchvise.rig.virtual.up import Bench, down, inject, up
+
+HERE = Path(__file__).parent
+
+QUICK = {
+    "stagger_s": 0.0,
+    "settle_s": 0.05,
+    "off_s": 0.05,
+    "card_s": 1.0,
+    "silence_s": 5.0,
+    "boot_limit_s": 10.0,
+}
+"""For stand-in machines, which do in tenths of a second what a board does in tens of seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that has come to its end in this process."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """What ``--json`` printed."""
+        return json.loads(self.out)["data"]
+
+
+@dataclass(frozen=True)
+class TestBench:
+    """A bench that runs, with everything of it in one directory."""
+
+    __test__ = False
+
+    place: Path
+    bench: Bench
+    rig_file: Path
+
+    def command(self, *words: str | Path) -> Ran:
+        """Runs ``benchvise`` with these words and this bench's rig file."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main.run([*map(str, words), "--rig", str(self.rig_file)])
+        return Ran(code, out.getvalue(), err.getvalue())
+
+    def told(self) -> dict[str, dict[str, Any]]:
+        """What the bench itself says of its boards, by name."""
+        said = bench_control.status(self.place)
+        assert said is not None, "the bench has ended"
+        return {board["name"]: board for board in said["boards"]}
+
+    def status(self, *boards: str) -> dict[str, dict[str, Any]]:
+        """What ``rig status`` says of these boards, or of all, by name."""
+        said = self.command("rig", "status", *boards, "--json").data
+        return {found["board"]: found for found in said}
+
+    def inject(self, board: str, fault: str, value: str = "1") -> None:
+        inject(board, fault, value, self.place)
+
+    def mend(self) -> None:
+        """Takes all faults back, and switches everything off."""
+        for name, board in self.told().items():
+            for fault in board["faults"]:
+                inject(name, fault, "off", self.place)
+        assert self.command("rig", "power", "all", "off").code == 0
+
+    def image(self, word: str, size: int = 256 << 10) -> Path:
+        """An image with which a stand-in machine boots in the way of that word."""
+        file = self.place / f"{word}.img"
+        if not file.exists():
+            file.write_bytes(f"{word}\n".encode().ljust(size, b"."))
+        return file
+
+    def put(self, board: str, word: str) -> None:
+        """Has that image on the board's card without the rig's doing."""
+        with (self.place / board / "card.img").open("r+b") as card:
+            card.write(self.image(word).read_bytes())
+
+    def changed(self, name: str, change: Mapping[str, Mapping[str, Any]]) -> TestBench:
+        """The same bench by a rig file in which some boards are described otherwise.
+
+        ``change`` has for a board its resources or drivers with new arguments.
+        """
+        rig = yaml.safe_load(self.rig_file.read_text())
+        for board, parts in change.items():
+            target = rig["targets"][board]
+            for part, arguments in parts.items():
+                where = "resources" if part in target["resources"] else "drivers"
+                target[where][part].update(arguments)
+        file = self.place / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(rig, sort_keys=False))
+        return TestBench(self.place, self.bench, file)
+
+
+@contextlib.contextmanager
+def running(
+    place: Path,
+    boards: Sequence[tuple[str, str]],
+    *,
+    kinds: str = "rig_kinds",
+    options: Mapping[str, object] = QUICK,
+    login_timeout: int = 60,
+) -> Iterator[TestBench]:
+    """A bench within this context; nothing of the user's own is used or changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        paths = [str(HERE), os.environ.get("PYTHONPATH", "")]
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        patch.setenv("XDG_DATA_HOME", str(place / "data"))
+        patch.setenv("BENCHVISE_LOCK_DIR", str(place / "locks"))
+        for name in ("BENCHVISE_RIG", "BENCHVISE_STORE"):
+            patch.delenv(name, raising=False)
+        try:
+            bench = up(place / "b", boards, kinds=kinds)
+            rig = yaml.safe_load(bench.rig_file.read_text())
+            rig["options"]["benchvise"].update(options)
+            for target in rig["targets"].values():
+                target["drivers"]["ShellDriver"]["login_timeout"] = login_timeout
+            file = place / "rig.yaml"
+            file.write_text(yaml.safe_dump(rig, sort_keys=False))
+            yield TestBench(bench.directory, bench, file)
+        finally:
+            down(place / "b")

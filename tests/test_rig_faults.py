@@ -1,0 +1,337 @@
+"""Everything that can go wrong in a rig, each under its own name, on boards that stand in for real
+ones: with a real bench, real labgrid, and the commands as they are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from rig_bench import Ran, TestBench, running
+
+from benchvise.errors import UsageError
+from benchvise.flows import rig as flow
+from benchvise.rig.client import HeldBoard
+from benchvise.rig.faults import Fault, RigError
+
+GOOD, OTHER = "good", "other"
+
+# A client that writes two cards and boots the boards; it says when it begins.
+CYCLE = """
+import sys
+from benchvise.flows import rig
+file, image, *boards = sys.argv[1:]
+loaded = rig.load(file)
+print("begun", flush=True)
+rig.flash(loaded, boards, image)
+rig.boot(loaded, boards, keep_on=False)
+"""
+CYCLE_SECONDS = 4.0
+
+# What is wrong: what is on the card, what is injected; and what it has to be called.
+CARDS = {
+    "bad-block": ("card-verify-mismatch", {"bad-block": "65536"}),
+    "write-error": ("card-write-error", {"write-error": "65536"}),
+    "too-small": ("card-too-small", {"small-card": "65536"}),
+    "no-card": ("card-missing", {}),
+    "mux-stays": ("mux-stuck", {"mux-stuck": "1"}),
+}
+BOOTS = {
+    "silent": ("no-output", "silent", {}),
+    "drops": ("console-lossy", "boot", {"serial-drop": "0.1"}),
+    "garbles": ("console-garbled", "boot", {"serial-garble": "0.1"}),
+    "deaf": ("console-dead", "boot", {"console-dead": "1"}),
+    "held": ("bootloader-prompt", "boot", {"hang-uboot": "1"}),
+    "stands": ("bootloader-hang", "hang-early", {}),
+    "blank": ("no-bootable-medium", "nothing", {}),
+    "panics": ("kernel-panic", "panic", {}),
+    "no-root": ("root-not-found", "no-root", {}),
+    "loops": ("login-loop", "login-loop", {}),
+    "hangs": ("hang", "hang", {}),
+    "crawls": ("too-slow", "slow", {}),
+    "no-power": ("relay-stuck", "boot", {"relay-stuck": "1"}),
+}
+
+
+class Seen(NamedTuple):
+    """An event of a board on its way, and when it was told, by the monotonic clock."""
+
+    at: float
+    board: str
+    what: Mapping[str, Any]
+
+
+@dataclass
+class Batch:
+    """All faults of one kind at once, each on a board of its own, beside one that is well."""
+
+    rig: TestBench
+    outcomes: dict[str, flow.Outcome]
+    events: list[Seen] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def outcome(self, board: str) -> flow.Outcome:
+        if board in self.skipped:
+            pytest.skip(self.skipped[board])
+        return self.outcomes[board]
+
+    def last(self, board: str) -> float:
+        return max(event.at for event in self.events if event.board == board)
+
+    def observe(self, board: str, what: Mapping[str, Any]) -> None:
+        self.events.append(Seen(time.monotonic(), board, what))
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
+    names = [GOOD, OTHER, *CARDS, *BOOTS]
+    boards = [(name, "stand-in") for name in names]
+    place = tmp_path_factory.mktemp("faults")
+    with running(place, boards, login_timeout=4) as bench:
+        yield bench.changed(
+            "faults", {"no-card": {"VirtualSDMux": {"disk_path": str(place / "nowhere")}}}
+        )
+
+
+@pytest.fixture(scope="module")
+def flashed(rig: TestBench) -> Batch:
+    batch = Batch(rig, {})
+    for board, (_, faults) in CARDS.items():
+        for name, value in faults.items():
+            try:
+                rig.inject(board, name, value)
+            except UsageError as refused:
+                batch.skipped[board] = str(refused)
+    boards = [GOOD, *(board for board in CARDS if board not in batch.skipped)]
+    image = str(rig.image("boot"))
+    loaded = flow.load(str(rig.rig_file))
+    found = flow.flash(loaded, boards, image, batch.observe)
+    batch.outcomes = {outcome.board: outcome for outcome in found}
+    return batch
+
+
+@pytest.fixture(scope="module")
+def booted(rig: TestBench, flashed: Batch) -> Batch:
+    batch = Batch(rig, {})
+    for board, (_, word, faults) in BOOTS.items():
+        rig.put(board, word)
+        for name, value in faults.items():
+            rig.inject(board, name, value)
+    loaded = flow.load(str(rig.rig_file))
+    found = flow.boot(loaded, [GOOD, *BOOTS], observe=batch.observe)
+    batch.outcomes = {outcome.board: outcome for outcome in found}
+    return batch
+
+
+def shown(
+    patch: pytest.MonkeyPatch, batch: Batch, verb: str, board: str, *words: str | Path
+) -> tuple[Ran, Ran]:
+    """What the command says of this board, to people and as JSON; it is not done once more."""
+    outcome = batch.outcome(board)
+    patch.setattr(flow, verb, lambda *_a, **_k: [outcome])
+    plain = batch.rig.command("rig", verb, board, *words)
+    return plain, batch.rig.command("rig", verb, board, *words, "--json")
+
+
+def let_go(batch: Batch, board: str) -> None:
+    """The board is off, and nobody holds it."""
+    told = batch.rig.told()[board]
+    assert (told["relay"], told["running"]) == (0, False)
+    assert batch.rig.status(board)[board]["holder"] is None
+
+
+def named(plain: Ran, as_json: Ran, board: str, fault: str, code: int) -> dict[str, Any]:
+    """The fault's name is in both, with a sentence that names the board; returns the JSON."""
+    assert (plain.code, as_json.code) == (code, code)
+    assert plain.err.startswith(f"{fault}: ")
+    said: dict[str, Any] = as_json.data[0]
+    error = said["error"]
+    assert error["fault"] == fault
+    assert error["message"] in plain.err
+    assert board in error["message"]
+    assert error["remedy"]
+    return said
+
+
+@pytest.fixture
+def calm(rig: TestBench, booted: Batch) -> Iterator[TestBench]:
+    """The rig after all that, with the two boards that are well off and whole again."""
+    yield rig
+    for board in (GOOD, OTHER):
+        for fault in rig.told()[board]["faults"]:
+            rig.inject(board, fault, "off")
+        assert rig.command("rig", "power", board, "off").code == 0
+        assert rig.command("rig", "mux", board, "dut").code == 0
+
+
+@pytest.mark.parametrize("board", CARDS)
+def test_a_card_that_cannot_be_written_is_named_for_what_it_is(
+    flashed: Batch, board: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = CARDS[board][0]
+    plain, as_json = shown(monkeypatch, flashed, "flash", board, flashed.rig.image("boot"))
+    named(plain, as_json, board, fault, 3 if fault == "mux-stuck" else 1)
+    monkeypatch.undo()
+    let_go(flashed, board)
+
+
+@pytest.mark.parametrize("board", BOOTS)
+def test_a_board_that_does_not_boot_is_named_for_how_and_keeps_its_console(
+    booted: Batch, board: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = BOOTS[board][0]
+    plain, as_json = shown(monkeypatch, booted, "boot", board)
+    said = named(plain, as_json, board, fault, 3)
+    if fault not in ("console-dead", "relay-stuck"):
+        log = Path(said["report"]["console"])
+        assert bool(log.read_bytes()) is (fault != "no-output")
+        assert str(log) in plain.out + plain.err
+    monkeypatch.undo()
+    let_go(booted, board)
+
+
+def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, booted: Batch) -> None:
+    written = flashed.outcomes[GOOD]
+    assert written.error is None
+    assert written.found["size"] == 256 << 10
+    assert flashed.last(GOOD) < flashed.last("bad-block")
+    up = booted.outcomes[GOOD]
+    assert up.error is None
+    assert up.found["report"]["phases"]["network"] > 0
+    assert booted.rig.told()[GOOD]["running"]
+    slow = booted.outcomes["crawls"].as_json()["report"]
+    first = next(e for e in booted.events if e.board == "crawls" and e.what["event"] == "phase")
+    assert booted.last(GOOD) < first.at - slow["phases"][first.what["phase"]] + slow["seconds"]
+
+
+def test_a_damaged_image_is_told_before_anything_is_written(rig: TestBench) -> None:
+    good = rig.place / "image.img.gz"
+    good.write_bytes(gzip.compress(os.urandom(100_000))[:-5000])
+    before = (rig.place / GOOD / "card.img").read_bytes()
+    ran = rig.command("rig", "flash", GOOD, good, "--json")
+    assert ran.code == 1
+    assert ran.data[0]["error"]["fault"] == "image-damaged"
+    assert (rig.place / GOOD / "card.img").read_bytes() == before
+    plain = rig.command("rig", "flash", GOOD, good)
+    assert plain.err.startswith("image-damaged: ")
+    assert "image.img.gz" in plain.err
+
+
+def test_what_somebody_holds_is_neither_switched_nor_turned(calm: TestBench) -> None:
+    loaded = flow.load(str(calm.rig_file))
+    with HeldBoard(loaded, GOOD, "a test that holds it") as held:
+        held.request("power", to="on")
+        pid = calm.told()[GOOD]["pid"]
+        for words in (
+            ("power", GOOD, "off"),
+            ("power", GOOD, "cycle"),
+            ("mux", GOOD, "host"),
+            ("flash", GOOD, str(calm.image("boot"))),
+            ("boot", GOOD),
+        ):
+            ran = calm.command("rig", *words)
+            assert ran.code == 3
+            assert ran.err.startswith(f"board-busy: the board {GOOD} is in use: a test that holds")
+            assert re.search(r"stop it: kill \d+", ran.err)
+        assert calm.told()[GOOD]["pid"] == pid
+        holder = calm.status(GOOD)[GOOD]["holder"]
+        assert holder["what"] == "a test that holds it"
+        held.close(off=True)
+    assert calm.command("rig", "power", GOOD, "off").code == 0
+
+
+def test_a_card_is_not_taken_from_a_board_that_has_power(calm: TestBench) -> None:
+    assert calm.command("rig", "power", GOOD, "on").code == 0
+    ran = calm.command("rig", "mux", GOOD, "host")
+    assert ran.code == 3
+    assert ran.err.startswith(f"board-busy: {GOOD} has power")
+    assert calm.told()[GOOD]["running"]
+
+
+def test_off_works_when_console_mux_and_storage_are_broken(calm: TestBench) -> None:
+    assert calm.command("rig", "power", GOOD, "on").code == 0
+    calm.inject(GOOD, "console-dead")
+    calm.inject(GOOD, "mux-stuck")
+    broken = calm.changed(
+        "broken",
+        {
+            GOOD: {
+                "NetworkSerialPort": {"port": 1},
+                "VirtualSDMux": {
+                    "control_path": str(calm.place / "nowhere"),
+                    "disk_path": str(calm.place / "nowhere"),
+                },
+            }
+        },
+    )
+    said = broken.command("rig", "status", GOOD, "--json").data[0]
+    assert said["power"] == "on"
+    assert "nowhere" in said["mux"]["na"] or "exit status" in said["mux"]["na"]
+    ran = broken.command("rig", "power", GOOD, "off")
+    assert (ran.code, ran.out) == (0, f"{GOOD}: power off\n")
+    assert not calm.told()[GOOD]["running"]
+
+
+def test_a_relay_that_does_not_let_go_is_said_to(calm: TestBench) -> None:
+    assert calm.command("rig", "power", GOOD, "on").code == 0
+    calm.inject(GOOD, "relay-stuck")
+    card = (calm.place / GOOD / "card.img").read_bytes()
+    for words in (("power", GOOD, "off"), ("flash", GOOD, str(calm.image("panic")))):
+        ran = calm.command("rig", *words)
+        assert ran.code == 3
+        assert ran.err.startswith(f"relay-stuck: {GOOD}: the relay was told to switch off and says")
+    assert (calm.place / GOOD / "card.img").read_bytes() == card
+
+
+def test_a_power_switch_that_does_not_answer_is_named(calm: TestBench) -> None:
+    gone = calm.changed(
+        "gone", {GOOD: {"NetworkPowerPort": {"host": "http://127.0.0.1:1/{index}"}}}
+    )
+    ran = gone.command("rig", "power", GOOD, "off")
+    assert ran.code == 3
+    assert ran.err.startswith(f"rig-broken: {GOOD}: ")
+    assert "Traceback" not in ran.err
+
+
+def test_a_process_that_is_killed_is_told_and_the_board_can_be_used_again(calm: TestBench) -> None:
+    held = HeldBoard(flow.load(str(calm.rig_file)), GOOD, "a test")
+    held.request("power", to="on")
+    os.kill(held.pid, signal.SIGKILL)
+    with pytest.raises(RigError, match="ended with SIGKILL") as raised:
+        held.request("status")
+    assert raised.value.fault is Fault.RIG_BROKEN
+    held.abort()
+    assert calm.command("rig", "power", GOOD, "off").code == 0
+
+
+@pytest.mark.parametrize("moment", range(10))
+def test_kill_9_leaves_a_rig_that_the_next_command_can_use(calm: TestBench, moment: int) -> None:
+    """The client is killed in the middle; its boards are off, or soon, and the next command works.
+
+    The moments spread over a whole cycle, each at random within its tenth.
+    """
+    words = [sys.executable, "-c", CYCLE, str(calm.rig_file), str(calm.image("boot")), GOOD, OTHER]
+    client = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert client.stdout is not None
+    client.stdout.readline()  # it begins
+    time.sleep((moment + random.random()) / 10 * CYCLE_SECONDS)
+    client.kill()
+    client.wait()
+    ran = calm.command("rig", "flash", GOOD, OTHER, calm.image("boot"))
+    assert (ran.code, ran.err) == (0, "")
+    for board in (GOOD, OTHER):
+        told = calm.told()[board]
+        assert (told["relay"], told["mux"]) == (0, "dut")
+    ran = calm.command("rig", "boot", GOOD, OTHER, "--off", "--json")
+    assert ran.code == 0, ran.out

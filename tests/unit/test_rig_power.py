@@ -1,0 +1,266 @@
+"""Power switched once, in turn, within the budget, and by one at a time; relays that are files."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import signal
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from benchvise.rig import locks, power
+from benchvise.rig.environment import RigOptions
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.power import Outlet
+
+spawned = multiprocessing.get_context("fork")
+
+
+@dataclass
+class FileRelay:
+    """Keeps a log of what it was told; ``stuck`` means that it does not follow."""
+
+    log: Path
+    board: str
+    stuck: bool = False
+    slow_s: float = 0.0
+
+    def on(self) -> None:
+        self._told("on")
+
+    def off(self) -> None:
+        self._told("off")
+
+    def get(self) -> bool:
+        state = False
+        for _, board, word in entries(self.log):
+            if board == self.board and word in ("on", "off"):
+                state = word == "on"
+        return state
+
+    def _told(self, word: str) -> None:
+        self._note("begin")
+        time.sleep(self.slow_s)
+        self._note("refused" if self.stuck else word)
+
+    def _note(self, word: str) -> None:
+        with self.log.open("a") as file:
+            file.write(f"{time.monotonic_ns()} {self.board} {word}\n")
+
+
+class Blind:
+    """A relay that cannot be asked."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def on(self) -> None:
+        self.told.append("on")
+
+    def off(self) -> None:
+        self.told.append("off")
+
+
+def entries(log: Path) -> list[tuple[int, str, str]]:
+    if not log.exists():
+        return []
+    lines = (line.split() for line in log.read_text().splitlines())
+    return [(int(at), board, word) for at, board, word in lines]
+
+
+@pytest.fixture(autouse=True)
+def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(locks.DIRECTORY_VARIABLE, str(tmp_path / "locks"))
+    monkeypatch.setattr(power, "_READ_BACK_SECONDS", 0.1)
+
+
+def outlet(
+    place: Path,
+    board: str,
+    *,
+    device: str = "box",
+    stuck: bool = False,
+    slow_s: float = 0.0,
+    watts: float = 0.0,
+    stagger_s: float = 0.0,
+    budget_w: float | None = None,
+) -> Outlet:
+    relay = FileRelay(place / "relays", board, stuck, slow_s)
+    options = RigOptions(stagger_s=stagger_s, budget_w=budget_w)
+    return Outlet(board, relay, device, options, place / "ledger", watts)
+
+
+def in_processes(*outlets: Outlet) -> None:
+    """Each is switched on by a process of its own, all at once."""
+    children = [spawned.Process(target=one.on) for one in outlets]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(20)
+        assert child.exitcode == 0
+
+
+def test_what_is_as_wanted_is_not_switched_again(tmp_path: Path) -> None:
+    one = outlet(tmp_path, "one")
+    one.off()
+    one.on()
+    one.on()
+    assert [word for _, _, word in entries(tmp_path / "relays")] == ["begin", "on"]
+
+
+def test_a_relay_that_cannot_be_asked_is_told_each_time(tmp_path: Path) -> None:
+    relay = Blind()
+    one = Outlet("one", relay, "box", RigOptions(stagger_s=0), tmp_path / "ledger")
+    assert one.state() is None
+    one.off()
+    one.on()
+    one.off()
+    assert relay.told == ["off", "on", "off"]
+
+
+@pytest.mark.parametrize("word", ["on", "off"])
+def test_a_relay_that_does_not_follow_is_stuck(tmp_path: Path, word: str) -> None:
+    if word == "off":
+        outlet(tmp_path, "one").on()
+    with pytest.raises(RigError, match=f"told to switch {word} and says that it is") as raised:
+        getattr(outlet(tmp_path, "one", stuck=True), word)()
+    assert raised.value.fault is Fault.RELAY_STUCK
+    assert "by hand" in raised.value.remedy
+
+
+def test_commands_to_one_box_come_one_after_another(tmp_path: Path) -> None:
+    in_processes(*(outlet(tmp_path, name, slow_s=0.1) for name in ("one", "two", "three")))
+    told = [(board, word) for _, board, word in entries(tmp_path / "relays")]
+    for begun, done in zip(told[::2], told[1::2], strict=True):
+        assert (begun[1], done[1]) == ("begin", "on")
+        assert begun[0] == done[0]
+
+
+def test_boxes_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    with locks.held("power switch box", "a test"):
+        outlet(tmp_path, "other", device="other box").on()
+
+
+def test_switching_on_is_staggered_over_processes(tmp_path: Path) -> None:
+    boards = ("one", "two", "three")
+    in_processes(*(outlet(tmp_path, b, device=b, stagger_s=0.3) for b in boards))
+    begun = sorted(at for at, _, word in entries(tmp_path / "relays") if word == "begin")
+    gaps = [(b - a) / 1e9 for a, b in itertools.pairwise(begun)]
+    assert min(gaps) > 0.25  # a relay is told a little later than its turn
+
+
+def test_the_budget_holds_over_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power, "_BUDGET_WAIT_SECONDS", 0.3)
+    names = ("one", "two", "three")
+    ends: list[Connection] = []
+    for name in names:
+        mine, theirs = spawned.Pipe()
+        spawned.Process(target=try_on, args=(tmp_path, name, theirs), daemon=True).start()
+        ends.append(mine)
+    said = dict(zip(names, (end.recv() for end in ends), strict=True))
+    refused = [name for name, text in said.items() if text]
+    assert len(refused) == 1
+    others = ", ".join(sorted(set(names) - set(refused)))
+    assert (
+        said[refused[0]] == f"{refused[0]}: its 10 W do not fit the budget of 25 W beside {others}"
+    )
+    on = [board for _, board, word in entries(tmp_path / "relays") if word == "on"]
+    assert sorted(on) == sorted(set(names) - set(refused))
+
+
+def try_on(place: Path, name: str, end: Connection) -> None:
+    try:
+        outlet(place, name, device=name, watts=10, budget_w=25).on()
+        end.send("")
+    except RigError as error:
+        end.send(error.message if error.fault is Fault.BUSY else f"{error.fault}")
+
+
+def test_room_in_the_budget_is_waited_for(tmp_path: Path) -> None:
+    first = outlet(tmp_path, "one", watts=10, budget_w=15)
+    first.on()
+    second = outlet(tmp_path, "two", watts=10, budget_w=15)
+    child = spawned.Process(target=second.on)
+    child.start()
+    time.sleep(0.3)
+    assert second.state() is False
+    first.off()
+    child.join(20)
+    assert second.state() is True
+
+
+def test_a_board_that_wants_more_than_all_runs_alone(tmp_path: Path) -> None:
+    outlet(tmp_path, "one", watts=30, budget_w=15).on()
+    assert outlet(tmp_path, "one").state() is True
+
+
+def test_a_holder_that_is_killed_leaves_nothing_locked(tmp_path: Path) -> None:
+    child = spawned.Process(target=outlet(tmp_path, "one", slow_s=60).on)
+    child.start()
+    deadline = time.monotonic() + 10
+    while not entries(tmp_path / "relays"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    outlet(tmp_path, "one").on()
+    assert outlet(tmp_path, "one").state() is True
+
+
+def test_a_ledger_of_which_half_was_written_is_taken_for_none(tmp_path: Path) -> None:
+    (tmp_path / "ledger").write_text('{"last": 12.5, "on": {"tw')
+    outlet(tmp_path, "one", watts=10, budget_w=15).on()
+    outlet(tmp_path, "one", watts=10, budget_w=15).off()
+
+
+def test_one_who_only_asks_refuses_nobody(tmp_path: Path) -> None:
+    """Whoever looks for a lock's holder has it for a moment."""
+    stop = spawned.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            locks.holder("a board")
+
+    child = spawned.Process(target=ask, daemon=True)
+    child.start()
+    try:
+        for _ in range(300):
+            with locks.held("a board", "a test"):
+                pass
+    finally:
+        stop.set()
+        child.join(10)
+
+
+def test_one_who_is_leaving_is_waited_for(tmp_path: Path) -> None:
+    mine, theirs = spawned.Pipe()
+
+    def leave() -> None:
+        with locks.held("a board", "a test that ends"):
+            locks.leaving("a board")
+            theirs.send("held")
+            time.sleep(0.5)
+
+    child = spawned.Process(target=leave)
+    child.start()
+    mine.recv()
+    with locks.held("a board", "the next"):
+        pass
+    child.join()
+
+
+def test_one_who_is_not_leaving_is_named(tmp_path: Path) -> None:
+    with (
+        locks.held("a board", "flashing", name="the board one"),
+        pytest.raises(RigError, match=r"the board one is in use: flashing \(process \d+") as found,
+        locks.held("a board", "another", name="the board one"),
+    ):
+        pass
+    assert found.value.fault is Fault.BUSY
+    assert f"kill {os.getpid()}" in found.value.remedy
