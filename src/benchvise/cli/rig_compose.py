@@ -78,23 +78,5 @@ def _show_composition(made: Composition) -> None:
 
 
 def _show_layout(layout: Layout) -> None:
-    held = layout.as_json()
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in held.items():
-        if name in ("image", "partitions") or value in (None, "", []):
-            continue
-        grid.add_row(Text(name.replace("_", " "), style="dim"), Text(_said(value)))
-    for partition, system in layout.partitions:
-        where = f"{partition.size / 1e6:.0f} MB at {partition.start / 1e6:.0f} MB"
-        text = " ".join(filter(None, (system.kind, printable(system.label, 40), where)))
-        grid.add_row(Text(f"partition {partition.number}", style="dim"), Text(text))
-    stdout().print(Text(layout.name, style="bold"))
-    stdout().print(grid)
-
-
-def _said(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(_said(item) for item in value)
-    if isinstance(value, dict):
-        return " ".join(printable(str(item), 200) for item in value.values() if item)
-    return printable(str(value), 400)
+    for line in layout.lines():
+        stdout().print(Text(line), soft_wrap=True)
