@@ -73,7 +73,6 @@ def missing() -> str:
 
 def kernel(arguments: str, initrd: Path | None = None) -> list[str | Path]:
     """Options that boot Debian's kernel."""
-<<<<<<< HEAD
     options: list[str | Path] = [
         "-kernel",
         KERNEL / "vmlinuz",
@@ -81,10 +80,6 @@ def kernel(arguments: str, initrd: Path | None = None) -> list[str | Path]:
         f"console=ttyS0 {arguments}",
     ]
     return [*options, "-initrd", initrd] if initrd else options
-=======
-    memory: list[str | Path] = ["-initrd", initrd] if initrd else []
-    return ["-kernel", KERNEL / "vmlinuz", "-append", f"console=ttyS0 {arguments}", *memory]
->>>>>>> boot
 
 
 def shell_initrd(path: Path) -> Path:
