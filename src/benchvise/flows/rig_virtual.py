@@ -111,4 +111,10 @@ def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
 def _board(said: Mapping[str, Any]) -> dict[str, Any]:
     faults = said.get("faults") or {}
     listed = ", ".join(f"{k}={v}" for k, v in faults.items()) if isinstance(faults, Mapping) else ""
-    return {**said, "faults": listed or "-"}
+    return {
+        **said,
+        "power": "on" if said.get("relay") else "off",
+        "console": f"port {said.get('console_port')}",
+        "ssh": f"port {said.get('ssh_port')}",
+        "faults": listed or "-",
+    }
