@@ -10,6 +10,7 @@ device over one, past its page cache.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -17,7 +18,8 @@ import shutil
 import statistics
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from rich.table import Table
@@ -57,9 +59,6 @@ def _images() -> None:
         os.fsync(sparse.fileno())
     bmap = ["bmaptool", "create", "-o", f"{SPARSE}.bmap", str(SPARSE)]
     subprocess.run(bmap, check=True, capture_output=True)
-    for program in _COMPRESSORS.values():
-        if shutil.which(program):
-            subprocess.run([program, "-qkf", "-1", SPARSE], check=True)
     for card in (FILE, BACKING):
         with card.open("wb") as file:
             for _ in range(SIZE):
@@ -78,7 +77,20 @@ def _remove() -> None:
     shutil.rmtree(HERE)
 
 
-images = Shared(_images, _remove)
+_images_there = Shared(_images, _remove)
+
+
+def images(suffix: str) -> Callable[[], AbstractContextManager[None]]:
+    """The images, the sparse one with that compression among them."""
+
+    @contextlib.contextmanager
+    def scene() -> Iterator[None]:
+        with _images_there():
+            if suffix and not Path(f"{SPARSE}.{suffix}").exists():
+                subprocess.run([_COMPRESSORS[suffix], "-qkf", "-1", SPARSE], check=True)
+            yield
+
+    return scene
 
 
 def _ours(name: str, image: Path, card: Path) -> Callable[[], float]:
@@ -100,14 +112,16 @@ def _bmaptool(text: str) -> float:
     return float(speed) * 1024.0 ** (1 + "KMG".index(unit))
 
 
-def _pair(name: str, image: Path, card: Path, peer: str, read: Callable[[str], float]) -> Pair:
+def _pair(
+    name: str, image: Path, card: Path, peer: str, read: Callable[[str], float], suffix: str = ""
+) -> Pair:
     return Pair(
         name,
         _ours(name, image, card),
         ("sh", "-c", f"LC_ALL=C; export LC_ALL; {peer} 2>&1"),
         read,
         0.1,
-        scene=images,
+        scene=images(suffix),
         bounds=LEAST,
     )
 
@@ -135,6 +149,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
                     card,
                     f"bmaptool copy --bmap {SPARSE}.bmap {image} {card}",
                     _bmaptool,
+                    suffix,
                 )
             )
     return found, missing

@@ -14,10 +14,13 @@ import zstandard
 
 BLOCK = 4096
 
+_FASTEST = {"id": lzma.FILTER_LZMA2, "mf": lzma.MF_HC3, "mode": lzma.MODE_FAST, "depth": 1}
+_FASTEST |= {"nice_len": 3, "dict_size": 1 << 16}
+
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, 1),
     "bz2": lambda data: bz2.compress(data, 1),
-    "xz": lambda data: lzma.compress(data, preset=0),
+    "xz": lambda data: lzma.compress(data, filters=[_FASTEST]),
     "zst": lambda data: zstandard.ZstdCompressor(level=1, write_checksum=True).compress(data),
 }
 

@@ -20,7 +20,9 @@ class Guest:
     """A board of a kind that is powered within the context, with everything that it has said."""
 
     def __init__(self, kind: Kind, card: Path | None, directory: Path) -> None:
+        self.directory = directory
         self.said = ""
+        self._seen = 0  # the end of what was last waited for
         self.times: list[tuple[float, int]] = []
         self.ssh_port = _free_port()
         listener = socket.socket(socket.AF_UNIX)
@@ -67,21 +69,19 @@ class Guest:
             self.times.append((time.monotonic() - self.start, len(self.said)))
             self.said += data.decode("utf-8", "replace")
 
-    _seen = 0
-
-    def type(self, text: str) -> None:
+    def enter(self, text: str) -> None:
         """Types on the console."""
         self._console.sendall(text.encode())
 
     def log_in(self, timeout: float) -> None:
         """Waits for the login prompt and logs in as root."""
         self.wait_for(LOGIN, timeout)
-        self.type("root\n")
+        self.enter("root\n")
         self.wait_for(PROMPT, timeout)
 
     def run(self, command: str, timeout: float = 60) -> str:
         """What a command prints."""
-        self.type(f"{command}; echo DO''NE $?\n")
+        self.enter(f"{command}; echo DO''NE $?\n")
         start = self._seen
         end = self.wait_for(r"\nDONE \d+\r?\n|[^\n]DONE \d+\r?\n", timeout)
         text = self.said[start : self._seen - len(end[0]) + 1]

@@ -45,12 +45,19 @@ class File:
     mode: int = 0o644
     uid: int = 0
     gid: int = 0
-    attributes: tuple[tuple[str, str], ...] = ()
+    attributes: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True)
 class Link:
     target: str
+
+
+@dataclass(frozen=True)
+class Name:
+    """Another name of a file that is there."""
+
+    of: str
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Device:
     minor: int = 0
 
 
-Tree = Mapping[str, "File | Link | Device | bytes"]
+Tree = Mapping[str, "File | Link | Name | Device | bytes"]
 
 
 def run(*argv: str) -> str:
@@ -113,10 +120,12 @@ def ext(size: int, tree: Tree, *, label: str = "root", options: Sequence[str] = 
         return image.read_bytes()
 
 
-def _made(item: File | Link | Device | bytes, name: str, scratch: Path) -> list[str]:
+def _made(item: File | Link | Name | Device | bytes, name: str, scratch: Path) -> list[str]:
     itself = '"' + name.replace('"', '""') + '"'
     if isinstance(item, Link):
         return [f'symlink {itself} "{item.target}"']
+    if isinstance(item, Name):
+        return [f"ln {item.of} {itself}", f"sif {itself} links_count 2"]
     if isinstance(item, Device):
         numbers = "" if item.kind == "p" else f" {item.major} {item.minor}"
         kind = {"c": 0o20000, "b": 0o60000, "p": 0o10000}[item.kind]
@@ -129,16 +138,22 @@ def _made(item: File | Link | Device | bytes, name: str, scratch: Path) -> list[
         f"sif {made} mode 0{0o100000 | file.mode:o}",
         f"sif {made} uid {file.uid}",
         f"sif {made} gid {file.gid}",
-        *(f"ea_set {made} {key} {value}" for key, value in file.attributes),
+        *(_attribute(made, key, value, scratch) for key, value in file.attributes),
     ]
 
 
-def fat(size: int, tree: Mapping[str, bytes], label: str = "BOOT") -> bytes:
+def _attribute(made: str, key: str, value: bytes, scratch: Path) -> str:
+    file = scratch.with_name(f"{scratch.name}.{key}")
+    file.write_bytes(value)
+    return f'ea_set -r -f "{file}" {made} {key}'
+
+
+def fat(size: int, tree: Mapping[str, bytes], *, options: Sequence[str] = ()) -> bytes:
     """A FAT file system with these files."""
     with tempfile.TemporaryDirectory() as directory:
         image = Path(directory) / "fat"
         image.write_bytes(bytes(size))
-        run("mkfs.vfat", "-n", label, "-i", "12345678", str(image))
+        run("mkfs.vfat", "-n", "BOOT", "-i", "12345678", *options, str(image))
         made = {""}
         for path, data in tree.items():
             parts = path.strip("/").split("/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import json
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 import rig_images as images
 from rig_elf import program
-from rig_images import MIB, Device, File, Link, Part
+from rig_images import MIB, Device, File, Link, Name, Part
 
 from benchvise.errors import UsageError
 from benchvise.rig.bmap import read_bmap
@@ -161,15 +162,22 @@ def test_device_tree_and_command_line_come_alone(
     assert images.inodes(line, root) == images.inodes(bad, root)
 
 
+ATTRIBUTES = (
+    ("user.note", b'"a\n\0'),
+    ("security.capability", bytes.fromhex("0100000200040000000000000000000000000000")),
+)
+
+
 def test_init_settings_come_with_owners_devices_and_attributes(tmp_path: Path) -> None:
     good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
     odd: images.Tree = {
-        "/etc/init.d/a b": File(b"#!/bin/sh\n", 0o4750, 70000, 100001, (("user.note", "x"),)),
+        "/etc/init.d/a b": File(b"#!/bin/sh\n", 0o4750, 70000, 100001, ATTRIBUTES),
         "/etc/systemd/system/x.wants/y.service": Link("/lib/systemd/y.service"),
         "/etc/systemd/system/long.service": Link("/lib/" + "long/" * 20 + "x"),
         "/etc/udev/rules.d/pipe": Device("p"),
         "/etc/udev/rules.d/disk": Device("b", 259, 300),
         "/etc/default/empty": File(),
+        "/etc/default/twin": Name("/etc/default/empty"),
         '/etc/default/quo"te': File(b'"'),
         "/etc/default/<12>": File(b"no inode"),
     }
@@ -183,13 +191,17 @@ def test_init_settings_come_with_owners_devices_and_attributes(tmp_path: Path) -
         "/etc/default",
     )
     expected = {path for path in theirs if path.startswith(taken)}
-    assert len(expected) == 17
+    assert len(expected) == 18
     assert {path: after[path] for path in expected} == {path: theirs[path] for path in expected}
     assert "/etc/modprobe.d" not in after and "/etc/modprobe.d" in ours
     assert "/etc/modprobe.d removed" in made.layers[0].done
     for path in ("/etc/fstab", "/etc/passwd", "/etc/os-release", "/bin/sh"):
         assert after[path] == ours[path]
-    assert "x" in images.debugfs(out, starts[1], 'ea_get "/etc/init.d/a b" user.note')
+    assert "Links: 2" in after["/etc/default/twin"]
+    capability = tmp_path / "capability"
+    command = f'ea_get -r -f "{capability}" "/etc/init.d/a b" security.capability'
+    images.debugfs(out, starts[1], command)
+    assert capability.read_bytes() == ATTRIBUTES[1][1]
 
 
 def test_one_ext4_partition_holds_all(tmp_path: Path) -> None:
@@ -395,7 +407,7 @@ def test_compressed_images_give_the_same_result(
 def test_the_result_is_sparse_mapped_and_told(
     pair: tuple[Path, Path, list[int]], tmp_path: Path
 ) -> None:
-    good, bad, (_, root) = pair
+    good, bad, (boot, root) = pair
     out = tmp_path / "mix.img"
     (tmp_path / "mix.img.bmap").write_text("of an older image")
     steps: list[str] = []
@@ -410,9 +422,11 @@ def test_the_result_is_sparse_mapped_and_told(
     data = out.read_bytes()
     for part in bmap.ranges:
         card[part.offset : part.end] = data[part.offset : part.end]
+        assert hashlib.sha256(data[part.offset : part.end]).hexdigest() == part.checksum
     written = tmp_path / "card.img"
     written.write_bytes(card)
     images.check(written, root)
+    assert images.fat_files(written, boot) == images.fat_files(out, boot)
     assert images.inodes(written, root) == images.inodes(out, root)
     assert images.debugfs(written, root, "cat /bin/sh", "cat /etc/passwd") == images.debugfs(
         out, root, "cat /bin/sh", "cat /etc/passwd"
@@ -648,3 +662,88 @@ def test_musl_is_known_by_its_functions(tmp_path: Path) -> None:
     whole(glibc, {**images.glibc("2.36"), "/etc/x": b"", "/bin/a": images.needing("GLIBC_2.17")})
     with pytest.raises(ComposeError, match=r"for musl, and the libc of glibc\.img is glibc"):
         compose(bad, {"libc": glibc}, out)
+
+
+def test_all_layers_of_an_image_make_that_image(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path
+) -> None:
+    good, bad, (boot, root) = pair
+    out = tmp_path / "mix.img"
+    layers = ("command-line", "device-tree", "kernel", "init-settings", "libc", "root")
+    made = compose(bad, dict.fromkeys(layers, good), out)
+    order = ["root", "libc", "init-settings", "kernel", "device-tree", "command-line"]
+    assert [swapped.layer for swapped in made.layers] == order
+    assert images.fat_files(out, boot) == images.fat_files(good, boot)
+    images.check(out, root)
+    after, theirs = images.inodes(out, root), images.inodes(good, root)
+    # Directories that something was created in have another time, and fstab is of this card.
+    touched = {"/etc", "/lib", "/lib/modules", "/etc/fstab"}
+    assert set(after) == set(theirs)
+    assert {p: after[p] for p in after if p not in touched} == {
+        p: theirs[p] for p in theirs if p not in touched
+    }
+
+
+def test_a_boot_partition_may_be_ext4(tmp_path: Path) -> None:
+    starts: list[int] = []
+    for name in ("good", "bad"):
+        boot = images.ext(
+            2 * MIB,
+            {
+                "/vmlinuz": images.arm64_kernel(f"6.1-{name}"),
+                "/initrd.img": name.encode(),
+                "/extlinux/extlinux.conf": f"label l0\n kernel /vmlinuz\n initrd /initrd.img\n"
+                f" append root=PARTUUID=11223344-02 {name}\n".encode(),
+            },
+            label="boot",
+        )
+        system = images.ext(4 * MIB, images.root_tree(name, f"6.1-{name}"))
+        starts = images.mbr(tmp_path / f"{name}.img", [Part(boot), Part(system)])
+    good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
+    made = compose(bad, {"kernel": good}, out)
+    for start in starts:
+        images.check(out, start)
+    layout = made.layout
+    assert (layout.boot_partition, layout.root_partition) == (1, 2)
+    assert layout.modules == ("6.1-good",)
+    assert layout.boot is not None and layout.boot.command_line is not None
+    assert layout.boot.command_line.endswith(" bad")
+    assert images.debugfs(out, starts[0], "cat /initrd.img").endswith("good")
+
+
+def test_an_image_without_a_table_is_one_file_system(tmp_path: Path) -> None:
+    for name in ("good", "bad"):
+        tree = {
+            **images.root_tree(name, f"6.1-{name}"),
+            "/boot/Image": images.arm64_kernel(f"6.1-{name}"),
+            "/boot/extlinux/extlinux.conf": f"label l\nlinux /boot/Image\nappend {name}\n".encode(),
+        }
+        (tmp_path / f"{name}.img").write_bytes(images.ext(4 * MIB, tree))
+    good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
+    made = compose(bad, {"kernel": good, "init-settings": good}, out)
+    images.check(out, 0)
+    assert made.layout.scheme == "none"
+    assert [kernel.version for _, kernel in made.layout.kernels] == ["6.1-good"]
+    assert made.layout.modules == ("6.1-good",)
+    assert "echo good" in images.debugfs(out, 0, "cat /etc/rc.local")
+    with pytest.raises(ComposeError, match=r"good\.img has no boot loader: the board brings"):
+        compose(bad, {"bootloader": good}, out)
+
+
+def test_what_is_not_an_ext_root_is_refused(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path
+) -> None:
+    good, _, _ = pair
+    squash = tmp_path / "squash.img"
+    boot = images.fat(
+        4 * MIB,
+        {
+            "/Image": images.arm64_kernel("6.1"),
+            "/extlinux/extlinux.conf": b"label l0\nkernel /Image\nappend root=/dev/mmcblk0p2\n",
+        },
+    )
+    images.mbr(squash, [Part(boot, "0c"), Part(b"hsqs" + bytes(MIB))])
+    for layer in ("kernel", "root", "init-settings", "libc"):
+        with pytest.raises(ComposeError, match=r"squash\.img has no root file system .*squashfs"):
+            compose(squash, {layer: good}, tmp_path / "mix.img")
+    compose(squash, {"command-line": good, "device-tree": good}, tmp_path / "mix.img")

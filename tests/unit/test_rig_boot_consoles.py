@@ -35,14 +35,16 @@ FAILED = {
     "fail-uboot-prompt-key": (Fault.BOOTLOADER_PROMPT, "=>"),
     "fail-uboot-bad-magic": (Fault.NO_BOOT_MEDIUM, "Bad Linux ARM64 Image magic!"),
     "fail-uboot-bootflow": (Fault.NO_BOOT_MEDIUM, "0 bootflows"),
+    "fail-uboot-efi": (Fault.NO_BOOT_MEDIUM, "Cannot load any image"),
+    "fail-uboot-unknown-device": (Fault.NO_BOOT_MEDIUM, "Device 0: unknown device"),
     "fail-uboot-custom-prompt": (Fault.NO_BOOT_MEDIUM, "no mmc device at slot 1"),
     "fail-spl": (Fault.NO_BOOT_MEDIUM, "SPL: failed to boot from all boot devices"),
     "fail-seabios": (Fault.NO_BOOT_MEDIUM, "No bootable device."),
     "fail-grub": (Fault.NO_BOOT_MEDIUM, "Entering rescue mode"),
     "fail-barebox": (Fault.NO_BOOT_MEDIUM, "Nothing bootable found"),
     "fail-raspberrypi": (Fault.NO_BOOT_MEDIUM, "Failed to open device: 'sdcard'"),
-    "fail-uboot-abort": (Fault.BOOTLOADER_HANG, "ERROR ### Please RESET"),
-    "fail-root-panic": (Fault.NO_ROOT, "Unable to mount root fs"),
+    "fail-uboot-abort": (Fault.BOOTLOADER_HANG, '"Synchronous Abort" handler'),
+    "fail-root-panic": (Fault.NO_ROOT, "VFS: Cannot open root device"),
     "fail-root-waiting": (Fault.NO_ROOT, "Waiting for root device /dev/mmcblk0p2"),
     "fail-root-initramfs": (Fault.NO_ROOT, "ALERT!"),
     "fail-root-dracut": (Fault.NO_ROOT, "does not exist"),
@@ -109,7 +111,7 @@ def test_a_board_cut_off_anywhere_never_counts_as_booted_nor_stops_the_tests(
     verdict = classify(timeline, outcome)
     assert verdict.fault in (
         *(Fault.HANG, Fault.BOOTLOADER_HANG, Fault.NO_OUTPUT),
-        Fault.NO_ROOT,  # rockchip's "Waiting for root device" as the last word
+        *(Fault.NO_ROOT, Fault.NO_BOOT_MEDIUM),  # "Waiting for root device" as the last word
     )
 
 
@@ -194,6 +196,13 @@ class TestSlowness:
         )
         timeline, outcome = watched(said)
         assert classify(timeline, outcome).fault is None
+
+    def test_in_a_bootloader_that_went_on_is_a_hang_where_it_stands(self) -> None:
+        said = console_text("arm64-uboot-extlinux")
+        timeline, outcome = watched(said[: said.index(b"Moving Image")])
+        verdict = classify(timeline, outcome)
+        assert verdict.fault is Fault.BOOTLOADER_HANG, verdict
+        assert verdict.evidence == "Retrieving file: /initrd.gz"
 
 
 class TestRestarts:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from labgrid import Target
+from labgrid.driver import SerialDriver
+from labgrid.resource import NetworkSerialPort
 from rich.console import Console, RenderableType
 from rig_consoles import console_text, watched
 from rig_shells import Wire
@@ -23,8 +28,10 @@ from rig_shells import Wire
 from benchvise.rig.boot.check import check_console, compare
 from benchvise.rig.boot.recorder import Recorder, attach, detach, read_log, times_path
 from benchvise.rig.boot.report import BootReport, replay
+from benchvise.rig.boot.session import BootSession
 from benchvise.rig.boot.show import timeline_view, timelines_view
 from benchvise.rig.boot.verdict import Verdict
+from benchvise.rig.boot.watch import End
 from benchvise.rig.faults import Fault
 
 SPEAKER = """
@@ -39,6 +46,28 @@ while True:
     n += 1
     print(n, flush=True)
 """
+
+
+@contextlib.contextmanager
+def labgrid_console() -> Iterator[tuple[Any, socket.socket]]:
+    """A stock serial driver over a raw TCP port, and the board's end of it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        target = Target("board")
+        port = server.getsockname()[1]
+        NetworkSerialPort(target, "port", host="127.0.0.1", port=port, protocol="raw")
+        driver = SerialDriver(target, "console")
+        target.activate(driver)
+        board, _ = server.accept()
+        with board:
+            yield driver, board
+        target.deactivate(driver)
+
+
+def wait_for(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
 
 
 def rendered(view: RenderableType, width: int = 110) -> str:
@@ -140,29 +169,45 @@ class TestRecorder:
         assert [p.sent for p in read_log(tmp_path / "b")] == [0, 5]
 
     def test_tees_a_stock_labgrid_driver(self, tmp_path: Path) -> None:
-        labgrid = pytest.importorskip("labgrid")
-        import socket
-
-        from labgrid.driver import SerialDriver
-        from labgrid.resource import NetworkSerialPort
-
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            target = labgrid.Target("board")
-            port = server.getsockname()[1]
-            NetworkSerialPort(target, "port", host="127.0.0.1", port=port, protocol="raw")
-            driver = SerialDriver(target, "console")
-            target.activate(driver)
-            peer, _ = server.accept()
-            with Recorder(tmp_path / "log") as recorder:
-                attach(driver, recorder)
-                peer.sendall(b"U-Boot 2023.01\r\n=> ")
-                assert driver.expect("=> ", timeout=5)[0] == 0
-                driver.sendline("boot")
-                assert peer.recv(10) == b"boot\n"
-            target.deactivate(driver)
-            peer.close()
+        with labgrid_console() as (driver, board), Recorder(tmp_path / "log") as recorder:
+            attach(driver, recorder)
+            board.sendall(b"U-Boot 2023.01\r\n=> ")
+            assert driver.expect("=> ", timeout=5)[0] == 0
+            driver.sendline("boot")
+            assert board.recv(10) == b"boot\n"
         assert (tmp_path / "log").read_bytes() == b"U-Boot 2023.01\r\n=> "
         assert sum(p.sent for p in read_log(tmp_path / "log")) == 5
+
+
+class TestSession:
+    def test_tells_a_boot_over_a_stock_labgrid_driver(self, tmp_path: Path) -> None:
+        with labgrid_console() as (driver, board), BootSession(driver, tmp_path / "log") as session:
+            board.sendall(b"stale login: ")
+            assert wait_for(lambda: driver.serial.in_waiting > 0)
+
+            def switch_on() -> None:
+                board.sendall(console_text("orangepi-spl"))
+
+            with pytest.raises(ValueError, match="nothing was watched"):
+                session.report()
+            session.power_on(switch_on)
+            outcome = session.watch(silence_s=10, limit_s=20)
+            assert outcome.end is End.LOGIN
+            driver.sendline("root")
+            board.sendall(b"root\r\nroot@armv7-1:~# ")
+            driver.expect("# ", timeout=5)
+            session.reached("network")
+            report = session.report()
+            assert report.ok
+            assert list(report.phases)[-3:] == ["login", "shell", "network"]
+            assert session.log_failure is None
+            session.failed(End.NO_NETWORK)
+            assert session.report().verdict.fault is Fault.NO_NETWORK
+        kept = (tmp_path / "log").read_bytes()
+        assert kept.startswith(b"stale login: ")
+        assert kept.endswith(b"root@armv7-1:~# ")
+        again = replay(tmp_path / "log")
+        assert list(again.phases) == list(report.phases)[:-1]
 
 
 class TestReport:
@@ -277,7 +322,7 @@ class TestConsoleCheck:
         assert "lost" in found.sentence
 
     def test_finds_lines_that_do_not_arrive_there(self, wires: list[Wire]) -> None:
-        wires.append(Wire(loss_there=0.005))
+        wires.append(Wire(loss_there=0.004))
         begun = time.monotonic()
         found = check_console(wires[0])
         assert time.monotonic() - begun < 90

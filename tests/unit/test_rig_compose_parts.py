@@ -21,6 +21,7 @@ from rig_images import MIB, Part
 from benchvise.rig.compose import ComposeError, abi, elf, raw
 from benchvise.rig.compose.blockmap import BLOCK, mapped
 from benchvise.rig.compose.fat import Fat
+from benchvise.rig.compose.fatfree import free_clusters
 from benchvise.rig.compose.filesystems import FileSystem, file_system
 from benchvise.rig.compose.linux import Kernel, identify
 from benchvise.rig.compose.table import read_table
@@ -283,3 +284,23 @@ def test_odd_names_on_fat(tmp_path: Path) -> None:
     assert files.names("/d") == {"x": False}
     with pytest.raises(ComposeError, match="no room for /big: it takes 4194304 bytes"):
         files.put("/big", bytes(4 * MIB))
+
+
+@images.needs_all
+@pytest.mark.parametrize(
+    ("size", "options"), [(20 * MIB, ("-F", "16")), (40 * MIB, ("-F", "32", "-s", "1"))]
+)
+def test_free_clusters_of_fat_hold_nothing(
+    size: int, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    files = {"/a": b"a" * 700_000, "/d/b": b"b" * 5000, "/c": b""}
+    path = tmp_path / "x"
+    path.write_bytes(bytes(MIB) + images.fat(size, files, options=options))
+    free = free_clusters(path, MIB, size)
+    assert size // 2 < sum(end - begin for begin, end in free) < size - 705_000
+    data = bytearray(path.read_bytes())
+    for begin, end in free:
+        data[begin:end] = b"\xa5" * (end - begin)
+    path.write_bytes(data)
+    assert images.fat_files(path, MIB) == files
+    assert free_clusters(path, MIB, size // 2) == []  # larger than its partition

@@ -50,9 +50,9 @@ def test_boards_are_meant_by_name_feature_or_all_of_them_and_once(file: Path) ->
     assert rig.select(["all"]) == rig.names
     assert rig.select(["tag=arm64"]) == ["left", "right"]
     assert rig.select(["right", "tag=arm64", "right"]) == ["right", "left"]
-    with pytest.raises(UsageError, match="no board 'middle'.*there are left, right, spare"):
+    with pytest.raises(UsageError, match=r"no board 'middle'.*there are left, right, spare"):
         rig.select(["middle"])
-    with pytest.raises(UsageError, match="feature 'riscv'.*there are arm64, pi, simulated"):
+    with pytest.raises(UsageError, match=r"feature 'riscv'.*there are arm64, pi, simulated"):
         rig.select(["tag=riscv"])
 
 
@@ -90,7 +90,7 @@ def test_the_defaults_hold_without_options(tmp_path: Path) -> None:
 def test_the_file_is_found(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "no bench runs here"))
     monkeypatch.delenv(environment.VARIABLE, raising=False)
-    with pytest.raises(UsageError, match="no virtual bench runs.*benchvise rig virtual up"):
+    with pytest.raises(UsageError, match=r"no virtual bench runs.*benchvise rig virtual up"):
         find_rig_file()
     monkeypatch.setenv(environment.VARIABLE, str(file))
     assert find_rig_file() == file

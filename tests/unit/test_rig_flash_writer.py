@@ -174,7 +174,7 @@ def test_frames_that_end_too_early_or_too_late(tmp_path: Path) -> None:
     buffer = memoryview(bytearray(writer.CHUNK))
 
     def fill(*parts: bytes) -> writer.Filled | None:
-        return writer.frames(io.BytesIO(b"".join(parts)), card)(buffer)
+        return writer.frames(io.BytesIO(b"".join(parts)), card, {})(buffer)
 
     got = fill(FRAME.pack(2, 5), PIECE.pack(0, 2), PIECE.pack(997, 3), b"abcde")
     assert got is not None

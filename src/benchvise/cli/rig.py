@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,17 +14,17 @@ from rich.text import Text
 
 from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.rig_compose import compose
 from benchvise.cli.rig_options import RigOption
 from benchvise.cli.rig_progress import RigProgress
 from benchvise.cli.rig_soak import soak
 from benchvise.cli.rig_virtual import app as virtual
 from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
-from benchvise.flows import rig_compose, rig_console
+from benchvise.flows import rig_console
 from benchvise.flows.rig import Outcome
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.boot.show import timeline_view, timelines_view
-from benchvise.rig.compose import compose as compose_layers
 
 app = typer.Typer(
     help="Hold boards: power, card, console, boot; and boards that are simulated.",
@@ -33,6 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(virtual, name="virtual")
 app.command("soak")(soak)
+app.command("compose")(compose)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Boards; all; or tag=FEATURE.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A board; all; or tag=FEATURE.")]
@@ -195,50 +195,6 @@ def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> N
         stderr().print(Text(f"\nconsole kept in {kept}", style="dim"))
 
 
-@app.command("compose")
-def compose(
-    base: Annotated[Path, typer.Option("--from", metavar="IMAGE", help="What is changed.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="IMAGE", help="The result.")],
-    layer: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--layer",
-            metavar="LAYER=IMAGE",
-            help="bootloader, kernel, device-tree, command-line, root, init-settings or libc, "
-            "taken from that image.",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make an image out of layers of others, to find the layer that makes the difference.
-
-    Example: benchvise rig compose --from slow.wic --layer kernel=fast.wic -o mixed.wic
-    """
-    console = stderr()
-
-    def told(step: str) -> None:
-        if console.is_terminal:
-            console.print(Text(step, style="dim"))
-
-    made = compose_layers(base, rig_compose.parse_layers(layer or []), output, told)
-    if as_json:
-        print_json("rig-compose", made.as_json())
-        return
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in ("Layer", "From", "Done"):
-        table.add_column(column)
-    for swapped in made.layers:
-        done = "; ".join(printable(step, 200) for step in swapped.done)
-        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
-    stdout().print(Text(f"{made.out}: {base.name} with", style="bold"))
-    stdout().print(table)
-    for warning in made.warnings:
-        stdout().print(Text(f"note: {printable(warning, 400)}", style="yellow"))
-    stdout().print(
-        Text(f"\nSHA-256 {made.sha256}. Next: benchvise rig flash NAME {made.out}", style="dim")
-    )
-
-
 def _report(outcome: Outcome) -> BootReport | None:
     if outcome.error is None:
         return BootReport.from_json(outcome.found["report"])
@@ -264,7 +220,9 @@ def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
         return Text(text, style="green" if text == "on" else "")
 
     holder = outcome.found.get("holder")
-    used = f"{holder['what']} ({holder['pid']})" if isinstance(holder, dict) else "free"
+    used = "free"
+    if isinstance(holder, dict):  # one elsewhere has no process here
+        used = f"{holder['what']} ({holder['pid']})" if holder["pid"] else str(holder["what"])
     return shown(outcome.found.get("power")), shown(outcome.found.get("mux")), Text(used)
 
 

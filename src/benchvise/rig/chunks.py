@@ -30,6 +30,30 @@ class Chunk:
     data: memoryview
 
 
+def frames_of(image: Image) -> Iterator[Pieces]:
+    """What has to be written, cut into frames; endless where the size is not known."""
+    frame: Pieces = []
+    room = CHUNK
+    for offset, end in _parts(image):
+        at = offset
+        while at < end:
+            take = min(end - at, room)
+            frame.append((at, take))
+            at, room = at + take, room - take
+            if not room:
+                yield frame
+                frame, room = [], CHUNK
+    if frame:
+        yield frame
+
+
+def _parts(image: Image) -> Iterator[tuple[int, int]]:
+    if image.bmap:
+        yield from ((part.offset, part.end) for part in image.bmap.ranges)
+    else:
+        yield 0, image.size if image.size is not None else _ENDLESS
+
+
 class Source:
     """The bytes of an image, read in order, without those that are not mapped."""
 
@@ -48,30 +72,32 @@ class Source:
             self._stream = decompress.open_stream(image.path, self._file, image.compression)
         self._stopped = False
         self._position = 0
-        self._pieces = self._plan()
-        self._left: tuple[int, int] | None = next(self._pieces, None)
+        self._frames = frames_of(image)
+        self._ended = False
 
     def fill(self, buffer: memoryview) -> Chunk | None:
-        """The next chunk, in ``buffer``; None at the end of the image.
+        """The next chunk, in ``buffer`` of CHUNK bytes; None at the end of the image.
 
         Raises FlashError (image-damaged).
         """
         pieces: Pieces = []
-        at, ended = 0, False
-        while self._left and at < len(buffer) and not ended:
-            offset, length = self._left
-            take = min(length, len(buffer) - at)
-            got = self._read(offset, buffer[at : at + take])
+        at = 0
+        for offset, length in () if self._ended else next(self._frames, ()):
+            got = self._read(offset, buffer[at : at + length])
+            at += got
             if got:
                 pieces.append((offset, got))
-            at += got
-            ended = got < take
-            rest = (offset + got, length - got) if got < length else next(self._pieces, None)
-            self._left = None if ended else rest
+            if got < length:
+                self._ended = True
+                break
         if not pieces:
             self._finish()
             return None
         return Chunk(pieces, buffer[:at])
+
+    def fileno(self) -> int:
+        """The descriptor of the file."""
+        return self._file.fileno()
 
     def fraction(self) -> float:
         """Of the file, how much has been read; 0 to 1."""
@@ -80,6 +106,11 @@ class Source:
         except (OSError, ValueError):  # closed meanwhile
             return 1.0
         return min(1.0, position / max(1, self._image.stamp[2]))
+
+    def check(self) -> None:
+        """Raises FlashError (image-damaged) when the file has changed since it was opened."""
+        if stamp_of(self._file.fileno()) != self._image.stamp:
+            raise changed(self._image.path)
 
     def stop(self) -> None:
         """Another thread that is in ``fill`` comes back soon, with whatever."""
@@ -92,13 +123,6 @@ class Source:
         if self._stream:
             self._stream.close()
         self._file.close()
-
-    def _plan(self) -> Iterator[tuple[int, int]]:
-        image = self._image
-        if image.bmap:
-            yield from ((part.offset, part.length) for part in image.bmap.ranges)
-        else:
-            yield 0, image.size if image.size is not None else _ENDLESS
 
     def _read(self, offset: int, view: memoryview) -> int:
         """Bytes from there; fewer than asked for only where the image ends unforeseen."""
@@ -153,8 +177,7 @@ class Source:
             self._skip(_ENDLESS)
             if self._image.size not in (None, self._position):
                 raise self._other_size(self._position)
-        if stamp_of(self._file.fileno()) != self._image.stamp:
-            raise changed(self._image.path)
+        self.check()
 
     def _other_size(self, size: int) -> FlashError:
         said = "its block map is of" if self._image.bmap else "it says it has"

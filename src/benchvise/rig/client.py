@@ -26,6 +26,10 @@ _END_SECONDS = 15.0
 _T = TypeVar("_T")
 
 
+_held: set[HeldBoard] = set()
+"""Those of this process, to be given up when it is interrupted."""
+
+
 class HeldBoard:
     """One board, held by a process of its own until ``close``.
 
@@ -49,6 +53,7 @@ class HeldBoard:
         except BaseException:
             self._said.close()
             raise
+        _held.add(self)
         try:
             answer = self._line()
             if "error" in answer:
@@ -101,6 +106,11 @@ class HeldBoard:
         """Ends the process in the middle of what it does; it switches off if it was told to."""
         self._end()
 
+    def give_up(self) -> None:
+        """Has its process stop, without waiting for it: whoever waits for an answer gets none."""
+        with contextlib.suppress(OSError):
+            self._child.stdin.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -136,6 +146,7 @@ class HeldBoard:
             self._child.wait(_END_SECONDS)
         self._child.close()
         self._said.close()
+        _held.discard(self)
 
 
 def all_at_once(
@@ -143,8 +154,8 @@ def all_at_once(
 ) -> list[tuple[_T, Any, BenchviseError | None]]:
     """Does the work for all at once: each item with its result, or with its error.
 
-    One that fails neither delays nor ends the others. On Ctrl-C the others are waited for no
-    longer than their own next answer.
+    One that fails neither delays nor ends the others. On Ctrl-C all that are held are given up,
+    which switches off those that were told to be off at their end.
     """
     listed = list(items)
     if not listed:
@@ -157,6 +168,10 @@ def all_at_once(
                 done.append((item, future.result(), None))
             except BenchviseError as error:
                 done.append((item, None, error))
+            except BaseException:
+                for held in list(_held):
+                    held.give_up()
+                raise  # once the threads have seen that their boards are gone
     return done
 
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from benchvise.board.probes import posix_cksum
 from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnusable
-from benchvise.rig.console_link import ANSWER_SECONDS, Answer, Link, NoAnswer, new_word
+from benchvise.rig.console_link import ANSWER_SECONDS, Answer, Damaged, Link, NoAnswer, new_word
 
 FILE_LIMIT = 16 << 20
 """Bytes of a file that are fetched at most."""
@@ -219,7 +219,7 @@ class ConsoleFiles:
             self.link.write(f"\n.{word}\n".encode())
             raise
         if not self._fits(answer, piece):
-            raise NoAnswer
+            raise Damaged
         return len(piece)
 
     def _get_plain(self, name: str, size: int, begin: int) -> bytes:
@@ -238,7 +238,7 @@ class ConsoleFiles:
         answer = self._call("get", name, skip, blocks, timeout=self._seconds(wanted))
         data = self._decoded(answer.lines[: self._checksum_at(answer.lines)])
         if len(data) < wanted or not self._fits(answer, data):
-            raise NoAnswer
+            raise Damaged
         return data[at - skip * _BLOCK : wanted]
 
     def _adapting(self, attempt: Callable[[], T]) -> T:
@@ -285,7 +285,7 @@ class ConsoleFiles:
             encoded = "".join(t for t in texts if _BASE64.fullmatch(t))
             return base64.b64decode(encoded, validate=True)
         except (ValueError, binascii.Error):
-            raise NoAnswer from None
+            raise Damaged from None
 
     def _seal(self, verb: str, first: str, second: object, data: bytes) -> str:
         """Makes the file whole and compares its checksum; what the board said if it differs.
@@ -419,7 +419,7 @@ def _put_script(link: Link, place: Place, tools: set[str]) -> None:
             raise
         if not files._fits(answer, "".join(f"{line}\n" for line in taken).encode()):
             room //= 2
-            raise NoAnswer
+            raise Damaged
         return len(taken)
 
     while at < len(lines):

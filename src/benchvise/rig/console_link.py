@@ -51,6 +51,10 @@ class NoAnswer(Exception):  # noqa: N818
     """The answer did not come, or not whole."""
 
 
+class Damaged(NoAnswer):
+    """The answer came to its end, but is not what it should be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a command said, by lines, and its exit status."""
@@ -125,6 +129,8 @@ class Link:
         for _ in range(_TRIES):
             try:
                 answer = attempt()
+            except Damaged:
+                continue  # nothing hangs
             except NoAnswer:
                 self._patience = min(self._patience * _MORE_PATIENCE, _PATIENCE_MOST)
                 self.clear()

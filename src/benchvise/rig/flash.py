@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from benchvise.board.sanitise import last_line, printable
+from benchvise.rig import decompress
+from benchvise.rig.chunks import Source
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.feeder import Feeder
-from benchvise.rig.image import Image
+from benchvise.rig.image import Image, changed
 from benchvise.rig.medium import Medium, WriterProcess, send, start_writer
 
 STALL_S = 240.0
@@ -71,16 +73,16 @@ def write_card(
     anything. Whenever this ends, however, no process holds the card any more, but for one that the
     kernel does not let go.
     """
-    process = start_writer(medium)
-    try:
-        feeder = Feeder(image, process)
-        try:
-            return _Watch(image, medium, process, feeder, progress).run()
-        finally:
-            process.kill()
-            feeder.stop()
-    finally:
-        process.close()
+    with contextlib.ExitStack() as cleanup:
+        source = Source(image)
+        cleanup.callback(source.close)
+        plain = image.compression == decompress.NONE
+        process = start_writer(medium, source.fileno() if plain else None)
+        cleanup.callback(process.close)
+        feeder = Feeder(image, source, process)
+        cleanup.callback(feeder.stop)
+        cleanup.callback(process.kill)
+        return _Watch(image, medium, process, feeder, source, progress).run()
 
 
 class _Watch:
@@ -92,10 +94,11 @@ class _Watch:
         medium: Medium,
         process: WriterProcess,
         feeder: Feeder,
+        source: Source,
         progress: Callable[[Progress], None],
     ) -> None:
         self._image, self._medium, self._process = image, medium, process
-        self._feeder = feeder
+        self._feeder, self._source = feeder, source
         self._done = 0  # bytes that the writer says it has written
         self._lines = _Lines(process)
         self._meter = _Meter(progress)
@@ -105,16 +108,20 @@ class _Watch:
         order = {
             "path": self._medium.path,
             "size": self._image.size,
-            "shared": self._process.shared,
+            **self._process.given,
         }
         send(self._process, json.dumps(order).encode() + b"\n")
+        self._feeder.start()
         self._next("card", _START_S)
         begun = time.monotonic()
-        self._feeder.start()
         written = self._written()
         synced = time.monotonic()
         sha256 = self._verified(written)
         self._next("end", STALL_S)
+        self._feeder.finish()
+        whole = self._image.compression == decompress.NONE and self._image.bmap is None
+        if whole and sha256 != self._image.sha256:
+            raise changed(self._image.path)
         return Written(
             written=written,
             mapped=written,
@@ -130,10 +137,11 @@ class _Watch:
         while True:
             line = self._next(("written", "synced"), STALL_S, self._owes_frames)
             if "synced" in line:
+                self._feeder.card_synced()
                 return int(line["synced"])
             self._done = int(line["written"])
-            self._feeder.acknowledge()
-            self._meter.at(self._done, self._feeder.fraction())
+            self._feeder.frame_written()
+            self._meter.at(self._done, self._source.fraction())
 
     def _owes_frames(self) -> bool:
         return self._feeder.sent > self._done
@@ -145,6 +153,7 @@ class _Watch:
             line = self._next("verified", STALL_S)
             before, done, sha256 = done, int(line["verified"]), str(line["sha256"])
             if sha256 != self._expected():
+                self._source.check()  # the writer may have read what is not there any more
                 raise FlashError(
                     Fault.CARD_VERIFY,
                     f"the card in '{self._medium.shown}' does not hold what was written to it "
@@ -177,10 +186,10 @@ class _Watch:
         waiting_since = time.monotonic()
         while True:
             line = self._lines.get(_PROGRESS_S)
-            if line is not None:
-                break
             if self._feeder.error:
                 raise self._feeder.error
+            if line is not None:
+                break
             if not (owed() or self._feeder.ended):
                 waiting_since = time.monotonic()
             elif time.monotonic() - waiting_since > limit_s:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import IO, cast
 
@@ -47,17 +48,25 @@ class Medium:
         return printable(f"{self.host}:{self.path}" if self.host else self.path)
 
 
+class Way(Enum):
+    """How the bytes of an image come to its writer: see ``feeder``."""
+
+    FILE = "file"
+    MEMORY = "memory"
+    FRAMES = "frames"
+
+
 @dataclass(frozen=True, slots=True)
 class WriterProcess:
     """A running writer (see ``writer``), the file that gets what it says on standard error, and
-    memory for SLOTS chunks. ``shared`` is what the writer has to know to have the same memory;
-    None where it is on another machine.
+    memory for SLOTS chunks. ``given`` is what its order has to say of how it gets the bytes.
     """
 
     child: subprocess.Popen[bytes]
     said: IO[bytes]
+    way: Way
+    given: dict[str, object]
     slots: list[memoryview]
-    shared: list[int] | None
 
     def kill(self) -> None:
         """Ends it. It may live on for as long as the kernel waits for a card."""
@@ -74,9 +83,10 @@ class WriterProcess:
                 cast("IO[bytes]", pipe).close()
 
 
-def start_writer(medium: Medium) -> WriterProcess:
+def start_writer(medium: Medium, image: int | None) -> WriterProcess:
     """Starts the writer where the card is, its program already sent; the order is next.
 
+    ``image`` is the descriptor of an image that can be written as it is, and None of another.
     It is in a session of its own, so that Ctrl-C is ours alone to handle. Raises RigError
     (rig-broken) when it cannot be started.
     """
@@ -90,6 +100,11 @@ def start_writer(medium: Medium) -> WriterProcess:
     command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
     said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
     memory = os.memfd_create("benchvise-slots")
+    way, given, passed = Way.FRAMES, dict[str, object](), tuple[int, ...]()
+    if not medium.host and image is None:
+        way, given, passed = Way.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
+    elif not medium.host and image is not None:
+        way, given, passed = Way.FILE, {"image": image}, (image,)
     try:
         os.ftruncate(memory, SLOTS * CHUNK)
         whole = memoryview(mmap.mmap(memory, SLOTS * CHUNK))
@@ -101,7 +116,7 @@ def start_writer(medium: Medium) -> WriterProcess:
             bufsize=0,
             pipesize=_PIPE,
             start_new_session=True,
-            pass_fds=() if medium.host else (memory,),
+            pass_fds=passed,
         )
     except OSError as error:
         said.close()
@@ -113,7 +128,7 @@ def start_writer(medium: Medium) -> WriterProcess:
     finally:
         os.close(memory)
     slots = [whole[at : at + CHUNK] for at in range(0, len(whole), CHUNK)]
-    process = WriterProcess(child, said, slots, None if medium.host else [memory, SLOTS])
+    process = WriterProcess(child, said, way, given, slots)
     send(process, memoryview(program))
     return process
 

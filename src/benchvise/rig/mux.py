@@ -30,6 +30,15 @@ class Side(StrEnum):
     OFF = "off"
 
 
+_SIDES = {
+    "host": Side.HOST,
+    "ts": Side.HOST,  # sd-mux-ctrl and sdwire call this side the test server
+    "dut": Side.DUT,
+    "client": Side.DUT,
+    "off": Side.OFF,
+}
+
+
 class MuxDriver(Protocol):
     """What labgrid's mux drivers have; ``get_mode`` is not among it everywhere."""
 
@@ -53,7 +62,7 @@ class Mux:
             word = str(get()).strip().lower()
         except NotImplementedError:
             return None
-        return {"host": Side.HOST, "dut": Side.DUT, "client": Side.DUT, "off": Side.OFF}.get(word)
+        return _SIDES.get(word)
 
     def turn(self, side: Side) -> None:
         """Turns to a side. RigError (mux-stuck) when it does not go there.

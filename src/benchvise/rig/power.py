@@ -161,12 +161,17 @@ class Outlet:
 
 
 def device_key(resource: Any) -> str:
-    """What names the box that an outlet is one of: its network host, or its USB path.
+    """What names the box that an outlet is one of: its network host, its USB path, or how it is
+    looked for while it is not plugged in.
 
     Resources of labgrid have an ``index`` for the outlet; the rest of their arguments names the
-    box.
+    box. A driver without a resource, one that runs commands for instance, is a box of its board's.
     """
-    host, path = getattr(resource, "host", None), getattr(resource, "path", None)
-    where = host or path or getattr(resource, "name", None) or ""
+    match = getattr(resource, "match", None)
+    found = " ".join(filter(None, (getattr(resource, key, None) for key in ("host", "path"))))
+    looked_for = ",".join(f"{k}={v}" for k, v in sorted(match.items())) if match else None
+    own = (getattr(resource, "name", None), getattr(resource, "cmd_on", None))
+    target = getattr(getattr(resource, "target", None), "name", None)
+    where = found or looked_for or " ".join(filter(None, (*own, target)))
     port = getattr(resource, "port", None)
     return f"{type(resource).__name__} {where}{f':{port}' if port else ''}"

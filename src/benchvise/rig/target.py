@@ -16,7 +16,7 @@ def open_target(path: Path, name: str) -> Any:
     """The board's CardStrategy with everything that it binds; nothing is activated yet.
 
     UsageError when the rig file does not describe the board in a way that labgrid and the
-    strategy accept; RigError when a coordinator does not answer.
+    strategy accept; RigError when a program or a coordinator that it needs is not there.
     """
     from labgrid.binding import BindingError
     from labgrid.environment import Environment
@@ -32,8 +32,6 @@ def open_target(path: Path, name: str) -> Any:
     try:
         environment = Environment(str(path))
         target = environment.get_target(name)
-        if target is None:
-            raise UsageError(f"{path}: there is no board '{printable(name)}'")
     except (NoDriverFoundError, NoSupplierFoundError) as error:
         raise UsageError(
             f"{path}: {name}: a driver lacks what it is for ({printable(_said(error), 300)})",
@@ -50,14 +48,18 @@ def open_target(path: Path, name: str) -> Any:
     ) as error:
         raise UsageError(
             f"{path}: {name}: labgrid refuses it ({printable(_said(error), 300)})",
-            "compare with `examples/rigs` and labgrid's documentation",
+            "compare with `examples/rigs`; a driver stands below those that it uses",
         ) from error
-    except OSError as error:
+    except Exception as error:
+        # Drivers start programs when they are made, and a RemotePlace asks its coordinator.
         raise RigError(
             Fault.RIG_BROKEN,
-            f"{name}: the coordinator does not answer ({printable(str(error), 200)})",
-            "start it, or see coordinator_address in the rig file",
+            f"{name}: labgrid cannot set it up ({printable(_said(error), 300)})",
+            "see whether the programs, the coordinator and the exporter that it needs are there",
         ) from error
+
+    if target is None:
+        raise UsageError(f"{path}: there is no board '{printable(name)}'")
     try:
         return target.get_driver(STRATEGY, activate=False)
     except NoDriverFoundError as error:

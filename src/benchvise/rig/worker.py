@@ -28,6 +28,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from serial import SerialException
+
 from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig import locks
@@ -38,7 +40,7 @@ from benchvise.rig.faults import BootError, Fault, RigError
 from benchvise.rig.flash import Progress
 from benchvise.rig.image import open_image
 from benchvise.rig.mux import Side
-from benchvise.rig.places import acquired
+from benchvise.rig.places import Taker, acquired, taker
 from benchvise.rig.power import device_key
 from benchvise.rig.target import open_target
 
@@ -68,6 +70,7 @@ class Worker:
         os.dup2(2, 1)  # what a driver prints must not become part of the answers
         self._stack = ExitStack()
         self._strategy: Any = None
+        self._place_taker: Taker | None = None
         self._console: Any = None
         self._request_id = 0
         self._off_at_end = False
@@ -99,7 +102,11 @@ class Worker:
         observing = self._purpose == ""
         place = self._rig.places.get(self._name)
         if place is not None and not observing:
-            self._stack.enter_context(acquired(self._rig.path, place))
+            self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
+        elif place is not None:
+            self._place_taker = taker(self._rig.path, place)
+            if self._place_taker is None or not self._place_taker.ours:
+                return  # labgrid shows nothing of a place to those who have not taken it
         self._strategy = open_target(self._rig.path, self._name)
         if not observing:
             self._key = self._lock_key()
@@ -136,6 +143,11 @@ class Worker:
     def op_status(self) -> dict[str, Any]:
         """Power, card and holder, as far as they can be asked; changes nothing."""
         found: dict[str, Any] = {"board": self._name}
+        if self._strategy is None:
+            who = self._place_taker
+            found["holder"] = None if who is None else {"pid": 0, "what": f"place of {who.name}"}
+            unknown = {"na": "seen by those who have its place"}
+            return {**found, "power": unknown, "mux": unknown}
         holder = locks.holder(self._lock_key())
         found["holder"] = None if holder is None else {"pid": holder.pid, "what": holder.what}
         for what, ask in (("power", self._power_state), ("mux", self._mux_side)):
@@ -341,6 +353,12 @@ def _unforeseen(name: str, error: Exception) -> RigError:
     while cause.__cause__ is not None:
         cause = cause.__cause__
     text = getattr(cause, "msg", "") or str(cause) or type(cause).__name__
+    if isinstance(cause, SerialException):
+        return RigError(
+            Fault.CONSOLE_DEAD,
+            f"{name}: its console is lost ({printable(str(text), 200)})",
+            "see whether its USB cable or server is still there",
+        )
     return RigError(
         Fault.RIG_BROKEN,
         f"{name}: {type(cause).__name__}: {printable(str(text), 300)}",

@@ -4,18 +4,20 @@ A program of its own: Python 3.9 or later, nothing but the standard library, so 
 runs here as a child process and on a labgrid exporter through ``ssh HOST python3``. Its standard
 input is, after the program itself, one line of JSON, then frames, then an empty frame:
 
-    order   {"path": ..., "size": bytes of the image or null, "shared": null or what follows}
+    order   {"path": ..., "size": bytes of the image or null}
     frame   u32 number of pieces, u32 bytes; for each piece u64 offset, u64 length; the bytes
             (little-endian; at most CHUNK bytes)
 
-On the machine that sends, the bytes are not in the frames: "shared" is [a descriptor of memory,
-its number of slots of CHUNK bytes], which the frames use in turn. What is in a slot stays there
-until "written" has been said of it.
+On the machine that sends, the bytes are not in the frames, and the order has one of
+
+    image     a descriptor of the image, which holds the pieces at the same offsets
+    memory    [a descriptor, a number of slots of CHUNK bytes], which the frames use in turn; what
+              is in a slot stays there until "written" has been said of it
 
 Its standard output is lines of JSON, each with one of these keys:
 
     card      {"size": bytes, "direct": whether past the page cache}: it may be written
-    written   bytes, after each frame
+    written   bytes, after each frame; of an image that it reads itself a few times a second
     synced    bytes: all of them are on the medium
     verified  bytes read back, after as many as a frame had; "sha256" of all of them so far
     end       true
@@ -39,6 +41,7 @@ import stat
 import struct
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,6 +58,7 @@ SYS, PROC = Path("/sys"), Path("/proc")
 Pieces = list[tuple[int, int]]  # offset on the card, length; in bytes
 
 _BUFFERS = 3
+_SAY_S = 0.1
 _DIRECT_LEAST = 128 << 10  # smaller pieces are gathered by the page cache
 _UNSYNCED_MOST = 64 << 20  # bytes in the page cache, so that progress is that of the card
 _BLKROGET, _BLKFLSBUF, _BLKSSZGET, _BLKGETSIZE64 = 0x125E, 0x1261, 0x1268, 0x80081272
@@ -358,7 +362,11 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
     empty: queue.Queue[memoryview] = queue.Queue()
     full: queue.Queue[Any] = queue.Queue()
     for _ in range(_BUFFERS):
-        empty.put(memoryview(mmap.mmap(-1, CHUNK)))  # aligned to a page, as direct access asks
+        # aligned to a page, as direct access asks, and of large pages where there are any
+        memory = mmap.mmap(-1, CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError, AttributeError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        empty.put(memoryview(memory))
 
     def work() -> None:
         try:
@@ -383,10 +391,13 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
 
 
 def frames(
-    source: IO[bytes], card: Card, shared: memoryview | None = None
+    source: IO[bytes], card: Card, order: dict[str, Any]
 ) -> Callable[[memoryview], Filled | None]:
-    """Fills buffers with the frames of standard input, or finds them; None at the empty one."""
-    taken = 0
+    """Fills buffers with frames, wherever their bytes are; None at the empty one."""
+    image, memory, taken = order.get("image"), None, 0
+    if "memory" in order:
+        descriptor, slots = order["memory"]
+        memory = memoryview(mmap.mmap(descriptor, slots * CHUNK))
 
     def whole(buffer: memoryview) -> None:
         if source.readinto(buffer) != len(buffer):  # type: ignore[attr-defined]
@@ -404,16 +415,37 @@ def frames(
         last = max(offset + size for offset, size in pieces)
         if last > card.size:
             raise too_small(card, last)
-        if shared is None:
-            data = buffer[:length]
-            whole(data)
-        else:
+        data = buffer[:length]
+        if memory is not None:
             nonlocal taken
-            data = shared[taken : taken + length]
-            taken = (taken + CHUNK) % len(shared)
+            data = memory[taken : taken + length]
+            taken = (taken + CHUNK) % len(memory)
+        elif image is not None:
+            read_pieces(image, pieces, data)
+        else:
+            whole(data)
         return Filled(pieces, data)
 
     return fill
+
+
+def read_pieces(image: int, pieces: Pieces, data: memoryview) -> None:
+    """Reads pieces of the image."""
+    at = 0
+    for offset, length in pieces:
+        end, where = at + length, offset
+        while at < end:
+            try:
+                done = os.preadv(image, [data[at:end]], where)
+            except OSError as error:
+                raise _bad_image(f"cannot be read at byte {where} ({error.strerror})") from error
+            if done == 0:
+                raise _bad_image("changed while it was being read")
+            at, where = at + done, where + done
+
+
+def _bad_image(what: str) -> Refused:
+    return Refused("image-damaged", f"the image {what}", "get it again, and compare its checksum")
 
 
 def too_small(card: Card, least: int) -> Refused:
@@ -432,15 +464,17 @@ def say(**line: Any) -> None:
     sys.stdout.flush()
 
 
-def write_frames(source: IO[bytes], card: Card, shared: memoryview | None) -> list[Pieces]:
+def write_frames(source: IO[bytes], card: Card, order: dict[str, Any]) -> list[Pieces]:
     """Writes all frames, and tells where each went."""
     done: list[Pieces] = []
-    written = 0
-    for filled in ahead(frames(source, card, shared)):
+    written, said = 0, 0.0
+    for filled in ahead(frames(source, card, order)):
         card.write(filled.pieces, filled.data)
         done.append(filled.pieces)
         written += len(filled.data)
-        say(written=written)
+        if "image" not in order or time.monotonic() - said >= _SAY_S:
+            said = time.monotonic()
+            say(written=written)
     card.sync()
     say(synced=written)
     return done
@@ -475,11 +509,7 @@ def main() -> int:
         if order["size"] and order["size"] > card.size:
             raise too_small(card, order["size"])
         say(card={"size": card.size, "direct": card.direct})
-        shared = None
-        if order["shared"]:
-            descriptor, slots = order["shared"]
-            shared = memoryview(mmap.mmap(descriptor, slots * CHUNK))
-        verify(card, write_frames(source, card, shared))
+        verify(card, write_frames(source, card, order))
         say(end=True)
     except Refused as refused:
         say(fault=refused.fault, message=refused.message, remedy=refused.remedy)

@@ -22,7 +22,7 @@ SECONDS = 20.0
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _BAND = 160
 _QUIET = 1.0
-_SENT = 10  # lines that are typed, as numbers change the sum of each
+_SENT = 6  # lines that are typed, as numbers change the sum of each
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ from typing import Any, Protocol
 LOG_LIMIT = 64 << 20
 """Bytes of a log after which no more is kept: a board may talk without end."""
 
+POWER_ON = "power on"
+"""The mark from which a boot is counted."""
+
 _NAME_LIMIT = 80
 _TIMES_LIMIT = 256 << 20
 
@@ -79,7 +82,7 @@ class Recorder:
             self._note(f"{self._clock()} tx {len(data)}\n")
 
     def mark(self, name: str) -> None:
-        """Notes something that the host did, such as ``power on``."""
+        """Notes something that the host did, such as POWER_ON."""
         plain = "".join(c for c in name if c.isprintable())[:_NAME_LIMIT]
         self._note(f"{self._clock()} mark {plain}\n")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchvise.board.sanitise import printable
 from benchvise.rig.boot.patterns import PHASES, Patterns
-from benchvise.rig.boot.recorder import read_log
+from benchvise.rig.boot.recorder import POWER_ON, read_log
 from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.verdict import Verdict, classify
 from benchvise.rig.boot.watch import Outcome
@@ -99,7 +99,7 @@ def replay(console: Path, patterns: Patterns | None = None) -> Timeline:
     So a log can be judged anew, with other patterns.
     """
     pieces = list(read_log(console))
-    marks = [piece.at_ns for piece in pieces if piece.mark == "power on"]
+    marks = [piece.at_ns for piece in pieces if piece.mark == POWER_ON]
     start = marks[-1] if marks else next((piece.at_ns for piece in pieces if piece.data), 0)
     timeline = Timeline(start, patterns)
     for piece in pieces:

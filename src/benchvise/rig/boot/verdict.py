@@ -143,7 +143,7 @@ def _failed(timeline: Timeline, outcome: Outcome) -> Verdict | None:
     """A failure that the board itself told of, or a prompt where it should not stand."""
     events = _standing(timeline, outcome)
     if events:
-        event = min(events, key=lambda event: (_rank(event), -event.at_s))
+        event = min(events, key=_importance)
         fault = event.pattern.fault
         assert fault is not None  # noqa: S101 - _standing looks for those
         says = event.pattern.says or f"'{event.pattern.name}' was seen"
@@ -210,22 +210,29 @@ _HANDOVERS = ("starting-kernel", "decompressing")
 def _standing(timeline: Timeline, outcome: Outcome) -> list[Event]:
     """The failures that nothing better followed; in a loop of restarts, those of all starts."""
     looping = outcome.end is End.RESTARTS
-    reached = PHASES.index(timeline.phase)
     return [
         event
-        for event in timeline.events
+        for i, event in enumerate(timeline.events)
         if event.pattern.fault is not None
-        and (looping or (event.start == timeline.restarts and _not_passed(event, reached)))
+        and (looping or event.start == timeline.restarts)
+        and (looping or not _passed(event, timeline.events[i + 1 :], timeline.phase))
     ]
 
 
-def _not_passed(event: Event, reached: int) -> bool:
-    return PHASES.index(event.phase) >= reached
+def _passed(event: Event, later: list[Event], phase: str) -> bool:
+    """Whether the board went on from a failure: to a later phase, or in a bootloader to loading."""
+    if PHASES.index(phase) > PHASES.index(event.phase):
+        return True
+    early = event.phase in PHASES[: PHASES.index("kernel")] and not event.pattern.certain
+    return early and any(follower.pattern.phase is not None for follower in later)
 
 
-def _rank(event: Event) -> int:
+def _importance(event: Event) -> tuple[int, bool, int]:
+    """The most specific; of these the first that is certain, or else the last."""
     fault = event.pattern.fault
-    return _RANK.index(fault) if fault in _RANK else len(_RANK)
+    rank = _RANK.index(fault) if fault in _RANK else len(_RANK)
+    certain = event.pattern.certain
+    return rank, not certain, event.line if certain else -event.line
 
 
 def _hang(phase: str) -> Fault:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.filesystems import FileSystem
+from benchvise.rig.compose.sparse import is_zero
 from benchvise.rig.compose.table import SECTOR, Partition, Table
 
 BOOT_CODE = 440  # bytes of the first sector; behind them is the disk's identity
@@ -81,9 +82,9 @@ def used(image: Path, region: Region) -> list[tuple[int, int]]:
             data = stream.read(min(_CHUNK, region.end - at))
             if not data:
                 break
-            if any(data):
+            if not is_zero(data):
                 for begin in range(0, len(data), SECTOR):
-                    if any(data[begin : begin + SECTOR]):
+                    if not is_zero(data[begin : begin + SECTOR]):
                         here, end = at + begin, at + min(begin + SECTOR, len(data))
                         if found and found[-1][1] == here:
                             found[-1] = (found[-1][0], end)
@@ -148,8 +149,9 @@ def transplant(
                 data = stream.read(min(_CHUNK, left))
                 out.write(data)
                 left -= len(data)
-        out.seek(0)
-        out.write(boot_code(source))
+        if ours:  # without a table, a file system begins there
+            out.seek(0)
+            out.write(boot_code(source))
     return [f"{size} bytes at {to}" for _, to, size in moves]
 
 

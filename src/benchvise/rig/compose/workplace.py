@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Self
 
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.filesystems import EXT, file_system
 from benchvise.rig.compose.layout import Opened, open_layout
+from benchvise.rig.compose.sparse import CHUNK, copy_sparse, write_sparse
 from benchvise.rig.compose.table import Partition, read_table
 from benchvise.rig.compose.tools import Tools
 from benchvise.rig.decompress import NONE, open_stream
@@ -25,8 +26,6 @@ from benchvise.rig.image import Image
 
 RESULT = "result"
 
-_CHUNK = 1 << 20
-_BLOCK = 1 << 12
 _SPARE = 64 << 20  # bytes of the disk that stay free
 _FIXED = (0, 1)  # e2fsck: nothing to do, or all repaired
 
@@ -107,10 +106,10 @@ class Workplace:
             source.seek(partition.start)
             left = size
             while left:
-                data = source.read(min(_CHUNK, left))
+                data = source.read(min(CHUNK, left))
                 if not data:
                     break
-                _write_sparse(out, data)
+                write_sparse(out, data)
                 left -= len(data)
             out.truncate(size)
         return name
@@ -120,7 +119,7 @@ class Workplace:
         with (self.tools.directory / name).open("rb") as source, image.open("r+b") as out:
             at, end = partition.start, partition.end
             while at < end:
-                size = min(_CHUNK, end - at)
+                size = min(CHUNK, end - at)
                 data = source.read(size).ljust(size, b"\0")
                 out.seek(at)
                 if out.read(size) != data:
@@ -155,13 +154,13 @@ class Workplace:
         self._room(_least(image))
         with image.path.open("rb") as file, target.open("xb") as out:
             if image.compression == NONE:
-                _copy_sparse(file.fileno(), out)
+                copy_sparse(file.fileno(), out)
             else:
                 stream = open_stream(image.path, file, image.compression)
                 try:
-                    buffer = memoryview(bytearray(_CHUNK))
+                    buffer = memoryview(bytearray(CHUNK))
                     while count := stream.readinto(buffer):
-                        _write_sparse(out, bytes(buffer[:count]))
+                        write_sparse(out, bytes(buffer[:count]))
                 finally:
                     stream.close()
             out.truncate(out.tell())
@@ -213,40 +212,6 @@ def _least(image: Image) -> int:
     if image.compression == NONE:
         return min(image.path.stat().st_blocks * 512, image.path.stat().st_size)
     return image.mapped or image.path.stat().st_size
-
-
-def _copy_sparse(source: int, out: BinaryIO) -> None:
-    """From one data range to the next, where the file system tells them."""
-    size = os.fstat(source).st_size
-    at = 0
-    while at < size:
-        try:
-            begin = os.lseek(source, at, os.SEEK_DATA)
-        except OSError:  # nothing but a hole is left
-            break
-        end = os.lseek(source, begin, os.SEEK_HOLE)
-        out.seek(begin)
-        at = begin
-        while at < end:
-            data = os.pread(source, min(_CHUNK, end - at), at)
-            if not data:
-                break
-            _write_sparse(out, data)
-            at += len(data)
-    out.seek(size)
-
-
-def _write_sparse(out: BinaryIO, data: bytes) -> None:
-    """Writes what is not zero; the position moves on over all of it."""
-    if not any(data):
-        out.seek(len(data), os.SEEK_CUR)
-        return
-    for begin in range(0, len(data), _BLOCK):
-        block = data[begin : begin + _BLOCK]
-        if any(block):
-            out.write(block)
-        else:
-            out.seek(len(block), os.SEEK_CUR)
 
 
 def _sync(path: Path) -> None:

@@ -153,8 +153,8 @@ class VirtualBoard:
         self._on_since = time.monotonic()
         self._key.power_on()
         directory = self._directory.resolve()
-        for socket in (MONITOR_SOCKET, GDB_SOCKET):
-            (directory / socket).unlink(missing_ok=True)
+        for name in (MONITOR_SOCKET, GDB_SOCKET):
+            (directory / name).unlink(missing_ok=True)
         try:
             # May read the card to find the kernel: not in the loop that serves all boards.
             command = await asyncio.to_thread(

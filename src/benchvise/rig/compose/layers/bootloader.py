@@ -13,7 +13,7 @@ _FILES = {
     "boot.bin", "idbloader.img", "mlo", "spl.bin", "sysfw.itb", "tiboot3.bin", "tispl.bin",
     "u-boot.bin", "u-boot.img", "u-boot.itb", "uboot.env",
 }  # fmt: skip
-_IN_FILE_SYSTEM = ("ldlinux.sys", "/boot/ldlinux.sys", "/extlinux/ldlinux.sys", "/EFI")
+_IN_FILE_SYSTEM = ("/ldlinux.sys", "/boot/ldlinux.sys", "/extlinux/ldlinux.sys", "/EFI")
 
 
 class Bootloader:
@@ -32,6 +32,11 @@ class Bootloader:
             raise ComposeError(
                 f"{source.name} has no boot loader: the board brings its own",
                 "leave this layer out",
+            )
+        if source.layout.arch != target.layout.arch:
+            swap.warnings.append(
+                f"the boot loader comes from an image for {source.layout.arch or 'nothing known'} "
+                f"and goes into one for {target.layout.arch or 'nothing known'}"
             )
         done = raw.transplant(
             source.path, regions, target.path, target.loader_regions, (source.name, target.name)

@@ -16,8 +16,9 @@ _NAMES = {
     "glibc": re.compile(
         r"""(
             ld-linux[\w-]*\.so\.\d | ld64\.so\.\d | ld\.so\.1
-          | lib(c|m|pthread|dl|rt|resolv|util|anl|mvec|BrokenLocale|thread_db|nsl
-            | nss_(compat|db|dns|files|hesiod|nis|nisplus))\.so\.\d
+          | lib(c|m|pthread|dl|rt|resolv|util|anl|mvec|BrokenLocale|thread_db
+            | nss_(compat|db|dns|files|hesiod))\.so\.\d
+          | libnsl\.so\.1  # another package's is .2
           | lib(memusage|pcprofile|SegFault|c_malloc_debug)\.so(\.\d)?
         )$""",
         re.X,

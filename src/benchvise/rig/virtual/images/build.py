@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from importlib import resources
@@ -66,6 +67,7 @@ def image(name: str, recipe: Recipe, size: int, variant: Variant) -> Path:
                 )  # fmt: skip
                 manifest = "".join(f"{p.name} {p.architecture} {p.version}\n" for p in packages)
                 (made / f"{target.stem}.manifest").write_text(manifest)
+            _remove_old(directory.parent, f"{name}-{variant.name}-")
     return target
 
 
@@ -151,3 +153,11 @@ def _recipe_of_this_package() -> list[bytes]:
         for file in sorted(files, key=lambda file: file.name)
         if file.name.endswith((".py", ".txt"))
     ]
+
+
+def _remove_old(directory: Path, prefix: str) -> None:
+    """Removes all but the latest two images of a board and variant: others are out of date."""
+    wanted = re.compile(re.escape(prefix) + "[0-9a-f]+")
+    found = [path for path in directory.iterdir() if wanted.fullmatch(path.name)]
+    for path in sorted(found, key=lambda path: path.stat().st_mtime)[:-2]:
+        shutil.rmtree(path, ignore_errors=True)

@@ -22,7 +22,7 @@ def make(target: Path, size: int, files: Mapping[str, Path], serial: int) -> Non
     for directory in sorted({str(PurePosixPath(path).parent) for path in files} - {"."}):
         tools.run("mmd", "-i", target, f"::/{directory}")
     for path, file in files.items():
-        tools.run("mcopy", "-m", "-i", target, file, f"::/{path}")
+        tools.run("mcopy", "-i", target, file, f"::/{path}")
 
 
 def used(image: Path) -> list[tuple[int, int]]:

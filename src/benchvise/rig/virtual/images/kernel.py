@@ -75,9 +75,9 @@ def kernel(
 ) -> Kernel:
     """The kernel of a package, unpacked once and then kept.
 
-    ``device_tree`` is a file name, ``modules`` are names of modules. ``place`` is where a ``zImage``
-    would unpack its kernel; 0 leaves it packed. RigError when the package has no kernel, or not
-    that device tree.
+    ``device_tree`` is a file name, ``modules`` are names of modules. ``place`` is where a
+    ``zImage`` puts its kernel when it unpacks itself; 0 leaves that to it. RigError when the
+    package has no kernel, or not that device tree.
     """
     name = f"{package.name}_{package.version}-{cache.digest(sorted(modules), device_tree, place)}"
     directory = cache.directory() / "kernels" / name.replace(":", "_")

@@ -18,9 +18,13 @@ class Recipe:
     ``kernel`` is a package or metapackage of ``archive``; ``other_kernel`` is one that differs in
     version, with its own archive. ``disk_modules`` are loaded before the root file system is
     there, ``more_modules`` after it. ``disk`` is the card's name in Linux, ``tty`` the console's.
-    ``image_name`` is how the bootloader knows the kernel; ``kernel_place`` is where one that is packed
-    is to be put instead (see zimage.py). ``firmware`` names the package and file
-    of the bootloader, and the byte of the card at which it lies (None: it is built into the board).
+    ``image_name`` is how the bootloader knows the kernel; ``kernel_place`` is where a ``zImage`` is
+    to be copied that is not to unpack itself. ``compression`` is that of the first root file
+    system.
+
+    ``firmware`` names the package and the file of the bootloader, ``firmware_at`` the byte of the
+    card at which it lies (None: it is built into the board), and ``firmware_edits`` its settings
+    before and after. ``monitor`` is what runs beneath it, where there is such a thing.
     """
 
     archive: Archive

@@ -1,0 +1,36 @@
+"""A composed image boots on a simulated board: a kernel of one image, settings of another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rig_images
+
+from benchvise.rig.compose import compose, describe
+
+kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
+rig_guest = pytest.importorskip("rig_guest")
+
+KIND = "arm64-uboot"
+
+pytestmark = rig_images.needs_all
+
+
+def test_a_composed_image_boots(tmp_path: Path) -> None:
+    kind = kinds.kind(KIND)
+    lacking = kinds.missing(kind)
+    if lacking:
+        pytest.skip(f"not installed: {', '.join(lacking)}")
+    base, newer = kinds.image(kind), kinds.image(kind, variant="b")
+    settings = kinds.image(kind, variant="rc-thp")
+    out = tmp_path / "mix.img"
+    made = compose(base, {"kernel": newer, "init-settings": settings}, out)
+    version = made.layout.kernels[0][1].version
+    assert version == describe(newer).kernels[0][1].version
+    assert version != describe(base).kernels[0][1].version
+    with rig_guest.Guest(kind, out, tmp_path) as guest:
+        guest.log_in(180)
+        assert guest.run("uname -r") == version
+        assert guest.run("ls /lib/modules") == version
+        assert "[madvise]" in guest.run("cat /sys/kernel/mm/transparent_hugepage/enabled")

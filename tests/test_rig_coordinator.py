@@ -1,0 +1,154 @@
+"""Boards behind a real labgrid coordinator and exporter: places taken, given back, respected."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig_places import Lab, lab, wait_until
+
+from benchvise.flows import rig as flow
+from benchvise.rig import locks
+from benchvise.rig.environment import Rig, load_rig
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.places import Taker, taker
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHVISE_LOCK_DIR", str(tmp_path_factory.mktemp("locks")))
+        patch.setenv("LG_HOSTNAME", "here")
+        patch.setenv("LG_USERNAME", "we")
+        for name in ("LG_ENV", "LG_PLACE", "LG_COORDINATOR"):
+            patch.delenv(name, raising=False)
+        with lab(tmp_path_factory.mktemp("lab")) as made:
+            yield made
+
+
+@pytest.fixture
+def rig(running: Lab) -> Iterator[Rig]:
+    running.relays.on.update({0: False, 1: False})
+    yield load_rig(running.rig_file)
+    for place in running.places:
+        if taker(running.rig_file, place) is not None:
+            running.labgrid("-p", place, "release", "--kick")
+
+
+def command(running: Lab, *words: str) -> list[str]:
+    return [sys.executable, "-m", "benchvise", "rig", *words, "--rig", str(running.rig_file)]
+
+
+def status(rig: Rig, board: str = "one") -> dict[str, Any]:
+    (outcome,) = flow.status(rig, [board])
+    return outcome.as_json()
+
+
+def test_the_command_line_takes_a_place_and_gives_it_back(running: Lab, rig: Rig) -> None:
+    done = subprocess.run(
+        command(running, "power", "all", "on"), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["one: power on", "two: power on"])
+    assert running.relays.on == {0: True, 1: True}
+    assert taker(rig.path, "one") is None
+    assert taker(rig.path, "two") is None
+
+
+def test_what_is_not_taken_is_not_looked_into(rig: Rig) -> None:
+    found = status(rig)
+    assert found["holder"] is None
+    assert found["power"] == found["mux"] == {"na": "seen by those who have its place"}
+    assert taker(rig.path, "one") is None
+
+
+def test_a_place_of_another_user_is_busy_and_stays_his(running: Lab, rig: Rig) -> None:
+    assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
+    (one, two) = flow.power(rig, ["all"], "on")
+    assert isinstance(one.error, RigError)
+    assert one.error.fault is Fault.BUSY
+    assert "here/eve" in one.error.message
+    assert two.error is None
+    assert running.relays.on == {0: False, 1: True}
+    assert taker(rig.path, "one") == Taker("here/eve", ours=False)
+    assert status(rig)["holder"] == {"pid": 0, "what": "place of here/eve"}
+
+
+def test_a_place_that_its_user_had_taken_before_stays_his(running: Lab, rig: Rig) -> None:
+    assert running.labgrid("-p", "one", "acquire").returncode == 0
+    (one,) = flow.power(rig, ["one"], "cycle")
+    assert one.error is None
+    assert one.found["power"] == "on"
+    assert taker(rig.path, "one") == Taker("here/we", ours=True)
+    assert status(rig)["power"] == "on"
+
+
+def test_a_place_that_is_shared_with_us_is_used(running: Lab, rig: Rig) -> None:
+    assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
+    assert running.labgrid("-p", "one", "allow", "here/we", user="eve").returncode == 0
+    (one,) = flow.power(rig, ["one"], "on")
+    assert one.error is None
+    assert taker(rig.path, "one") == Taker("here/eve", ours=True)
+
+
+def test_a_killed_client_gives_its_place_back(running: Lab, rig: Rig) -> None:
+    client = attend(running)
+    try:
+        wait_until(lambda: taker(rig.path, "one") is not None, "the taking")
+        (other,) = flow.power(rig, ["one"], "off")
+        assert isinstance(other.error, RigError)
+        assert (other.error.fault, "rig console" in other.error.message) == (Fault.BUSY, True)
+    finally:
+        client.kill()
+        client.wait()
+    wait_until(lambda: taker(rig.path, "one") is None, "the giving back")
+
+
+def test_what_a_killed_worker_left_is_taken_over_and_given_back(running: Lab, rig: Rig) -> None:
+    client = attend(running)
+    try:
+        wait_until(lambda: taker(rig.path, "one") is not None, "the taking")
+        worker = locks.holder(f"place one at {running.address}")
+        assert worker is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        assert client.wait(30) == 3
+    finally:
+        client.kill()
+        client.wait()
+    assert taker(rig.path, "one") == Taker("here/we", ours=True)
+    (one,) = flow.power(rig, ["one"], "off")
+    assert one.error is None
+    assert taker(rig.path, "one") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("name: nowhere", "the coordinator has no place 'nowhere'"),
+        ("coordinator_address: 127.0.0.1:1", "the coordinator at 127.0.0.1:1 does not answer"),
+    ],
+)
+def test_what_is_not_there_is_named(running: Lab, tmp_path: Path, line: str, says: str) -> None:
+    key = line.partition(":")[0]
+    text = running.rig_file.read_text()
+    old = next(part.strip() for part in text.splitlines() if part.strip().startswith(f"{key}:"))
+    path = tmp_path / "rig.yaml"
+    path.write_text(text.replace(old, line, 1))
+    (outcome,) = flow.power(load_rig(path), ["one"], "off")
+    assert isinstance(outcome.error, RigError)
+    assert (outcome.error.fault, outcome.error.message) == (Fault.RIG_BROKEN, says)
+
+
+def attend(running: Lab) -> subprocess.Popen[bytes]:
+    """A command that holds the board until its input ends."""
+    return subprocess.Popen(
+        command(running, "console", "one"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
