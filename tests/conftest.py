@@ -10,6 +10,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long one example of a property takes says more of the machine than of what is tested.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
