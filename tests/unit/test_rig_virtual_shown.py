@@ -44,7 +44,7 @@ def test_every_column_has_something_to_show(
         "arm64-uboot",
         power,
         "dut",
-        4001,
-        4002,
+        "port 4001",
+        "port 4002",
         "serial-drop=0.01",
     ]
