@@ -44,7 +44,7 @@ def test_every_column_has_something_to_show(
         "arm64-uboot",
         power,
         "dut",
-        "port 4001",
-        "port 4002",
+        4001,
+        4002,
         "serial-drop=0.01",
     ]

@@ -114,10 +114,5 @@ def _board(said: Mapping[str, Any]) -> dict[str, Any]:
     power = "on" if said["relay"] else "off"
     if said["relay"] and not said["running"]:
         power = f"on, but its machine has ended ({printable(str(said['ended']), 60)})"
-    return {
-        **said,
-        "power": power,
-        "console": f"port {said['console_port']}",
-        "ssh": f"port {said['ssh_port']}",
-        "faults": listed or "-",
-    }
+    ports = {"console": said["console_port"], "ssh": said["ssh_port"]}
+    return {**said, "power": power, **ports, "faults": listed or "-"}
