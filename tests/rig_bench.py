@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,10 +58,18 @@ class TestBench:
 
     def command(self, *words: str | Path) -> Ran:
         """Runs ``benchvise`` with these words and this bench's rig file."""
+        return self.plain(*words, "--rig", self.rig_file)
+
+    def plain(self, *words: str | Path) -> Ran:
+        """Runs ``benchvise`` with these words only."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main.run([*map(str, words), "--rig", str(self.rig_file)])
+            code = main.run([*map(str, words)])
         return Ran(code, out.getvalue(), err.getvalue())
+
+    def console(self, run: str) -> str:
+        """What the console said in a run."""
+        return self.plain("show", run, "--console").out
 
     def told(self) -> dict[str, dict[str, Any]]:
         """What the bench itself says of its boards, by name."""
@@ -76,12 +85,11 @@ class TestBench:
     def inject(self, board: str, fault: str, value: str = "1") -> None:
         inject(board, fault, value, self.place)
 
-    def mend(self) -> None:
-        """Takes all faults back, and switches everything off."""
-        for name, board in self.told().items():
-            for fault in board["faults"]:
-                inject(name, fault, "off", self.place)
-        assert self.command("rig", "power", "all", "off").code == 0
+    def mend(self, board: str) -> None:
+        """Takes all the board's faults back, switches it off and gives it its card; by hand."""
+        for path in (f"fault/{board}/clear", f"relay/{board}/0", f"mux/{board}/dut"):
+            with urllib.request.urlopen(f"{self.bench.url}/{path}") as answer:  # noqa: S310
+                assert answer.read() == b"ok"
 
     def image(self, word: str, size: int = 256 << 10) -> Path:
         """An image with which a stand-in machine boots in the way of that word."""
@@ -110,6 +118,14 @@ class TestBench:
         file.write_text(yaml.safe_dump(rig, sort_keys=False))
         return TestBench(self.place, self.bench, file)
 
+    def with_options(self, **options: object) -> TestBench:
+        """The same bench by a rig file with other options."""
+        rig = yaml.safe_load(self.rig_file.read_text())
+        rig["options"]["benchvise"].update(options)
+        file = self.place / f"{'-'.join(options)}.yaml"
+        file.write_text(yaml.safe_dump(rig, sort_keys=False))
+        return TestBench(self.place, self.bench, file)
+
 
 @contextlib.contextmanager
 def running(
@@ -119,6 +135,7 @@ def running(
     kinds: str = "rig_kinds",
     options: Mapping[str, object] = QUICK,
     login_timeout: int = 60,
+    images: Mapping[str, Path] | None = None,
 ) -> Iterator[TestBench]:
     """A bench within this context; nothing of the user's own is used or changed."""
     with pytest.MonkeyPatch.context() as patch:
@@ -130,7 +147,7 @@ def running(
         for name in ("BENCHVISE_RIG", "BENCHVISE_STORE"):
             patch.delenv(name, raising=False)
         try:
-            bench = up(place / "b", boards, kinds=kinds)
+            bench = up(place / "b", boards, kinds=kinds, images=images)
             rig = yaml.safe_load(bench.rig_file.read_text())
             rig["options"]["benchvise"].update(options)
             for target in rig["targets"].values():
