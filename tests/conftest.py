@@ -10,6 +10,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long one example of a property takes says more of the machine than of what is tested.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -28,7 +33,18 @@ TOGETHER = frozenset(
         "test_probe_foreign",
         "test_probe_state",
         "test_report_page",
+        "test_rig_boot",
         "test_rig_compose",
+        "test_rig_compose_boots",
+        "test_rig_coordinator",
+        "test_rig_docs",
+        "test_rig_faults",
+        "test_rig_flash",
+        "test_rig_gdb",
+        "test_rig_guests",
+        "test_rig_harts",
+        "test_rig_virtual",
+        "test_rig_virtual_qemu",
         "test_store_databases",
         "test_store_failures",
     }

@@ -116,11 +116,12 @@ class Board:
             environment = {"PS1": prompt, "PATH": os.defpath, "TERM": "dumb"}
             os.execve("/bin/sh", ["sh"], environment)  # noqa: S606
         while True:
-            ready = select.select([terminal, self.console], [], [])[0]
+            console = self.console.fileno()
+            ready = select.select([terminal, console], [], [])[0]
             try:
                 if terminal in ready:
                     self.console.sendall(os.read(terminal, 4096))
-                if self.console in ready:
+                if console in ready:
                     typed = self.console.recv(4096)
                     if not typed:
                         sys.exit(0)

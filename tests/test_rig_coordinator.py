@@ -109,17 +109,13 @@ def test_a_killed_client_gives_its_place_back(running: Lab, rig: Rig) -> None:
     wait_until(lambda: taker(rig.path, "one") is None, "the giving back")
 
 
+def test_a_worker_that_is_told_to_end_gives_its_place_back(running: Lab, rig: Rig) -> None:
+    end_worker(running, rig, signal.SIGTERM)
+    assert taker(rig.path, "one") is None
+
+
 def test_what_a_killed_worker_left_is_taken_over_and_given_back(running: Lab, rig: Rig) -> None:
-    client = attend(running)
-    try:
-        wait_until(lambda: taker(rig.path, "one") is not None, "the taking")
-        worker = locks.holder(f"place one at {running.address}")
-        assert worker is not None
-        os.kill(worker.pid, signal.SIGKILL)
-        assert client.wait(30) == 3
-    finally:
-        client.kill()
-        client.wait()
+    end_worker(running, rig, signal.SIGKILL)
     assert taker(rig.path, "one") == Taker("here/we", ours=True)
     (one,) = flow.power(rig, ["one"], "off")
     assert one.error is None
@@ -152,3 +148,17 @@ def attend(running: Lab) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def end_worker(running: Lab, rig: Rig, number: signal.Signals) -> None:
+    """Ends the process that holds the board, and waits for the command that has started it."""
+    client = attend(running)
+    try:
+        wait_until(lambda: taker(rig.path, "one") is not None, "the taking")
+        worker = locks.holder(f"place one at {running.address}")
+        assert worker is not None
+        os.kill(worker.pid, number)
+        assert client.wait(30) == 3
+    finally:
+        client.kill()
+        client.wait()

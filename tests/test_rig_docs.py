@@ -6,14 +6,17 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+import attr
 import pytest
 import yaml
 from labgrid.factory import target_factory
 from labgrid.resource.udev import UdevManager
+from labgrid.strategy import Strategy
 
 from benchvise.rig.boot.patterns import load_patterns
 from benchvise.rig.environment import RigOptions, load_rig
 from benchvise.rig.faults import Fault
+from benchvise.rig.strategy import CardStrategy
 from benchvise.rig.target import open_target
 from benchvise.rig.virtual.images.variants import VARIANTS
 from benchvise.rig.virtual.injected import INJECTABLE
@@ -69,6 +72,14 @@ def test_the_rig_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert load_rig(path).places == {"pi4": "pi4"}
     drivers = yaml.safe_load(remote)["targets"]["pi4"]["drivers"]
     assert drivers.keys() <= target_factory.drivers.keys()
+
+
+def test_every_argument_of_the_strategy_is_documented() -> None:
+    own = {f.name for f in attr.fields(CardStrategy) if f.init} - {
+        f.name for f in attr.fields(Strategy)
+    }
+    (row,) = re.findall(r"^\| `CardStrategy` \|.*$", PAGE, re.MULTILINE)
+    assert own == {name for name in own if f"`{name}`" in row}
 
 
 def test_every_class_that_is_named_exists() -> None:

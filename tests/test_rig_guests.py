@@ -80,6 +80,8 @@ def test_boots_from_its_card_to_a_login(name: str, bench: dict[str, Guest]) -> N
     assert "cut here" not in guest.said
     assert guest.run("uname -m") == MACHINES[name]
     assert f"KIND={name}" in guest.run("cat /etc/image-release")
+    # not only there, but with the libraries that they need
+    assert guest.run("cksum < /dev/null").split() == ["4294967295", "0"]
     assert guest.run(f"for p in {NEEDED}; do command -v $p >/dev/null || echo $p; done") == ""
 
 

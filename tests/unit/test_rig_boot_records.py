@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,8 @@ from rig_shells import Wire
 from benchvise.rig.boot.check import check_console, compare
 from benchvise.rig.boot.recorder import Recorder, attach, detach, read_log, times_path
 from benchvise.rig.boot.report import BootReport, replay
-from benchvise.rig.boot.session import BootSession
 from benchvise.rig.boot.show import timeline_view, timelines_view
 from benchvise.rig.boot.verdict import Verdict
-from benchvise.rig.boot.watch import End
 from benchvise.rig.faults import Fault
 
 SPEAKER = """
@@ -61,13 +59,6 @@ def labgrid_console() -> Iterator[tuple[Any, socket.socket]]:
         with board:
             yield driver, board
         target.deactivate(driver)
-
-
-def wait_for(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
 
 
 def rendered(view: RenderableType, width: int = 110) -> str:
@@ -177,37 +168,6 @@ class TestRecorder:
             assert board.recv(10) == b"boot\n"
         assert (tmp_path / "log").read_bytes() == b"U-Boot 2023.01\r\n=> "
         assert sum(p.sent for p in read_log(tmp_path / "log")) == 5
-
-
-class TestSession:
-    def test_tells_a_boot_over_a_stock_labgrid_driver(self, tmp_path: Path) -> None:
-        with labgrid_console() as (driver, board), BootSession(driver, tmp_path / "log") as session:
-            board.sendall(b"stale login: ")
-            assert wait_for(lambda: driver.serial.in_waiting > 0)
-
-            def switch_on() -> None:
-                board.sendall(console_text("orangepi-spl"))
-
-            with pytest.raises(ValueError, match="nothing was watched"):
-                session.report()
-            session.power_on(switch_on)
-            outcome = session.watch(silence_s=10, limit_s=20)
-            assert outcome.end is End.LOGIN
-            driver.sendline("root")
-            board.sendall(b"root\r\nroot@armv7-1:~# ")
-            driver.expect("# ", timeout=5)
-            session.reached("network")
-            report = session.report()
-            assert report.ok
-            assert list(report.phases)[-3:] == ["login", "shell", "network"]
-            assert session.log_failure is None
-            session.failed(End.NO_NETWORK)
-            assert session.report().verdict.fault is Fault.NO_NETWORK
-        kept = (tmp_path / "log").read_bytes()
-        assert kept.startswith(b"stale login: ")
-        assert kept.endswith(b"root@armv7-1:~# ")
-        again = replay(tmp_path / "log")
-        assert list(again.phases) == list(report.phases)[:-1]
 
 
 class TestReport:

@@ -16,7 +16,7 @@ from benchvise.rig.boot.lines import LINE_LIMIT, LineSplitter, Writer
 from benchvise.rig.boot.patterns import PHASES, Prompt, load_patterns, own_patterns
 from benchvise.rig.boot.quality import Damage, damaged, damaged_stamp
 from benchvise.rig.boot.timeline import Timeline
-from benchvise.rig.boot.watch import End, Outcome, reader, watch
+from benchvise.rig.boot.watch import End, Outcome, watch
 
 TEXTS = ["arm64-uboot-extlinux", "rockchip-systemd", "fail-root-panic", "fail-login", "tfa-full"]
 
@@ -268,21 +268,6 @@ class TestWatch:
 
         outcome = watch(read, Timeline(clock()), limit_s=20.0, clock=clock, sleep=clock.sleep)
         assert outcome.end is End.LIMIT
-
-    def test_reads_a_labgrid_console(self) -> None:
-        from pexpect import TIMEOUT
-
-        class Console:
-            def __init__(self) -> None:
-                self.said = [b"x"]
-
-            def read(self, size: int = 1, timeout: float = 0.0, max_size: int | None = None) -> Any:
-                if not self.said:
-                    raise TIMEOUT("nothing")
-                return self.said.pop()
-
-        read = reader(Console())
-        assert (read(0.1), read(0.1)) == (b"x", b"")
 
     def test_goes_on_over_a_prompt_that_is_passed(self) -> None:
         timeline, outcome = watched(

@@ -134,7 +134,7 @@ class TestSmallBoards:
     @pytest.mark.parametrize(
         "names",
         [
-            "sh base64 md5sum gzip stty setsid dd cat rm mkdir wc mv",
+            "sh base64 md5sum gzip stty setsid sed dd cat rm mkdir wc mv",
             "sh od md5sum dd cat rm mkdir wc mv",
             "sh base64 od cksum md5sum dd cat rm mkdir wc mv",  # BusyBox may have no cksum
         ],

@@ -4,6 +4,7 @@ without the hardware: classes, their arguments, and how drivers and resources fi
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_a_board_is_put_together_without_its_hardware(
     assert (strategy.mux is None) == (path.name == "network-power.yaml")
     assert strategy.watts > 0
     budget = strategy.options.budget_w
-    assert budget is not None and strategy.watts <= budget, "it could never be switched on"
+    assert budget is not None and strategy.watts <= budget, "it would have to run alone"
     strategy.target.cleanup()
 
 
@@ -119,6 +120,26 @@ def test_six_boards_hang_on_one_relay_box_and_on_relays_of_their_own() -> None:
     assert len({box for box, _ in relays}) == 1
     assert sorted(index for _, index in relays) == [1, 2, 3, 4, 5, 6]
     assert len(consoles) == len(muxes) == len(images) == 6
+
+
+def test_what_is_not_plugged_in_is_named_as_in_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    strategy = open_target(RIGS / "six-boards.yaml", "beagle")
+    for resource in strategy.target.resources:
+        resource.timeout = 0.0
+    with pytest.raises(RigError) as relay:
+        strategy.off()
+    with pytest.raises(RigError) as mux:
+        strategy.card_mux  # noqa: B018 - a property that looks for it
+    assert relay.value.message == (
+        "beagle: its power switch is not there: no HIDRelay with ID_PATH pci-0000:00:14.0-usb-0:2.1"
+    )
+    assert (mux.value.fault, mux.value.message) == (
+        Fault.MUX_STUCK,
+        "beagle: its SD mux is not there: no USBSDMuxDevice with @ID_PATH "
+        "pci-0000:00:14.0-usb-0:2.3.5",
+    )
+    strategy.target.cleanup()
 
 
 def test_switches_that_only_run_commands_are_told_apart(tmp_path: Path) -> None:
@@ -157,7 +178,7 @@ def test_a_mistake_in_it_is_told_of(old: str, new: str, tmp_path: Path) -> None:
     path.write_text(text.replace(old, new))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(UsageError, match="pi4: labgrid refuses it"):
+        with pytest.raises(UsageError, match=r"pi4: (labgrid refuses it|a driver lacks)"):
             open_target(path, "pi4")
 
 
@@ -165,7 +186,7 @@ def test_a_strategy_above_its_drivers_and_none_at_all_are_told_apart(tmp_path: P
     path = tmp_path / "rig.yaml"
     power = {"ExternalPowerDriver": {"cmd_on": "true", "cmd_off": "true"}}
     for drivers, says in (
-        ({"CardStrategy": {}, **power}, "stands below those that it uses"),
+        ({"CardStrategy": {}, **power}, "before the driver that uses it"),
         (power, "a has no CardStrategy"),
     ):
         path.write_text(yaml.safe_dump({"targets": {"a": {"drivers": drivers}}}, sort_keys=False))

@@ -15,6 +15,7 @@ import subprocess
 import time
 import zlib
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 import zstandard
@@ -341,3 +342,57 @@ def test_mirror_comes_from_the_systems_own_sources(monkeypatch: pytest.MonkeyPat
         packages.mirror()
     monkeypatch.setenv(packages.MIRROR_VARIABLE, "file:/mirror")
     assert packages.mirror() == "file:/mirror"
+
+
+class FakeApt:
+    """apt as it behaves: it neither names nor fetches files that lie where it is started."""
+
+    FILES = MappingProxyType(
+        {"linux-image-6.1-arm64": "linux-image-6.1-arm64_6.1_arm64.deb",
+         "dropbear-bin": "dropbear-bin_1%3a2_arm64.deb", "libc6": "libc6_2.36_arm64.deb"}
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.updates = 0
+
+    def __call__(self, name: str, *words: str, cwd: Path | None = None, **_: object) -> str:
+        if "indextargets" in words:
+            return "file:/mirror bookworm main\n"
+        if name == "apt-cache":
+            return f"{words[1]}\n  Depends: linux-image-6.1-arm64\n"
+        if "update" in words:
+            self.updates += 1
+            return ""
+        if "install" in words:
+            return self._plan("dropbear-bin", "libc6")
+        if "download" not in words:
+            return ""
+        assert cwd is not None
+        wanted = [word for word in words if word in self.FILES]
+        new = [word for word in wanted if not (cwd / self.FILES[word]).exists()]
+        if "--print-uris" in words:
+            return self._plan(*new)
+        for word in new:
+            (cwd / self.FILES[word]).write_text(word)
+        return ""
+
+    def _plan(self, *names: str) -> str:
+        return "".join(f"'file:/x' {self.FILES[name]} 1 SHA256:0\n" for name in names)
+
+
+def test_a_set_of_packages_is_whole_and_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    apt = FakeApt()
+    monkeypatch.setattr(tools, "run", apt)
+    monkeypatch.setattr(packages, "KEYRING", tmp_path)
+    archive = packages.Archive("bookworm", "arm64")
+    (kernel,) = archive.download(["linux-image-arm64"])
+    assert kernel.name == "linux-image-6.1-arm64"
+    found = archive.download(["linux-image-arm64"], ["dropbear-bin"])
+    assert [(p.name, p.version) for p in found] == [
+        ("dropbear-bin", "1:2"), ("libc6", "2.36"), ("linux-image-6.1-arm64", "6.1")
+    ]  # fmt: skip
+    monkeypatch.setattr(tools, "run", None)  # no network any more
+    assert archive.download(["linux-image-arm64"], ["dropbear-bin"]) == found
+    assert apt.updates

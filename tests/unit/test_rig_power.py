@@ -113,6 +113,17 @@ def test_what_is_as_wanted_is_not_switched_again(tmp_path: Path) -> None:
     assert [word for _, _, word in entries(tmp_path / "relays")] == ["begin", "on"]
 
 
+def test_off_is_tried_although_asking_fails(tmp_path: Path) -> None:
+    class Mute(Blind):
+        def get(self) -> bool:
+            raise OSError("no answer")
+
+    relay = Mute()
+    with pytest.raises(OSError, match="no answer"):
+        Outlet("one", relay, "box", RigOptions(), tmp_path / "ledger").off()
+    assert relay.told == ["off"]
+
+
 def test_a_relay_that_cannot_be_asked_is_told_each_time(tmp_path: Path) -> None:
     relay = Blind()
     one = Outlet("one", relay, "box", RigOptions(stagger_s=0), tmp_path / "ledger")

@@ -152,7 +152,10 @@ def test_the_rig_file_has_a_target_for_each_board(tmp_path: Path) -> None:
     )
     environment = yaml.safe_load(file.read_text())
     target = environment["targets"]["one"]
-    assert target["drivers"]["CardStrategy"] == {"image": "arm64-uboot"}
+    assert target["drivers"]["CardStrategy"] == {
+        "debugger": str(tmp_path / "one" / "gdb.sock"),
+        "image": "arm64-uboot",
+    }
     assert environment["images"] == {"arm64-uboot": str(tmp_path / "card.img")}
     assert target["features"] == ["aarch64", "arm64-uboot", "simulated"]
     assert target["resources"]["NetworkPowerPort"]["index"] == "0"

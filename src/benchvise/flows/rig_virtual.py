@@ -111,10 +111,8 @@ def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
 def _board(said: Mapping[str, Any]) -> dict[str, Any]:
     faults = said.get("faults") or {}
     listed = ", ".join(f"{k}={v}" for k, v in faults.items()) if isinstance(faults, Mapping) else ""
-    return {
-        **said,
-        "power": "on" if said.get("relay") else "off",
-        "console": f"port {said.get('console_port')}",
-        "ssh": f"port {said.get('ssh_port')}",
-        "faults": listed or "-",
-    }
+    power = "on" if said["relay"] else "off"
+    if said["relay"] and not said["running"]:
+        power = f"on, but its machine has ended ({printable(str(said['ended']), 60)})"
+    ports = {"console": said["console_port"], "ssh": said["ssh_port"]}
+    return {**said, "power": power, **ports, "faults": listed or "-"}

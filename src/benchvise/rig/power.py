@@ -63,9 +63,16 @@ class Outlet:
         return value if isinstance(value, bool) else None
 
     def off(self) -> None:
-        """Switches off, unless it is known to be off. RigError (relay-stuck) if it stays on."""
+        """Switches off, unless it is known to be off. RigError (relay-stuck) if it stays on.
+
+        It is tried also when asking fails; then that is raised, as nobody knows what came of it.
+        """
         with self._device():
-            if self.state() is not False:
+            try:
+                known = self.state()
+            except Exception:  # noqa: BLE001 - labgrid's drivers raise what they like
+                known = None
+            if known is not False:
                 self.driver.off()
                 self._read_back(wanted=False)
             self._note(watts=None)

@@ -49,6 +49,9 @@ _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
 """What a mux that is turned away and back may mend: fast cards lose contact now and then."""
 
+_OWN_KEYS = frozenset({"ID_PATH", "ID_SERIAL", "ID_SERIAL_SHORT", "ID_USB_INTERFACE_NUM"})
+"""What a device of udev's is told apart by; its class is found by other keys."""
+
 
 class Status(enum.Enum):
     """Where a board is on its way."""
@@ -275,8 +278,8 @@ class CardStrategy(Strategy):
         except NoResourceFoundError as error:
             raise RigError(
                 fault.get(what, Fault.RIG_BROKEN),
-                f"{self.target.name}: its {what} is not there ({printable(str(error), 200)})",
-                "see whether it is plugged in; `benchvise rig status` shows what is found",
+                f"{self.target.name}: its {what} is not there: {_missing(error)}",
+                "see whether it is plugged in there; `labgrid-suggest` shows what is found",
             ) from error
         except (OSError, ExecutionError, pexpect.ExceptionPexpect) as error:
             raise RigError(
@@ -303,6 +306,18 @@ class CardStrategy(Strategy):
                     "look whether a card is in the mux and its contacts are clean",
                 )
             time.sleep(0.2)
+
+
+def _missing(error: NoResourceFoundError) -> str:
+    """What labgrid has waited for, in the words of the rig file."""
+    said = []
+    for resource in error.filter or ():
+        match = getattr(resource, "match", {})
+        # The rest is labgrid's own, the same for all devices of the class.
+        own = {k: v for k, v in match.items() if k.lstrip("@") in _OWN_KEYS}
+        where = " and ".join(f"{key} {value}" for key, value in own.items())
+        said.append(f"no {type(resource).__name__}{f' with {where}' if where else ''}")
+    return printable("; ".join(sorted(said)) or str(error), 200)
 
 
 def _no_console(name: str) -> RigError:

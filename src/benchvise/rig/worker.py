@@ -80,6 +80,8 @@ class Worker:
     def serve(self) -> int:
         """The whole life of the process; returns its exit code."""
         signal.signal(signal.SIGUSR1, self._stop)
+        # By `kill`, as those who wait for the board are told: as if the client were gone.
+        signal.signal(signal.SIGTERM, self._stop)
         threading.Thread(target=self._listen, daemon=True).start()
         with self._stack:
             try:
@@ -212,10 +214,6 @@ class Worker:
         address = boot.find_address(self._strategy.shell, self._strategy.service())
         return {"report": boot.report.as_json() if boot.report else report.as_json(), **address}
 
-    def op_debugger(self) -> dict[str, Any]:
-        """Where a GDB stub for the board's cores answers, as the rig file says."""
-        return {"debugger": self._strategy.debugger}
-
     def op_bootloader(self) -> dict[str, Any]:
         """From off to the bootloader's prompt."""
         self._strategy.stop_at_bootloader()
@@ -310,9 +308,10 @@ class Worker:
         os.kill(os.getpid(), signal.SIGUSR1)
 
     def _stop(self, *_signal: object) -> None:
-        """In the main thread, wherever it is: the client has gone, so it is left once."""
+        """In the main thread, wherever it is: that is left, once."""
         if self._may_stop:
             self._may_stop = False
+            self._gone.set()
             raise ClientGone
 
     def _check(self) -> None:

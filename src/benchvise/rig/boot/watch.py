@@ -6,9 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
-
-from pexpect import TIMEOUT
 
 from benchvise.rig.boot.patterns import Pattern
 from benchvise.rig.boot.timeline import Timeline
@@ -62,25 +59,6 @@ class Outcome:
     def is_good(self) -> bool:
         """Whether somebody can log in, or is."""
         return self.end in (End.LOGIN, End.SHELL)
-
-
-class Console(Protocol):
-    """What of a labgrid console driver is used to read."""
-
-    def read(self, size: int = 1, timeout: float = 0.0, max_size: int | None = None) -> Any:
-        """See labgrid's ConsoleProtocol."""
-
-
-def reader(console: Console) -> Callable[[float], bytes]:
-    """Reads from a labgrid console driver: what is there, or nothing after so many seconds."""
-
-    def read(timeout: float) -> bytes:
-        try:
-            return bytes(console.read(size=1, timeout=timeout))
-        except TIMEOUT:
-            return b""
-
-    return read
 
 
 def watch(

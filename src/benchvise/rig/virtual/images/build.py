@@ -16,8 +16,8 @@ from benchvise.rig.virtual.images.packages import Archive, Package
 from benchvise.rig.virtual.images.recipe import Recipe
 from benchvise.rig.virtual.images.variants import Variant
 
-PROGRAMS = ("busybox-static", "coreutils")
-LINKED = ("dropbear-bin",)
+PROGRAMS = ("busybox-static",)
+LINKED = ("coreutils", "dropbear-bin")
 
 
 def rom(recipe: Recipe) -> Path:

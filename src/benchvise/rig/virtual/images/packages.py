@@ -118,7 +118,7 @@ class Archive:
         return kept
 
     def _configured(self, directory: Path) -> _Apt:
-        for name in ("state/lists/partial", "cache/archives/partial", "debs", "sets"):
+        for name in ("state/lists/partial", "cache/archives/partial", "debs", "empty", "sets"):
             (directory / name).mkdir(parents=True, exist_ok=True)
         (directory / "status").touch()
         if not KEYRING.exists():
@@ -145,9 +145,9 @@ class _Apt:
     directory: Path
     configuration: Path
 
-    def _run(self, name: str, *arguments: str) -> str:
+    def _run(self, name: str, *arguments: str, below: str = "debs") -> str:
         environment = {"APT_CONFIG": str(self.configuration)}
-        return tools.run(name, *arguments, cwd=self.directory / "debs", environment=environment)
+        return tools.run(name, *arguments, cwd=self.directory / below, environment=environment)
 
     def update(self) -> None:
         self._run("apt-get", "-qq", "update")
@@ -157,7 +157,10 @@ class _Apt:
         if whole:
             plan = self._run("apt-get", "-qq", "--yes", "--print-uris", "install", *whole)
             names += [file.partition("_")[0] for file in _files(plan)]
-        files = _files(self._run("apt-get", "-qq", "--print-uris", "download", *names))
+        # It does not name files that are there, so it is asked where there are none.
+        files = _files(
+            self._run("apt-get", "-qq", "--print-uris", "download", *names, below="empty")
+        )
         self._run("apt-get", "-qq", "download", *names)
         return sorted(
             (_package(self.directory / "debs" / file) for file in files),

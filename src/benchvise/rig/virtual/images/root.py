@@ -17,6 +17,7 @@ from benchvise.rig.virtual.images.tools import EPOCH
 
 _MERGED = ("bin", "lib", "lib32", "lib64", "libo32", "libx32", "sbin")  # they lie below /usr
 _MOUNTED = ("dev", "proc", "root", "run", "sys", "tmp", "var/log", "var/tmp")
+_PLUG_INS = ("/gconv/", "/audit/", "/engines-3/", "/ossl-modules/")
 _OF_NO_USE = ("usr/share/", "usr/lib/systemd", "etc/init.d", "etc/default", "usr/lib/udev")
 _USEFUL = ("usr/sbin/dropbear", "usr/bin/cksum")
 
@@ -151,8 +152,8 @@ def _merged(path: str) -> str:
 
 
 def _wanted(path: str) -> bool:
-    """Programs that a board uses, and libraries without their plug-ins for rare characters."""
-    if path.startswith(_OF_NO_USE) or "/gconv/" in path or "/audit/" in path:
+    """Programs that a board uses, and libraries without their plug-ins."""
+    if path.startswith(_OF_NO_USE) or any(part in path for part in _PLUG_INS):
         return False
     if path.startswith(("usr/bin/", "usr/sbin/")):
         return path in _USEFUL or path.endswith("/busybox")
