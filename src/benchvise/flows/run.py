@@ -13,17 +13,26 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from benchvise.board import Board
 from benchvise.board.channel import open_channel
 from benchvise.board.deploy import remove
-from benchvise.errors import BenchviseError, BoardUnreachable, Interrupted, ProbeError
+from benchvise.errors import (
+    BenchviseError,
+    BoardUnreachable,
+    Interrupted,
+    ProbeError,
+    UsageError,
+)
 from benchvise.flows import settings
-from benchvise.flows.boards import RigObserver, open_boards
+from benchvise.flows.boards import Prepared, RigObserver, open_boards
 from benchvise.flows.request import RunRequest, UserCommand, plan_for
 from benchvise.flows.session import Observer, Session
 from benchvise.flows.settings import Combination
 from benchvise.measure.model import RunStatus
 from benchvise.measure.plan import Plan
 from benchvise.measure.sources import Sources, board_registry
+from benchvise.rig.client import all_at_once
+from benchvise.rig.environment import is_rig
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import parse_wishes
 from benchvise.state.roles import find_roles
@@ -150,21 +159,40 @@ def _open_all(
         keep_on=request.keep_on,
         observe=observe,
     )
+    # All at once, as each has to be sent its probe and asked what it can do. What is opened for a
+    # board is the stack's to close from the beginning, also when this is interrupted.
+    waiting = [(stack.enter_context(ExitStack()), *pair) for pair in opened]
     sessions = []
-    for board, prepared in opened:
-        if request.remove_probe:
-            stack.callback(remove, board)
-        channel = stack.enter_context(open_channel(board))
-        registry = board_registry(channel)
-        sources = stack.enter_context(Sources(board, channel))
-        plan = plan_for(request, registry)
-        session = Session(
-            board.name, board, channel, registry, sources, plan, request.snapshots, prepared
-        )
-        if request.settings:
-            session.roles = find_roles(channel).roles
-        sessions.append(session)
+    for (own, board, _), session, error in all_at_once(
+        waiting, lambda one: _open_session(request, *one)
+    ):
+        if error is None:
+            sessions.append(session)
+        elif is_rig(board.name) and len(opened) > 1 and not isinstance(error, UsageError):
+            failed.append((board.name, error))
+            own.close()
+            board.close()
+        else:
+            raise error
+    if not sessions:
+        raise failed[0][1]
     return sessions, failed
+
+
+def _open_session(request: RunRequest, own: ExitStack, board: Board, prepared: Prepared) -> Session:
+    """Everything that is needed to measure the board; ``own`` closes it."""
+    if request.remove_probe:
+        own.callback(remove, board)
+    channel = own.enter_context(open_channel(board))
+    registry = board_registry(channel)
+    sources = own.enter_context(Sources(board, channel))
+    plan = plan_for(request, registry)
+    session = Session(
+        board.name, board, channel, registry, sources, plan, request.snapshots, prepared
+    )
+    if request.settings:
+        session.roles = find_roles(channel).roles
+    return session
 
 
 def _end_all(sessions: Sequence[Session], store: Store, status: RunStatus, reason: str) -> None:

@@ -8,12 +8,13 @@ benchvise, so that it starts fast and whatever the environment is.
 
 from __future__ import annotations
 
-import http.client
+import socket
 import sys
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 _SECONDS = 30.0
+_ANSWER_BYTES = 4096
 _MODES = ("get", "host", "dut", "client", "off")
 
 
@@ -26,21 +27,31 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with open(control) as file:  # noqa: PTH123 - pathlib takes as long to load as all the rest
             address = urlsplit(file.read(4096).strip())
-        connection = http.client.HTTPConnection(
-            address.hostname or "", address.port, timeout=_SECONDS
-        )
-        connection.request("GET", address.path if mode == "get" else f"{address.path}/{mode}")
-        response = connection.getresponse()
-        said = response.read(4096).decode("utf-8", "replace")
-    except (OSError, ValueError, http.client.HTTPException) as error:
+        said, found = _asked(address, address.path if mode == "get" else f"{address.path}/{mode}")
+    except (OSError, ValueError) as error:
         print(f"usbsdmux: {control}: {error}", file=sys.stderr)
         return 1
-    if response.status != 200:
+    if found != 200:
         print(f"usbsdmux: {said}", file=sys.stderr)
         return 1
     if mode == "get":
         print(said)
     return 0
+
+
+def _asked(address: SplitResult, path: str) -> tuple[str, int]:
+    """The answer to a request, and its status. Loading http.client takes longer than all this."""
+    where = (address.hostname or "", address.port or 80)
+    with socket.create_connection(where, timeout=_SECONDS) as connection:
+        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: {address.netloc}\r\n\r\n".encode())
+        data = b""
+        while len(data) < _ANSWER_BYTES and (more := connection.recv(_ANSWER_BYTES)):
+            data += more
+    head, _, body = data.partition(b"\r\n\r\n")
+    words = head.split(b" ", 2)
+    if not words[0].startswith(b"HTTP/") or len(words) < 2:
+        raise ValueError("what answers there is no virtual bench")
+    return body.decode("utf-8", "replace"), int(words[1])
 
 
 if __name__ == "__main__":
