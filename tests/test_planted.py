@@ -28,6 +28,7 @@ REPETITIONS = 3
 CPU = max(os.sched_getaffinity(0))
 QUICK = ("--processes", "3", "--batches", "9")
 CALLS, COPY, PIPE = "os.syscall", "memory.copy:size=32K", "pipe.latency"
+WAKEUP = "timer.wakeup"
 
 Plant = Callable[[], AbstractContextManager[plants.Words]]
 
@@ -54,6 +55,13 @@ EXPERIMENTS = [
         root=False,
         # batches that had the CPU to themselves, and others: two modes, and no number for both
         seen_as=("slower", "unstable"),
+    ),
+    Experiment(
+        "timer-slack",
+        lambda: plants.timer_slack(2_000_000),
+        (WAKEUP,),
+        (CALLS, COPY),
+        root=False,
     ),
     Experiment("cpu-quota", lambda: plants.quota(30), (CALLS, COPY), ()),
 ]
