@@ -303,6 +303,16 @@ def test_a_power_switch_that_does_not_answer_is_named(calm: TestBench) -> None:
     assert "Traceback" not in ran.err
 
 
+def test_a_board_that_boots_but_cannot_be_measured_is_switched_off(calm: TestBench) -> None:
+    """What answers at its port for SSH says its name and no more."""
+    calm.put(GOOD, "boot")
+    ran = calm.command("run", f"rig:{GOOD}", "--bench", "os.syscall", "--no-snapshot")
+    assert ran.code == 3, ran.err
+    assert f"rig:{GOOD}" in ran.err
+    assert calm.told()[GOOD]["relay"] == 0
+    assert calm.status(GOOD)[GOOD]["holder"] is None
+
+
 def test_a_process_that_is_killed_is_told_and_the_board_can_be_used_again(calm: TestBench) -> None:
     held = HeldBoard(flow.load(str(calm.rig_file)), GOOD, "a test")
     held.request("power", to="on")
