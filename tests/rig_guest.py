@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +25,6 @@ class Guest:
         self.directory = directory
         self.said = ""
         self._seen = 0  # the end of what was last waited for
-        self.times: list[tuple[float, int]] = []
         self.ssh_port = _free_port()
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(directory / "console"))
@@ -37,7 +38,6 @@ class Guest:
             ssh_port=self.ssh_port,
             workdir=directory,
         )
-        self.start = time.monotonic()
         self._log = (directory / "qemu.log").open("w+")
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
@@ -50,24 +50,35 @@ class Guest:
             raise AssertionError(f"QEMU does not start: {self._log.read()}") from None
         finally:
             listener.close()
+        self._heard = threading.Condition()
+        self._ended = False
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
 
     def wait_for(self, pattern: str, timeout: float) -> re.Match[str]:
-        """Reads on until the pattern is found in what has been said since the last match."""
+        """Waits for words that were not said before what was last waited for."""
         end = time.monotonic() + timeout
-        while True:
-            match = re.search(pattern, self.said[self._seen :])
-            if match:
-                self._seen += match.end()
-                return match
-            self._console.settimeout(max(0.01, end - time.monotonic()))
-            try:
-                data = self._console.recv(65536)
-            except TimeoutError:
-                data = b""
-            if not data:
-                raise AssertionError(f"no {pattern!r} on the console:\n{self.said}")
-            self.times.append((time.monotonic() - self.start, len(self.said)))
-            self.said += data.decode("utf-8", "replace")
+        with self._heard:
+            while True:
+                match = re.search(pattern, self.said[self._seen :])
+                if match:
+                    self._seen += match.end()
+                    return match
+                left = end - time.monotonic()
+                if self._ended or left <= 0:
+                    raise AssertionError(f"no {pattern!r} on the console:\n{self.said}")
+                self._heard.wait(left)
+
+    def _listen(self) -> None:
+        """Takes what the board says as it comes: a few hundred bytes unread, and it waits."""
+        with contextlib.suppress(ConnectionResetError):  # the power is cut
+            while data := self._console.recv(65536):
+                with self._heard:
+                    self.said += data.decode("utf-8", "replace")
+                    self._heard.notify()
+        with self._heard:
+            self._ended = True
+            self._heard.notify()
 
     def enter(self, text: str) -> None:
         """Types on the console."""
@@ -104,6 +115,7 @@ class Guest:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        self._listener.join()
         self._console.close()
         self._log.close()
 

@@ -35,6 +35,7 @@ from benchvise.rig.virtual.images import (
     packages,
     tools,
     variants,
+    zimage,
 )
 
 BUILDERS = ("mkfs.vfat", "mcopy", "mmd", "mke2fs", "debugfs", "dumpe2fs", "e2fsck")
@@ -133,6 +134,21 @@ def test_archive_unpacks_elsewhere(tmp_path: Path) -> None:
     assert (tmp_path / "bin" / "sh").readlink() == Path("busybox")
     assert (tmp_path / "bin" / "odd").read_bytes() == b"12345"
     assert (tmp_path / "dev").is_dir()
+
+
+# --- a kernel that need not unpack itself -------------------------------------------------------
+
+
+def test_kernel_is_taken_out_of_what_unpacks_it() -> None:
+    kernel = bytes(range(256)) * 5
+    packed = b"code \xfd7zXZ\0 is a word in it" + lzma.compress(kernel) + b"more"
+    image = zimage.unpacked(packed, 0x40208000)
+    magic, start, end = struct.unpack_from("<3I", image, 0x24)
+    assert (magic, start, end) == (0x016F2818, 0, len(image))
+    assert struct.unpack_from("<I", image, 0x20) == (0xEA000002,)  # b 0x30
+    assert image.endswith(struct.pack("<II", 0x40208000, 0x40208000 + len(kernel)) + kernel)
+    with pytest.raises(RigError, match="not compressed by xz"):
+        zimage.unpacked(b"nothing", 0)
 
 
 # --- bootloaders ------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ _PUT_TRIES = 2
 _SECONDS_A_KIB = 2.0  # a console of 9600 Bd, both ways
 _MARGIN, _PACE_LEAST = 4.0, 0.1
 _GROW_AFTER = 3
+_BYTES_A_SECOND = 200_000
 _PARENTS = ("${TMPDIR:-/tmp}", "/var/tmp", "/dev/shm", "/run", "$HOME", "/root")  # noqa: S108
 _NAME = re.compile(r"[a-z0-9.]{1,40}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{1,76}={0,2}")
@@ -154,7 +155,7 @@ class ConsoleFiles:
                 "ask for less, or give the board a network",
             )
         if self.place.gzip and begin == 0 and size > _WORTH_PACKING:
-            packed = self._get_plain(f"{name}.z", self._packed(name), 0)
+            packed = self._get_plain(f"{name}.z", self._packed(name, size), 0)
             return _unpacked(packed, size)
         return self._get_plain(name, size, begin)
 
@@ -174,11 +175,11 @@ class ConsoleFiles:
         """
         self.link.write(b" (" + self._typed("run", word, job) + b" &)\n")
 
-    def _packed(self, name: str) -> int:
+    def _packed(self, name: str, size: int) -> int:
         """Packs a file, and returns the size of that."""
 
         def once() -> int:
-            answer = self._call("pack", name, f"{name}.z", timeout=60.0)
+            answer = self._call("pack", name, f"{name}.z", timeout=_at_work(size))
             for line in reversed(answer.lines):
                 if line.strip().isdecimal() and not answer.status:
                     return int(line)
@@ -294,7 +295,7 @@ class ConsoleFiles:
         """
         said = ""
         for _ in range(_SEAL_TRIES):
-            answer = self.call(verb, first, second, timeout=60.0)
+            answer = self.call(verb, first, second, timeout=_at_work(len(data)))
             if self._fits(answer, data):
                 return ""
             said = printable(" ".join(answer.lines[-2:])) or "nothing said"
@@ -334,16 +335,21 @@ def _settle_in(link: Link) -> Place:
 
 
 def _tools(link: Link) -> set[str]:
-    question = f"for t in {' '.join(_TOOLS)}; do command -v $t >/dev/null && echo has $t.; done"
+    """Which of the programs are there. Each has to be answered for: a line may be torn."""
+    known: dict[str, bool] = {}
 
-    def ask() -> set[str]:
-        lines = link.ask(question).lines
-        return {t for t in _TOOLS if any(f"has {t}." in line for line in lines)}
+    def ask() -> None:
+        names = " ".join(name for name in _TOOLS if name not in known)
+        question = f"for t in {names}; do command -v $t >/dev/null && echo +$t. || echo -$t.; done"
+        said = " ".join(link.ask(question).lines)
+        for name in names.split():
+            if f"+{name}." in said or f"-{name}." in said:
+                known[name] = f"+{name}." in said
+        if len(known) < len(_TOOLS):
+            raise Damaged
 
-    # Twice, as a name that was lost on the way would not be missed.
-    return link.patiently("the question for its programs", ask) | link.patiently(
-        "the question for its programs", ask
-    )
+    link.patiently("the question for its programs", ask)
+    return {name for name, there in known.items() if there}
 
 
 def _sums(link: Link, tool: str, tools: set[str]) -> bool:
@@ -362,16 +368,16 @@ def _directory(link: Link) -> str:
     own = f"benchvise-console-{new_word()}"
     found = re.compile(rf"at (/[\w./-]{{1,200}}/{own})\.")
     question = (
-        f'umask 077; for d in {" ".join(_PARENTS)}; do mkdir -p "$d/{own}" 2>/dev/null '
-        f'&& echo > "$d/{own}/t" && echo "at $d/{own}." && break; done'
+        f'umask 077; k=0; for d in {" ".join(_PARENTS)}; do mkdir -p "$d/{own}" 2>/dev/null '
+        f'&& echo > "$d/{own}/t" && k=1 && echo "at $d/{own}." && break; done; echo "found $k."'
     )
 
     def ask() -> str:
-        for line in link.ask(question).lines:
-            match = found.search(line)
-            if match:
-                return match[1]
-        return ""
+        lines = link.ask(question).lines
+        match = next((match for line in lines if (match := found.search(line))), None)
+        if match is None and not any("found 0." in line for line in lines):
+            raise Damaged
+        return match[1] if match else ""
 
     directory = link.patiently("the question for a directory", ask)
     if not directory:
@@ -448,6 +454,11 @@ def _put_script(link: Link, place: Place, tools: set[str]) -> None:
 
     link.patiently("the script for files", join)
     link.patiently("'rm'", lambda: link.ask(f"rm -f {directory}/h.* {directory}/t"))
+
+
+def _at_work(size: int) -> float:
+    """Seconds that a slow board may need to pack, unpack or sum so many bytes."""
+    return 2.0 + size / _BYTES_A_SECOND
 
 
 def _unpacked(packed: bytes, size: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchvise.rig.faults import Fault, RigError
@@ -60,7 +60,6 @@ def run(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     stdin: bytes = b"",
-    accept: Sequence[int] = (0,),
 ) -> str:
     """Runs a program to its end and returns its standard output.
 
@@ -82,7 +81,7 @@ def run(
         env={**os.environ, **still, **(environment or {})},
         check=False,
     )
-    if done.returncode not in accept:
+    if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip() or "it does not say why"
         raise RigError(
             Fault.RIG_BROKEN,
