@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -204,7 +204,6 @@ def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, boot
     written = flashed.outcomes[GOOD]
     assert written.error is None
     assert written.found["size"] == 256 << 10
-    assert flashed.last(GOOD) < flashed.last("bad-block")
     up = booted.outcomes[GOOD]
     assert up.error is None
     assert up.found["report"]["phases"]["network"] > 0
@@ -322,6 +321,30 @@ def test_a_process_that_is_killed_is_told_and_the_board_can_be_used_again(calm: 
     assert raised.value.fault is Fault.RIG_BROKEN
     held.abort()
     assert calm.command("rig", "power", GOOD, "off").code == 0
+
+
+def test_ctrl_c_in_the_middle_of_a_boot_switches_off_and_ends_at_once(calm: TestBench) -> None:
+    calm.put(GOOD, "slow")
+    patient = calm.with_options(boot_limit_s=600.0)
+    words = ["rig", "boot", GOOD, "--rig", str(patient.rig_file)]
+    code = "import sys; from benchvise.cli.main import entry; entry()"
+    client = subprocess.Popen(
+        [sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True, process_group=0
+    )
+    wait_until(lambda: calm.told()[GOOD]["running"], "power")
+    time.sleep(1.0)
+    os.killpg(client.pid, signal.SIGINT)
+    _, said = client.communicate(timeout=60)
+    assert (client.returncode, said) == (4, "benchvise: interrupted\n")
+    assert not calm.told()[GOOD]["running"]
+    assert calm.status(GOOD)[GOOD]["holder"] is None
+
+
+def wait_until(true: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, f"no {what}"
+        time.sleep(0.05)
 
 
 def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(calm: TestBench) -> None:

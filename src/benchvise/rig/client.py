@@ -119,7 +119,7 @@ class HeldBoard:
 
     def _line(self) -> dict[str, Any]:
         line = self._child.stdout.readline()
-        if not line:
+        if not line.endswith("\n"):  # nothing, or what it was saying when it was killed
             raise self._died()
         answer: dict[str, Any] = json.loads(line)
         return answer
