@@ -76,7 +76,7 @@ class HeldBoard:
             try:
                 self._child.stdin.write(line + "\n")
                 self._child.stdin.flush()
-            except OSError:
+            except (OSError, ValueError):  # ValueError: it was given up, and its input closed
                 raise self._died() from None
             while True:
                 answer = self._line()
