@@ -27,6 +27,7 @@ from benchvise.rig.client import HeldBoard
 from benchvise.rig.faults import Fault, RigError
 
 GOOD, OTHER = "good", "other"
+LARGE = 12 << 20
 
 # A client that writes two cards and boots the boards; it says when it begins.
 CYCLE = """
@@ -116,7 +117,8 @@ def flashed(rig: TestBench) -> Batch:
             except UsageError as refused:
                 batch.skipped[board] = str(refused)
     boards = [GOOD, *(board for board in CARDS if board not in batch.skipped)]
-    image = str(rig.image("boot"))
+    # Large enough for the bad block to be bad again before it is read back.
+    image = str(rig.image("boot", LARGE))
     loaded = flow.load(str(rig.rig_file))
     found = flow.flash(loaded, boards, image, batch.observe)
     batch.outcomes = {outcome.board: outcome for outcome in found}
@@ -203,7 +205,7 @@ def test_a_board_that_does_not_boot_is_named_for_how_and_keeps_its_console(
 def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, booted: Batch) -> None:
     written = flashed.outcomes[GOOD]
     assert written.error is None
-    assert written.found["size"] == 256 << 10
+    assert written.found["size"] == LARGE
     up = booted.outcomes[GOOD]
     assert up.error is None
     assert up.found["report"]["phases"]["network"] > 0
