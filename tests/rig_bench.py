@@ -93,7 +93,7 @@ class TestBench:
 
     def image(self, word: str, size: int = 256 << 10) -> Path:
         """An image with which a stand-in machine boots in the way of that word."""
-        file = self.place / f"{word}.img"
+        file = self.place / f"{word}-{size}.img"
         if not file.exists():
             file.write_bytes(f"{word}\n".encode().ljust(size, b"."))
         return file

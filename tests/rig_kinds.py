@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("rig_stand_in.py")
-CARD_BYTES = 1 << 20
+CARD_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)

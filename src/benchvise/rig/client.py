@@ -76,7 +76,7 @@ class HeldBoard:
             try:
                 self._child.stdin.write(line + "\n")
                 self._child.stdin.flush()
-            except OSError:
+            except (OSError, ValueError):  # ValueError: it was given up, and its input closed
                 raise self._died() from None
             while True:
                 answer = self._line()
@@ -119,7 +119,7 @@ class HeldBoard:
 
     def _line(self) -> dict[str, Any]:
         line = self._child.stdout.readline()
-        if not line:
+        if not line.endswith("\n"):  # nothing, or what it was saying when it was killed
             raise self._died()
         answer: dict[str, Any] = json.loads(line)
         return answer
