@@ -100,9 +100,13 @@ def test_where_each_hart_stands_when_the_flag_held_the_number_of_hart_2(
 
 def test_the_same_power_on_is_the_same_boot(programs: dict[Form, Program]) -> None:
     def what(result: HartsBoot) -> object:
-        return result.outcome, result.console, result.trapped, [c.function for c in result.cores]
+        # A hart that says its last line may still be doing so when the harts are looked at; one
+        # that hangs stands still.
+        hangs = result.outcome is Outcome.HANG
+        stand = [core.function for core in result.cores] if hangs else []
+        return result.outcome, result.console, result.trapped, stand
 
-    for fill in ("3", "random"):
+    for fill in ("2", "3", "random"):
         power_on = PowerOn(filled(fill), boot_hart=1)
         first, second = (boot(programs[Form.FAULTY], power_on) for _ in range(2))
         assert what(first) == what(second)
