@@ -110,7 +110,7 @@ def test_a_limit_is_found(static: Path, link: Link, peer: Sink, words: tuple[str
     name, *rest = words
     result = board(static, link, name, peer.peer, *rest, "--batch_ms", "300")
     # datagrams may have waited in the socket's buffer for a program that waited for its CPU
-    most = 30 if name == "net.udp" else 20.5
+    most = 30 if name == "net.udp" else 24
     assert 8 * MBIT < median(result) < most * MBIT
     for sample in result.all("sample"):
         if name == "net.udp":

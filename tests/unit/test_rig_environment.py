@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from benchvise.cli import rig_compose
 from benchvise.errors import UsageError
 from benchvise.rig import environment
+from benchvise.rig.compose import LAYERS
 from benchvise.rig.environment import RigOptions, find_rig_file, load_rig
 
 RIG = """
@@ -96,3 +98,7 @@ def test_the_file_is_found(file: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert find_rig_file() == file
     with pytest.raises(UsageError, match="--rig: there is no file"):
         find_rig_file(str(tmp_path / "other.yaml"))
+
+
+def test_the_layers_that_the_command_line_names_are_those_that_there_are() -> None:
+    assert ", ".join(LAYERS) == rig_compose.LAYERS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -14,8 +14,11 @@ from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.errors import UsageError
 from benchvise.flows.rig_compose import parse_layers
-from benchvise.rig.compose import LAYERS, Composition, Layout, describe
-from benchvise.rig.compose import compose as compose_layers
+
+if TYPE_CHECKING:
+    from benchvise.rig.compose import Composition, Layout
+
+LAYERS = "bootloader, root, libc, init-settings, kernel, device-tree, command-line"
 
 
 def compose(
@@ -28,7 +31,7 @@ def compose(
         typer.Option(
             "--layer",
             metavar="LAYER=IMAGE",
-            help=f"{', '.join(LAYERS)}: taken from that image. None: say what --from holds.",
+            help=f"{LAYERS}: taken from that image. None: say what --from holds.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -39,6 +42,10 @@ def compose(
 
     Example: benchvise rig compose --from slow.wic --layer kernel=fast.wic -o mixed.wic
     """
+    # Late: it would make every other command start a tenth of a second later.
+    from benchvise.rig.compose import compose as compose_layers
+    from benchvise.rig.compose import describe
+
     console = stderr()
 
     def told(step: str) -> None:

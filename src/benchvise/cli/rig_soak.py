@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -12,9 +12,9 @@ from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import Interrupted, UsageError
 from benchvise.flows import rig as rig_flow
-from benchvise.flows import rig_soak as flow
-from benchvise.rig.soak import Boot, RigFault
-from benchvise.rig.soak_table import boot_line, soak_table
+
+if TYPE_CHECKING:
+    from benchvise.rig.soak import Boot, RigFault
 
 
 def soak(
@@ -57,6 +57,10 @@ def soak(
 
     Example: benchvise rig soak harts:faulty --boots 40
     """
+    # Late: it would make every other command start later.
+    from benchvise.flows import rig_soak as flow
+    from benchvise.rig.soak_table import boot_line, soak_table
+
     console = stderr()
 
     def told(boot: Boot | RigFault) -> None:
