@@ -28,6 +28,8 @@ from probe_programs import WITH_PEER, Result, Running
 pytest_plugins = ["probe_fixtures"]
 
 MBIT = 1e6 / 8
+# of a limit of 20: what waited in buffers for a program that waited for its CPU comes on top
+MOST = 24 * MBIT
 
 
 @pytest.fixture
@@ -110,8 +112,8 @@ def test_a_limit_is_found(static: Path, link: Link, peer: Sink, words: tuple[str
     name, *rest = words
     result = board(static, link, name, peer.peer, *rest, "--batch_ms", "300")
     # datagrams may have waited in the socket's buffer for a program that waited for its CPU
-    most = 30 if name == "net.udp" else 24
-    assert 8 * MBIT < median(result) < most * MBIT
+    most = 30 * MBIT if name == "net.udp" else MOST
+    assert 8 * MBIT < median(result) < most
     for sample in result.all("sample"):
         if name == "net.udp":
             assert sample["detail"]["loss"] > 5
@@ -124,8 +126,8 @@ def test_both_directions_have_the_limit_each(static: Path, link: Link, peer: Sin
     link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
     words = ("--direction", "both", "--batch_ms", "300")
     for sample in board(static, link, "net.tcp", peer.peer, *words).all("sample"):
-        assert sample["detail"]["sent_rate"] < 20.5 * MBIT
-        assert sample["detail"]["received_rate"] < 20.5 * MBIT
+        assert sample["detail"]["sent_rate"] < MOST
+        assert sample["detail"]["received_rate"] < MOST
 
 
 @pytest.mark.parametrize("direction", ["send", "receive"])
@@ -134,7 +136,7 @@ def test_an_iperf3_server_behind_a_limit(static: Path, link: Link, direction: st
         link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
         protocol = ("--protocol", "iperf3", "--direction", direction, "--batch_ms", "300")
         tcp = board(static, link, "net.tcp", server, *protocol)
-        assert 8 * MBIT < median(tcp) < 20.5 * MBIT
+        assert 8 * MBIT < median(tcp) < MOST
         udp = board(static, link, "net.udp", server, *protocol, "--rate_mbit", "60")
         assert 8 * MBIT < median(udp) < 30 * MBIT
         for sample in udp.all("sample"):  # iperf3 itself waits while its socket is half full
