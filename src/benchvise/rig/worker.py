@@ -75,6 +75,7 @@ class Worker:
         self._request_id = 0
         self._off_at_end = False
         self._may_stop = True
+        self._told_to_stop = False
         self._key = ""
 
     def serve(self) -> int:
@@ -104,7 +105,7 @@ class Worker:
         observing = self._purpose == ""
         place = self._rig.places.get(self._name)
         if place is not None and not observing:
-            self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
+            self._take_place(place)
         elif place is not None:
             self._place_taker = taker(self._rig.path, place)
             if self._place_taker is None or not self._place_taker.ours:
@@ -115,6 +116,19 @@ class Worker:
             self._stack.enter_context(
                 locks.held(self._key, self._purpose, name=f"the board {self._name}")
             )
+
+    def _take_place(self, place: str) -> None:
+        """Wholly or not at all: whoever tells us meanwhile to stop is heard afterwards.
+
+        labgrid's session is an asyncio loop, which may swallow what a signal raises in it.
+        """
+        self._may_stop = False
+        try:
+            self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
+        finally:
+            self._may_stop = True
+        if self._told_to_stop:
+            self._stop()
 
     def _lock_key(self) -> str:
         """Names the outlet, so that two rig files that describe one board exclude each other."""
@@ -309,6 +323,7 @@ class Worker:
 
     def _stop(self, *_signal: object) -> None:
         """In the main thread, wherever it is: that is left, once."""
+        self._told_to_stop = True
         if self._may_stop:
             self._may_stop = False
             self._gone.set()
