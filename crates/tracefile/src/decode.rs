@@ -1,0 +1,319 @@
+//! From units of a trace to tables: what all formats share.
+//!
+//! A format cuts its streams into *units* that decode on their own (packets of CTF, pages of
+//! trace.dat). Units decode in parallel, each into its own columns; then the batches of every event
+//! type are put one after the other, and the order in time is merged.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt16Array};
+use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
+use rayon::prelude::*;
+
+use crate::columns::{self, Column};
+use crate::index::{self, Index, Order};
+use crate::select::Chosen;
+use crate::{Damage, Error, EventType, Info, Loss, Result, Selection};
+
+/// A format's decoder of an opened trace.
+pub(crate) trait Source: Send + Sync {
+    fn info(&self) -> &Info;
+
+    /// The parts that decode on their own, by stream, and in order of time within each.
+    fn units(&self) -> &[Unit];
+
+    /// Decodes one unit: for each chosen event [`Rows::begin`], then one value to each of the
+    /// columns that it returns, in order. Damage ends a unit or is passed over; it is never an error.
+    fn decode(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome;
+}
+
+/// A part of a stream. At most 512 MB, so that offsets within a column fit into 32 bits.
+pub(crate) struct Unit {
+    pub(crate) stream: usize,
+    pub(crate) cpu: Option<u16>,
+    /// Bytes of the file, for waves and for estimates.
+    pub(crate) bytes: u64,
+}
+
+/// The largest unit that a format may make.
+pub(crate) const MOST_UNIT_BYTES: u64 = 512 << 20;
+
+/// What was seen on the way through a unit.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// Losses; one without a beginning is given the time of the stream's event before this unit.
+    pub(crate) losses: Vec<Loss>,
+    pub(crate) damage: Vec<Damage>,
+    /// All events of the unit, chosen or not.
+    pub(crate) events: u64,
+    /// Times of the first and last event, chosen or not.
+    pub(crate) span: Option<(i64, i64)>,
+}
+
+/// The rows of one unit.
+pub(crate) struct Rows<'a> {
+    info: &'a Info,
+    chosen: &'a Chosen,
+    tables: Vec<Option<Box<Growing>>>,
+    pub(crate) order: Order,
+    ordered: bool,
+}
+
+struct Growing {
+    time: Vec<i64>,
+    columns: Vec<Column>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(info: &'a Info, chosen: &'a Chosen, ordered: bool) -> Self {
+        let mut tables = Vec::new();
+        tables.resize_with(info.events.len(), || None);
+        Self { info, chosen, tables, order: Order::default(), ordered }
+    }
+
+    /// A new row for an event that is chosen; the caller pushes one value to each column.
+    #[inline]
+    pub(crate) fn begin(&mut self, event: usize, time: i64) -> &mut [Column] {
+        if self.ordered {
+            self.order.push(time, event as u16);
+        }
+        if self.tables[event].is_none() {
+            self.tables[event] = Some(self.growing(event));
+        }
+        let table = self.tables[event].as_mut().expect("made above");
+        table.time.push(time);
+        &mut table.columns
+    }
+
+    #[cold]
+    fn growing(&self, event: usize) -> Box<Growing> {
+        let fields = &self.info.events[event].fields;
+        let chosen = self.chosen.fields(event).unwrap_or_default();
+        let columns = chosen.iter().map(|&at| Column::new(&fields[at].column, 0)).collect();
+        Box::new(Growing { time: Vec::new(), columns })
+    }
+
+    /// Takes back the row that was begun last: its event is cut short.
+    pub(crate) fn abandon(&mut self, event: usize) {
+        if let Some(table) = &mut self.tables[event] {
+            table.time.pop();
+            let length = table.time.len();
+            table.columns.iter_mut().for_each(|column| column.truncate(length));
+            if self.ordered {
+                self.order.pop();
+            }
+        }
+    }
+
+    fn finish(self, cpu: Option<u16>, schemas: &[SchemaRef]) -> (Vec<(usize, RecordBatch)>, Order) {
+        let mut batches = Vec::new();
+        for (event, table) in self.tables.into_iter().enumerate() {
+            if let Some(table) = table.filter(|table| !table.time.is_empty()) {
+                let count = table.time.len();
+                let cpu = match cpu {
+                    Some(cpu) => UInt16Array::from_value(cpu, count),
+                    None => UInt16Array::new_null(count),
+                };
+                let time: ArrayRef = Arc::new(Int64Array::from(table.time));
+                let columns = [time, Arc::new(cpu)]
+                    .into_iter()
+                    .chain(table.columns.into_iter().map(Column::finish))
+                    .collect();
+                let options = RecordBatchOptions::new().with_row_count(Some(count));
+                let batch = RecordBatch::try_new_with_options(
+                    Arc::clone(&schemas[event]),
+                    columns,
+                    &options,
+                );
+                batches.push((event, batch.expect("columns are made from the schema's fields")));
+            }
+        }
+        (batches, self.order)
+    }
+}
+
+/// How to decode.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether the order of all chosen events in time is made too: 16 bytes an event.
+    pub index: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { index: true }
+    }
+}
+
+/// The events of one type.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The type, an index into [`Info::events`].
+    pub event: usize,
+    /// `time` (Int64, nanoseconds of the trace's clock), `cpu` (UInt16), then the chosen fields.
+    pub schema: SchemaRef,
+    /// By stream, and in order of time within each.
+    pub batches: Vec<RecordBatch>,
+}
+
+/// What decoding gives.
+#[derive(Debug)]
+pub struct Decoded {
+    /// One for each chosen event type, also for those without events.
+    pub tables: Vec<Table>,
+    /// The chosen events in order of time, when asked for.
+    pub index: Option<Index>,
+    /// What is missing, in order of streams.
+    pub losses: Vec<Loss>,
+    /// What could not be decoded.
+    pub damage: Vec<Damage>,
+    /// All events that were seen, chosen or not.
+    pub events: u64,
+    /// Times of the first and last of them.
+    pub span: Option<(i64, i64)>,
+}
+
+/// The Arrow schema of an event type's table, with the chosen fields.
+fn schema(event: &EventType, chosen: &[usize]) -> SchemaRef {
+    let own = chosen.iter().map(|&at| &event.fields[at]).map(|field| {
+        ArrowField::new(&field.name, columns::arrow_type(&field.column), field.nullable)
+    });
+    let common = [
+        ArrowField::new("time", DataType::Int64, false),
+        ArrowField::new("cpu", DataType::UInt16, true),
+    ];
+    Arc::new(Schema::new(common.into_iter().chain(own).collect::<Vec<_>>()))
+}
+
+/// A decoded unit.
+struct Part {
+    stream: usize,
+    cpu: Option<u16>,
+    batches: Vec<(usize, RecordBatch)>,
+    order: Order,
+    outcome: Outcome,
+}
+
+struct Work<'a> {
+    source: &'a dyn Source,
+    chosen: Chosen,
+    schemas: Vec<SchemaRef>,
+    ordered: bool,
+}
+
+impl<'a> Work<'a> {
+    fn new(source: &'a dyn Source, selection: &Selection, ordered: bool) -> Result<Self> {
+        let info = source.info();
+        if info.events.len() > usize::from(u16::MAX) {
+            return Err(Error::TooMuch(format!("{} event types", info.events.len())));
+        }
+        let chosen = selection.resolve(info);
+        let schemas = info.events.iter().enumerate();
+        let schemas =
+            schemas.map(|(at, e)| schema(e, chosen.fields(at).unwrap_or_default())).collect();
+        Ok(Self { source, chosen, schemas, ordered })
+    }
+
+    fn part(&self, at: usize) -> Part {
+        let unit = &self.source.units()[at];
+        let mut rows = Rows::new(self.source.info(), &self.chosen, self.ordered);
+        let outcome = self.source.decode(at, &self.chosen, &mut rows);
+        let (batches, order) = rows.finish(unit.cpu, &self.schemas);
+        Part { stream: unit.stream, cpu: unit.cpu, batches, order, outcome }
+    }
+
+    fn result(&self) -> Decoded {
+        let tables = self.schemas.iter().enumerate();
+        Decoded {
+            tables: tables
+                .filter(|(event, _)| self.chosen.fields(*event).is_some())
+                .map(|(event, schema)| Table { event, schema: schema.clone(), batches: vec![] })
+                .collect(),
+            index: None,
+            losses: self.source.info().losses.clone(),
+            damage: self.source.info().damage.clone(),
+            events: 0,
+            span: None,
+        }
+    }
+}
+
+/// Times of the last event of each stream so far, for losses that began in an earlier unit.
+struct Ends(Vec<Option<i64>>);
+
+impl Ends {
+    fn add(&mut self, result: &mut Decoded, part: &mut Part) {
+        let outcome = std::mem::take(&mut part.outcome);
+        let before = &mut self.0[part.stream];
+        result.losses.extend(outcome.losses.into_iter().map(|mut loss| {
+            loss.begin = loss.begin.or(*before);
+            loss
+        }));
+        result.damage.extend(outcome.damage);
+        result.events += outcome.events;
+        if let Some((first, last)) = outcome.span {
+            *before = Some(last);
+            let (a, b) = result.span.unwrap_or((first, last));
+            result.span = Some((a.min(first), b.max(last)));
+        }
+    }
+}
+
+/// Everything in memory, see [`crate::Trace::decode`].
+pub(crate) fn all(
+    source: &dyn Source,
+    selection: &Selection,
+    options: &Options,
+) -> Result<Decoded> {
+    let work = Work::new(source, selection, options.index)?;
+    let units = source.units().len();
+    let mut parts: Vec<Part> =
+        (0..units).into_par_iter().with_max_len(1).map(|at| work.part(at)).collect();
+    let mut result = work.result();
+    let mut ends = Ends(vec![None; source.info().streams.len()]);
+    parts.iter_mut().for_each(|part| ends.add(&mut result, part));
+    if options.index {
+        let orders = parts.iter_mut().map(|p| (p.stream, p.cpu, std::mem::take(&mut p.order)));
+        result.index = Some(index::merge(orders.collect(), source.info().events.len())?);
+    }
+    let mut places = vec![usize::MAX; source.info().events.len()];
+    for (place, table) in result.tables.iter().enumerate() {
+        places[table.event] = place;
+    }
+    for (event, batch) in parts.into_iter().flat_map(|part| part.batches) {
+        result.tables[places[event]].batches.push(batch);
+    }
+    Ok(result)
+}
+
+/// A bounded part of the file at a time, see [`crate::Trace::stream`].
+pub(crate) fn in_waves(
+    source: &dyn Source,
+    selection: &Selection,
+    wave_bytes: u64,
+    sink: &mut dyn FnMut(&EventType, RecordBatch) -> Result<()>,
+) -> Result<Decoded> {
+    let work = Work::new(source, selection, false)?;
+    let mut result = work.result();
+    let mut ends = Ends(vec![None; source.info().streams.len()]);
+    let units = source.units();
+    let mut next = 0;
+    while next < units.len() {
+        let mut end = next;
+        let mut bytes = 0;
+        while end < units.len() && (end == next || bytes + units[end].bytes <= wave_bytes) {
+            bytes += units[end].bytes;
+            end += 1;
+        }
+        let mut parts: Vec<Part> =
+            (next..end).into_par_iter().with_max_len(1).map(|at| work.part(at)).collect();
+        for part in &mut parts {
+            ends.add(&mut result, part);
+        }
+        for (event, batch) in parts.into_iter().flat_map(|part| part.batches) {
+            sink(&source.info().events[event], batch)?;
+        }
+        next = end;
+    }
+    Ok(result)
+}

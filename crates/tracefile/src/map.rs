@@ -1,0 +1,42 @@
+//! Files as byte slices.
+
+use std::fs::File;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+/// A file mapped for reading; an empty one is an empty slice.
+pub(crate) struct Mapped {
+    path: PathBuf,
+    map: Option<memmap2::Mmap>,
+}
+
+impl Mapped {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        let length = file.metadata().map_err(|error| Error::io(path, error))?.len();
+        let map = match length {
+            0 => None,
+            // SAFETY: the map is private and read-only. A file that another process cuts short
+            // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
+            // are only ever read as plain bytes, so a change to them cannot break an invariant.
+            _ => {
+                Some(unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, error))?)
+            }
+        };
+        Ok(Self { path: path.to_owned(), map })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or(&[])
+    }
+}
