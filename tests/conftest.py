@@ -13,8 +13,11 @@ import pytest
 from hypothesis import settings
 
 # How long one example of a property takes says more of the machine than of what is tested.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+# The same examples each time, so that a failure belongs to the change that it came with; whoever
+# looks for new ones says --hypothesis-profile=explore.
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.register_profile("repeat", deadline=None, derandomize=True)
+settings.load_profile("repeat")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -57,7 +57,7 @@ def format_number(value: float) -> str:
     size = abs(value)
     if size == 0:
         return "0"
-    if size < 0.0995:
+    if size < 0.09995:
         return f"{value:.3g}"
     for bound, decimals in ((0.9995, 3), (9.995, 2), (999.95, 1)):
         if size < bound:
