@@ -16,7 +16,9 @@
 mod bytes;
 mod columns;
 mod decode;
+mod describe;
 mod error;
+mod hash;
 mod index;
 mod map;
 mod model;
@@ -24,6 +26,7 @@ mod select;
 
 pub use decode::{Decoded, Options, Table};
 pub use error::{Error, Result};
+pub use hash::content_hash;
 pub use index::Index;
 pub use model::{
     ByteOrder, Clock, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind,
