@@ -13,7 +13,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_pyarrow::{IntoPyArrow, ToPyArrow};
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use serde_json::Value;
 use tracefile::{Options, Selection};
 
@@ -140,6 +140,7 @@ fn content_hash(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
 #[pymodule]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("BENCHVISE_DECODER_VERSION"))?;
+    module.add("ANALYSES", PyTuple::empty(module.py()))?;
     module.add_class::<Trace>()?;
     module.add_class::<Decoded>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;

@@ -12,6 +12,9 @@ import pyarrow as pa
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
 
+ANALYSES: tuple[str, ...]
+"""The names of the tables that ``analyse`` gives."""
+
 class TraceError(Exception):
     """A trace, or what was asked of it, cannot be had. One subclass for each kind."""
 
@@ -123,4 +126,20 @@ def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
 
     Raises:
         TraceError: a file cannot be read.
+    """
+
+def analyse(
+    info: str,
+    tables: Mapping[str, pa.Table],
+    index: pa.Table,
+    losses: Sequence[Mapping[str, Any]],
+    span: tuple[int, int] | None,
+) -> dict[str, pa.Table]:
+    """What the events of a kernel trace say together: actors, instances, waits, ...
+
+    ``info`` is what ``Trace.info`` said; the rest as in ``Decoded``. The columns of each table are
+    described in ``crates/traceanalysis/src/output.rs``.
+
+    Raises:
+        TraceError: a column is not what its event type says.
     """
