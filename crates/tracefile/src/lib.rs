@@ -15,6 +15,7 @@
 
 mod bytes;
 mod columns;
+mod dat;
 mod decode;
 mod error;
 mod index;
@@ -44,6 +45,12 @@ impl Trace {
         self.source.info()
     }
 
+    /// The name of a kernel function or variable at an address, with `+0x..` when it begins before;
+    /// `None` when the trace has no table of symbols. The first call reads the table.
+    pub fn symbol(&self, address: u64) -> Option<String> {
+        self.source.symbol(address)
+    }
+
     /// Decodes what is selected, all of it in memory, on as many threads as rayon's pool has.
     pub fn decode(&self, selection: &Selection, options: &Options) -> Result<Decoded> {
         decode::all(self.source.as_ref(), selection, options)
@@ -69,6 +76,13 @@ impl Trace {
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
 /// be read, [`Error::Damaged`] when its description is beyond use, [`Error::Io`].
 pub fn open(path: &Path) -> Result<Trace> {
-    let _ = path;
-    Err(Error::NotATrace { path: path.to_owned(), reason: "no format is known yet".into() })
+    let file = map::Mapped::open(path)?;
+    let source: Box<dyn decode::Source> = match &*file {
+        head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
+        _ => {
+            let reason = "it does not begin like a trace.dat".into();
+            return Err(Error::NotATrace { path: path.to_owned(), reason });
+        }
+    };
+    Ok(Trace { source })
 }
