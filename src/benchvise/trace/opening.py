@@ -78,26 +78,19 @@ class OpenTrace:
 
     @cached_property
     def analysis(self) -> Mapping[str, pa.Table]:
-        """Actors, their instances, fragments and waits, system calls, ...: crates/traceanalysis.
-
-        Raises:
-            TraceError: the events do not make sense together.
-        """
-        if not decoder().ANALYSES:
-            return {}
+        """Actors, their instances, fragments and waits, system calls, ...: crates/traceanalysis."""
         if self._part is not None:
             kept = cache.load(self.path, "analysis")
             if kept is not None and kept.content == self._part.content:
                 self.keeping.take(kept)
                 return kept.tables
-        with translated():
-            tables: dict[str, pa.Table] = decoder().analyse(
-                self.description_text,
-                {name: self.tables[name] for name in self.counts},
-                self.index,
-                self.losses,
-                self.span,
-            )
+        tables: dict[str, pa.Table] = decoder().analyse(
+            self.description_text,
+            {name: self.tables[name] for name in self.counts},
+            self.index,
+            self.losses,
+            self.span,
+        )
         if self._part is not None:
             try:
                 kept = cache.store(
