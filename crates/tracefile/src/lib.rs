@@ -15,6 +15,7 @@
 
 mod bytes;
 mod columns;
+mod ctf;
 mod decode;
 mod error;
 mod index;
@@ -69,6 +70,8 @@ impl Trace {
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
 /// be read, [`Error::Damaged`] when its description is beyond use, [`Error::Io`].
 pub fn open(path: &Path) -> Result<Trace> {
-    let _ = path;
+    if path.is_dir() || path.file_name() == Some("metadata".as_ref()) {
+        return ctf::open(path);
+    }
     Err(Error::NotATrace { path: path.to_owned(), reason: "no format is known yet".into() })
 }
