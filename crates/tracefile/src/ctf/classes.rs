@@ -199,6 +199,8 @@ pub(super) struct EventClass {
     pub(super) stream: usize,
     pub(super) id: u64,
     pub(super) name: String,
+    /// The provider: the namespace of CTF 2, or what LTTng's names begin with. May be empty.
+    pub(super) system: String,
     pub(super) context: Option<FieldClass>,
     pub(super) payload: Option<FieldClass>,
 }
@@ -220,10 +222,6 @@ pub(super) struct TraceClass {
 }
 
 impl FieldClass {
-    pub(super) fn is_empty_struct(&self) -> bool {
-        matches!(&self.kind, Kind::Struct(members) if members.is_empty())
-    }
-
     /// Bits from its (aligned) beginning to its end and the alignment within, when every instance
     /// has the same.
     pub(super) fn fixed_bits(&self) -> Option<u64> {

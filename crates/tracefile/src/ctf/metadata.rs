@@ -1,6 +1,5 @@
 //! The metadata file: packets of text, text, or JSON.
 
-use super::Fault;
 use crate::ByteOrder;
 use crate::bytes::Reader;
 
@@ -81,10 +80,10 @@ impl Text {
         if self.text.first() == Some(&0x1e) { Language::Json } else { Language::Tsdl }
     }
 
-    /// Where in the file a fault of the text stands.
-    pub(super) fn in_file(&self, fault: &Fault) -> u64 {
-        let part = self.parts.iter().rev().find(|(begin, _)| *begin <= fault.offset);
-        part.map_or(0, |(begin, offset)| offset + (fault.offset - begin) as u64)
+    /// Where in the file a place of the text stands.
+    pub(super) fn in_file(&self, at: usize) -> u64 {
+        let part = self.parts.iter().rev().find(|(begin, _)| *begin <= at);
+        part.map_or(0, |(begin, offset)| offset + (at - begin) as u64)
     }
 }
 
@@ -122,8 +121,7 @@ mod tests {
             let file = [packet("/* CTF", 9, order), packet(" 1.8 */", 0, order)].concat();
             let text = Text::new(&file).unwrap();
             assert_eq!(text.text, b"/* CTF 1.8 */");
-            let fault = Fault { offset: 7, what: String::new() };
-            assert_eq!(text.in_file(&fault), (HEADER + 6 + 9 + HEADER + 1) as u64);
+            assert_eq!(text.in_file(7), (HEADER + 6 + 9 + HEADER + 1) as u64);
         }
     }
 

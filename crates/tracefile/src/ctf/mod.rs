@@ -11,6 +11,7 @@
 
 mod classes;
 mod clock;
+mod ctf2;
 mod cursor;
 mod events;
 mod find;
@@ -27,6 +28,9 @@ mod uuid;
 mod walk;
 
 use std::path::{Path, PathBuf};
+
+use classes::TraceClass;
+use metadata::{Language, Problem, Text};
 
 use crate::map::Mapped;
 use crate::{Error, Result, Trace};
@@ -47,7 +51,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
         found.push((directory, class.uuid, (class, size)));
     }
     let mut files = Vec::new();
-    let mut best: Option<(PathBuf, classes::TraceClass, u64)> = None;
+    let mut best: Option<(PathBuf, TraceClass, u64)> = None;
     for (directory, (class, size)) in find::only(path, found)? {
         for file in find::stream_files(&directory)? {
             let mapped = Mapped::open(&file)?;
@@ -65,19 +69,25 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
 }
 
 /// The classes that a metadata file describes, and the length of its text.
-fn read_metadata(path: &Path) -> Result<(classes::TraceClass, u64)> {
+fn read_metadata(path: &Path) -> Result<(TraceClass, u64)> {
     let file = Mapped::open(path)?;
-    let text = metadata::Text::new(&file).map_err(|problem| match problem {
-        metadata::Problem::Damaged(offset, what) => Error::damaged(path, offset, what),
-        metadata::Problem::Unsupported(what) => Error::unsupported(path, what),
-    })?;
-    let class = match text.language() {
-        metadata::Language::Tsdl => tsdl::classes(&text.text),
-        metadata::Language::Json => return Err(Error::unsupported(path, "CTF 2 metadata")),
+    let refused = |problem| match problem {
+        Problem::Damaged(offset, what) => Error::damaged(path, offset, what),
+        Problem::Unsupported(what) => Error::unsupported(path, what),
     };
-    let mut class =
-        class.map_err(|fault| Error::damaged(path, text.in_file(&fault), fault.what))?;
-    references::resolve(&mut class).map_err(|what| Error::damaged(path, 0, what))?;
+    let text = Text::new(&file).map_err(refused)?;
+    let mut class = parse(&text).map_err(refused)?;
     class.notes.extend(text.notes);
     Ok((class, text.text.len() as u64))
+}
+
+/// The classes that a metadata text describes, with all references resolved.
+fn parse(text: &Text) -> std::result::Result<TraceClass, Problem> {
+    let mut class = match text.language() {
+        Language::Tsdl => tsdl::classes(&text.text)
+            .map_err(|fault| Problem::Damaged(text.in_file(fault.offset), fault.what))?,
+        Language::Json => ctf2::classes(&text.text)?,
+    };
+    references::resolve(&mut class).map_err(|what| Problem::Damaged(0, what))?;
+    Ok(class)
 }

@@ -44,9 +44,8 @@ impl Ctf {
                 Error::unsupported(metadata, format!("the event {} of {what}", event.name))
             })?;
             layouts.push(layout);
-            let system = event.name.split_once(':').map_or("", |(system, _)| system).to_owned();
-            let (name, print_format) = (event.name.clone(), String::new());
-            events.push(EventType { name, system, fields, print_format });
+            let (name, system) = (event.name.clone(), event.system.clone());
+            events.push(EventType { name, system, fields, print_format: String::new() });
         }
         name_apart(&mut events, &class);
         let main = class.streams.iter().find_map(|stream| stream.clock);
@@ -169,9 +168,7 @@ struct Work<'a> {
     table: Vec<Option<Box<Projected>>>,
     others: std::collections::HashMap<u64, Box<Projected>>,
     outcome: Outcome,
-    /// Events whose time is before that of the event before them, and after their packet's end.
-    backwards: u64,
-    late: u64,
+    faults: Faults,
     last: i64,
 }
 
@@ -189,8 +186,7 @@ impl<'a> Work<'a> {
             table,
             others: std::collections::HashMap::new(),
             outcome: Outcome::default(),
-            backwards: 0,
-            late: 0,
+            faults: Faults::default(),
             last: i64::MIN,
         }
     }
@@ -225,10 +221,7 @@ impl<'a> Work<'a> {
             });
             break;
         }
-        let end = packet.end().unwrap_or(u64::MAX);
-        if clock > end {
-            self.late += 1;
-        }
+        self.faults.late += u64::from(packet.end().is_some_and(|end| clock > end));
     }
 
     #[inline]
@@ -274,7 +267,7 @@ impl<'a> Work<'a> {
         }
         *clock = header.clock;
         self.outcome.events += 1;
-        self.backwards += u64::from(time < self.last);
+        self.faults.backwards += u64::from(time < self.last);
         self.last = time;
         let (first, last) = self.outcome.span.unwrap_or((time, time));
         self.outcome.span = Some((first.min(time), last.max(time)));
@@ -304,9 +297,29 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(mut self) -> Outcome {
+        let name = &self.ctf.info.streams[self.stream].name;
+        let Faults { backwards, late } = self.faults;
+        if backwards > 0 {
+            let what = format!("{name}: time goes back {backwards} times; the order is the file's");
+            self.outcome.notes.push(what);
+        }
+        if late > 0 {
+            let what =
+                format!("{name}: events after the stated end of their packet, in {late} packets");
+            self.outcome.notes.push(what);
+        }
         self.outcome
     }
+}
+
+/// What producers do wrong without harm.
+#[derive(Default)]
+struct Faults {
+    /// Events whose time is before that of the event before them.
+    backwards: u64,
+    /// Packets with events after their end.
+    late: u64,
 }
 
 enum Problem {

@@ -258,7 +258,8 @@ impl Builder {
             return fault(offset, format!("a second event of id {id} in stream {stream_id}"));
         }
         let name = name.unwrap_or_else(|| format!("event {id}"));
-        self.trace.events.push(EventClass { stream, id, name, context, payload });
+        let system = name.split_once(':').map_or("", |(system, _)| system).to_owned();
+        self.trace.events.push(EventClass { stream, id, name, system, context, payload });
         Ok(())
     }
 }
