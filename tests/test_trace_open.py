@@ -17,7 +17,18 @@ from benchvise.trace import cache, native
 from benchvise.trace.opening import OpenTrace, open_trace
 from benchvise.trace.summary import summarise
 
-FTRACE = ("f100k", "f100k-v6", "f100k-zstd", "f1m")
+TRACES = (
+    "f100k",
+    "f100k-v6",
+    "f100k-zstd",
+    "f1m",
+    "many-threads",
+    "lttng-tracefile-rotation",
+    "ros2",
+    "dpdk_service_cores",
+    "vm-small",
+    "vm-big",
+)
 NANOSECONDS = 1_000_000_000
 
 
@@ -41,16 +52,20 @@ def stamp(text: str) -> int:
     return int(whole) * NANOSECONDS + int(rest.ljust(9, "0"))
 
 
-@pytest.mark.parametrize("name", FTRACE)
+@pytest.mark.parametrize("name", TRACES)
 def test_counts_are_those_of_an_independent_decoder(name: str) -> None:
+    path = trace(name)
     said = expected("f100k" if name.startswith("f100k") else name)
-    summary = summarise(trace(name), use_cache=False)
+    summary = summarise(path, use_cache=False)
     assert summary.events == said["events"]
     assert {kind.name: kind.count for kind in summary.types} == said["counts"]
     assert {s.cpu: s.events for s in summary.streams} == {
         int(cpu): count for cpu, count in said["per_cpu"].items()
     }
-    assert (summary.first, summary.last) == (stamp(said["first_s"]), stamp(said["last_s"]))
+    offset = summary.clock["epoch_offset_ns"] or 0
+    assert summary.first is not None and summary.last is not None
+    times = (summary.first + offset, summary.last + offset)
+    assert times == (stamp(said["first_s"]), stamp(said["last_s"]))
     assert summary.damage == []
 
 
