@@ -33,11 +33,13 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     }
     let path = path.ok_or("usage: decode PATH [--events a,b,c] [--no-index] [--repeat N]")?;
     for _ in 0..repeat {
+        let peak = Peak::watch();
         let (wall, cpu) = (Instant::now(), cpu_seconds());
         let trace = tracefile::open(&path)?;
         let opened = wall.elapsed().as_secs_f64();
         let decoded = trace.decode(&selection, &Options { index })?;
         let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+        let peak = peak.bytes();
         let rows: usize = decoded
             .tables
             .iter()
@@ -58,8 +60,11 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             decoded.losses.len(),
             decoded.damage.len(),
             decoded.events as f64 / wall / 1e6,
-            peak_anonymous() as f64 / decoded.events.max(1) as f64,
+            peak as f64 / decoded.events.max(1) as f64,
         );
+        for note in &decoded.notes {
+            println!("  {note}");
+        }
         for damage in &decoded.damage {
             println!("  {}:{}: {}", damage.file.display(), damage.offset, damage.what);
         }
@@ -75,8 +80,35 @@ fn cpu_seconds() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Anonymous memory now, in bytes: what the columns and the index take, without the mapped file.
-fn peak_anonymous() -> u64 {
+/// The most anonymous memory between its beginning and its end, in bytes, looked at every
+/// millisecond: columns, index and all that was needed on the way, without the mapped file.
+struct Peak {
+    stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    watcher: std::thread::JoinHandle<u64>,
+}
+
+impl Peak {
+    fn watch() -> Self {
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let told = stop.clone();
+        let watcher = std::thread::spawn(move || {
+            let mut most = 0;
+            while !told.load(std::sync::atomic::Ordering::Relaxed) {
+                most = anonymous().max(most);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            anonymous().max(most)
+        });
+        Self { stop, watcher }
+    }
+
+    fn bytes(self) -> u64 {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.watcher.join().unwrap_or(0)
+    }
+}
+
+fn anonymous() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());

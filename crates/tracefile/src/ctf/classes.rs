@@ -43,6 +43,8 @@ pub(super) struct Integer {
     pub(super) base: u8,
     pub(super) labels: Arc<[Label]>,
     pub(super) roles: Roles,
+    /// The clock whose values it holds (TSDL).
+    pub(super) clock: Option<Arc<str>>,
     /// Where its value is kept for the lengths and selectors that refer to it.
     pub(super) slot: Option<u16>,
 }
@@ -245,6 +247,17 @@ impl FieldClass {
                 }
             }
             _ => None,
+        }
+    }
+
+    /// The first clock that a field of it is mapped to.
+    pub(super) fn clock(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Integer(integer) => integer.clock.as_deref(),
+            Kind::Float { .. } | Kind::Text(_) | Kind::Bytes(_) => None,
+            Kind::Struct(members) => members.iter().find_map(|member| member.class.clock()),
+            Kind::Array { of, .. } => of.clock(),
+            Kind::Variant(variant) => variant.options.iter().find_map(|one| one.class.clock()),
         }
     }
 

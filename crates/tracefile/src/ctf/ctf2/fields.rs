@@ -215,8 +215,18 @@ impl Fields {
             _ => Arc::new([]),
         };
         let roles = roles(object)?;
-        let integer =
-            Integer { bits, variable, order, signed, boolean, base, labels, roles, slot: None };
+        let integer = Integer {
+            bits,
+            variable,
+            order,
+            signed,
+            boolean,
+            base,
+            labels,
+            roles,
+            clock: None,
+            slot: None,
+        };
         Ok(FieldClass { align, kind: Kind::Integer(integer) })
     }
 }

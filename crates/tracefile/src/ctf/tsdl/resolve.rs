@@ -186,8 +186,8 @@ impl Builder {
                     stream.id = identity(attribute)?;
                 }
                 ItemKind::TypeAssign { path, of } => {
-                    self.types.mapped.clear();
                     let mut class = self.types.class(item.offset, of)?;
+                    let mapped = class.clock().map(str::to_owned);
                     match path.as_str() {
                         "packet.context" => {
                             set_roles(&mut class, Scope::PacketContext);
@@ -201,9 +201,9 @@ impl Builder {
                         _ => continue,
                     }
                     if path != "event.context"
-                        && let Some(name) = self.types.mapped.first()
+                        && let Some(name) = mapped
                     {
-                        let known = self.trace.clocks.iter().position(|clock| clock.id == *name);
+                        let known = self.trace.clocks.iter().position(|clock| clock.id == name);
                         if known.is_none() {
                             return fault(item.offset, format!("the unknown clock {name}"));
                         }

@@ -16,8 +16,6 @@ use crate::{ByteOrder, Label};
 #[derive(Clone)]
 pub(super) struct Typed {
     pub(super) class: FieldClass,
-    /// The clock that it holds values of.
-    clock: Option<String>,
     /// Whether it is a letter: arrays of it are text.
     encoding: Option<Encoding>,
     /// A variant that still lacks its tag.
@@ -31,8 +29,6 @@ pub(super) struct Types {
     scopes: Vec<HashMap<String, Typed>>,
     /// Classes that may still be made.
     left: usize,
-    /// Clocks that integers were mapped to since this was cleared.
-    pub(super) mapped: Vec<String>,
 }
 
 fn fault<T>(offset: usize, what: impl Into<String>) -> Result<T, Fault> {
@@ -41,7 +37,7 @@ fn fault<T>(offset: usize, what: impl Into<String>) -> Result<T, Fault> {
 
 impl Types {
     pub(super) fn new(order: ByteOrder) -> Self {
-        Self { order, scopes: vec![HashMap::new()], left: MOST_CLASSES, mapped: Vec::new() }
+        Self { order, scopes: vec![HashMap::new()], left: MOST_CLASSES }
     }
 
     pub(super) fn enter(&mut self) {
@@ -56,7 +52,6 @@ impl Types {
         let found = self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned();
         let Some(found) = found else { return fault(offset, format!("the unknown type {name}")) };
         self.spend(offset, found.classes)?;
-        self.mapped.extend(found.clock.iter().cloned());
         Ok(found)
     }
 
@@ -117,7 +112,7 @@ impl Types {
 
     fn plain(&mut self, offset: usize, class: FieldClass) -> Result<Typed, Fault> {
         self.spend(offset, 1)?;
-        Ok(Typed { class, clock: None, encoding: None, untagged: false, classes: 1 })
+        Ok(Typed { class, encoding: None, untagged: false, classes: 1 })
     }
 
     fn typed(&mut self, offset: usize, of: &TypeSpec) -> Result<Typed, Fault> {
@@ -296,7 +291,7 @@ impl Types {
                 "map" => {
                     let path = text(&attribute.value);
                     let name = path.strip_prefix("clock.").and_then(|p| p.strip_suffix(".value"));
-                    clock = name.map(str::to_owned);
+                    clock = name.map(std::sync::Arc::from);
                 }
                 _ => {}
             }
@@ -316,12 +311,11 @@ impl Types {
             base,
             labels: Arc::new([]),
             roles: clock.as_ref().map_or_else(Roles::default, |_| Roles::one(Role::Time)),
+            clock,
             slot: None,
         });
         let mut typed = self.plain(offset, FieldClass { align, kind })?;
         typed.encoding = letters;
-        self.mapped.extend(clock.iter().cloned());
-        typed.clock = clock;
         Ok(typed)
     }
 
