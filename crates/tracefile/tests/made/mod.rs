@@ -510,6 +510,8 @@ impl File {
 /// Writes bytes where tests may write.
 pub fn save(bytes: &[u8], name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // A new file: writing over one waits for the disk.
+    let _ = std::fs::remove_file(&path);
     std::fs::write(&path, bytes).expect("the directory for tests can be written");
     path
 }
