@@ -46,9 +46,8 @@ fn check(trace: &Trace, decoded: &Decoded, expected: &Value) {
             *per_cpu.entry(format!("{cpu:03}")).or_insert(0) += batch.num_rows() as u64;
         }
     }
-    let figures = |value: &Value| -> BTreeMap<String, u64> {
-        serde_json::from_value(value.clone()).unwrap()
-    };
+    let figures =
+        |value: &Value| -> BTreeMap<String, u64> { serde_json::from_value(value.clone()).unwrap() };
     assert_eq!(counts, figures(&expected["counts"]));
     assert_eq!(per_cpu, figures(&expected["per_cpu"]));
     let place = trace.info().events.iter().position(|event| event.name == "sched_switch");
