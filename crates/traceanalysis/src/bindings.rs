@@ -3,6 +3,7 @@
 use crate::columns::{Ints, Place, Rows, Texts};
 use crate::input::{EventTable, Input};
 use crate::model::{DeviceEvent, Event, Flags, Handler, Kind, Named, Request, Wake};
+use crate::walk::Columns;
 
 /// System vectors: ftrace has `NAME_entry` and `NAME_exit`, LTTng `x86_irq_vectors_NAME_entry`.
 pub(crate) const VECTORS: [&str; 12] = [
@@ -129,15 +130,38 @@ enum DeviceFields<'a> {
         expires: Ints<'a>,
         softexpires: Option<Ints<'a>>,
     },
-    HrtimerEntry { address: Ints<'a>, function: Option<Ints<'a>>, now: Option<Ints<'a>> },
-    HrtimerExit { address: Ints<'a> },
-    HrtimerCancel { address: Ints<'a> },
-    TimerStart { address: Ints<'a>, expires: Ints<'a> },
-    TimerEntry { address: Ints<'a>, function: Option<Ints<'a>>, now: Option<Ints<'a>> },
-    TimerExit { address: Ints<'a> },
-    TimerCancel { address: Ints<'a> },
-    TickStop { success: Ints<'a> },
-    Switch { prev: Ints<'a> },
+    HrtimerEntry {
+        address: Ints<'a>,
+        function: Option<Ints<'a>>,
+        now: Option<Ints<'a>>,
+    },
+    HrtimerExit {
+        address: Ints<'a>,
+    },
+    HrtimerCancel {
+        address: Ints<'a>,
+    },
+    TimerStart {
+        address: Ints<'a>,
+        expires: Ints<'a>,
+    },
+    TimerEntry {
+        address: Ints<'a>,
+        function: Option<Ints<'a>>,
+        now: Option<Ints<'a>>,
+    },
+    TimerExit {
+        address: Ints<'a>,
+    },
+    TimerCancel {
+        address: Ints<'a>,
+    },
+    TickStop {
+        success: Ints<'a>,
+    },
+    Switch {
+        prev: Ints<'a>,
+    },
 }
 
 /// An event type that means something, with its rows.
@@ -152,6 +176,8 @@ struct Bound<'a, F> {
 /// How to read the events of scheduling, interrupts and system calls, by their number.
 pub(crate) struct Bindings<'a> {
     bound: Vec<Option<Bound<'a, Fields<'a>>>>,
+    /// Of the other types: the rows, and the thread that ran.
+    others: Vec<Option<(Rows, Ints<'a>)>>,
     /// Names of system calls, by the number that events have here.
     pub(crate) syscalls: Vec<String>,
     /// Whether events tell in which context they happened, or interrupts were traced.
@@ -161,25 +187,29 @@ pub(crate) struct Bindings<'a> {
 impl<'a> Bindings<'a> {
     pub(crate) fn new(input: &'a Input) -> Self {
         let present = |wanted: &[&str]| {
-            input.events.iter().any(|event| {
-                wanted.contains(&event.name.as_str()) && event.has_rows()
-            })
+            input
+                .events
+                .iter()
+                .any(|event| wanted.contains(&event.name.as_str()) && event.has_rows())
         };
-        let by_name = input.events.iter().any(|event| {
-            specific_syscall(&event.name).is_some() && event.has_rows()
-        });
+        let by_name = input
+            .events
+            .iter()
+            .any(|event| specific_syscall(&event.name).is_some() && event.has_rows());
         let mut resolver = Resolver {
             syscalls: if by_name { Vec::new() } else { raw_names() },
             by_name,
             present: &present,
         };
-        let bound: Vec<_> = input
-            .events
-            .iter()
-            .map(|event| bind(event, |event| resolver.fields(event)))
-            .collect();
+        let bound: Vec<_> =
+            input.events.iter().map(|event| bind(event, |event| resolver.fields(event))).collect();
         let flags = bound.iter().flatten().any(|bound| bound.flags.is_some());
+        let others = input.events.iter().zip(&bound).map(|(event, bound)| match bound {
+            Some(_) => None,
+            None => Some((Rows::new(&event.batches), Ints::of(&event.batches, "common_pid")?)),
+        });
         Self {
+            others: others.collect(),
             bound,
             syscalls: resolver.syscalls,
             contexts: flags || present(&["irq_handler_entry"]),
@@ -193,17 +223,39 @@ impl<'a> Bindings<'a> {
 
     /// The thread that ran when an event happened, where the tracer notes it.
     pub(crate) fn thread(&self, event: u16, row: u32) -> Option<i32> {
-        let bound = self.bound.get(usize::from(event))?.as_ref()?;
-        Some(bound.thread.as_ref()?.i32(bound.rows.place(row)?))
+        match self.bound.get(usize::from(event))? {
+            Some(bound) => Some(bound.thread.as_ref()?.i32(bound.rows.place(row)?)),
+            None => {
+                let (rows, thread) = self.others[usize::from(event)].as_ref()?;
+                Some(thread.i32(rows.place(row)?))
+            }
+        }
     }
 
-    /// The event; `None` for rows that the table does not have.
+    /// The time of the first of the events of a CPU, back from `at` and after `since`, in which a
+    /// thread ran without interruption.
+    pub(crate) fn first_of(&self, index: Columns<'_>, at: usize, since: i64, tid: i32) -> i64 {
+        let mut first = index.times[at];
+        for before in (0..at).rev().take_while(|&before| index.times[before] > since) {
+            if index.cpus[before] == index.cpus[at] {
+                match self.thread(index.events[before], index.rows[before]) {
+                    Some(other) if other != tid => break,
+                    Some(_) => first = index.times[before],
+                    None => {}
+                }
+            }
+        }
+        first
+    }
+
+    /// The event, and the thread that ran when it happened where the tracer notes that; `None` for
+    /// rows that the table does not have.
     #[inline]
-    pub(crate) fn read(&self, event: u16, row: u32) -> Option<Event<'a>> {
+    pub(crate) fn read(&self, event: u16, row: u32) -> Option<(Event<'a>, Option<i32>)> {
         let bound = self.bound[usize::from(event)].as_ref()?;
         let place = bound.rows.place(row)?;
         let flags = || -> Flags { bound.flags.as_ref().map(|flags| flags.get(place) as u8) };
-        Some(match &bound.fields {
+        let event = match &bound.fields {
             Fields::Switch { prev, state, next } => Event::Switch {
                 prev: prev.get(place),
                 state: state.get(place),
@@ -275,7 +327,8 @@ impl<'a> Bindings<'a> {
                 process: process.as_ref().map(|process| process.i32(place)),
             },
             Fields::Exit { tid } => Event::Exit { tid: tid.i32(place) },
-        })
+        };
+        Some((event, bound.thread.as_ref().map(|thread| thread.i32(place))))
     }
 }
 
@@ -420,12 +473,12 @@ impl Resolver<'_> {
                     });
                 }
                 let name = name.strip_prefix("x86_irq_vectors_").unwrap_or(name);
-                let (vector, entry) = match (name.strip_suffix("_entry"), name.strip_suffix("_exit"))
-                {
-                    (Some(vector), _) => (vector, true),
-                    (_, Some(vector)) => (vector, false),
-                    _ => return None,
-                };
+                let (vector, entry) =
+                    match (name.strip_suffix("_entry"), name.strip_suffix("_exit")) {
+                        (Some(vector), _) => (vector, true),
+                        (_, Some(vector)) => (vector, false),
+                        _ => return None,
+                    };
                 let number = VECTORS.iter().position(|known| *known == vector)? as u8;
                 let other = if entry { "exit" } else { "entry" };
                 let others =
@@ -496,10 +549,9 @@ impl<'a> DeviceBindings<'a> {
             DeviceFields::HrtimerCancel { address } => {
                 DeviceEvent::HrtimerCancel { address: unsigned(address) }
             }
-            DeviceFields::TimerStart { address, expires } => DeviceEvent::TimerStart {
-                address: unsigned(address),
-                expires: unsigned(expires),
-            },
+            DeviceFields::TimerStart { address, expires } => {
+                DeviceEvent::TimerStart { address: unsigned(address), expires: unsigned(expires) }
+            }
             DeviceFields::TimerEntry { address, function, now } => DeviceEvent::TimerEntry {
                 address: unsigned(address),
                 function: function.as_ref().map(unsigned),
@@ -514,7 +566,9 @@ impl<'a> DeviceBindings<'a> {
             DeviceFields::TickStop { success } => {
                 DeviceEvent::TickStop { success: success.get(place) != 0 }
             }
-            DeviceFields::Switch { prev } => DeviceEvent::Switch { from_idle: prev.get(place) == 0 },
+            DeviceFields::Switch { prev } => {
+                DeviceEvent::Switch { from_idle: prev.get(place) == 0 }
+            }
         })
     }
 }
@@ -522,9 +576,10 @@ impl<'a> DeviceBindings<'a> {
 fn device_fields(event: &EventTable) -> Option<DeviceFields<'_>> {
     let batches = event.batches.as_slice();
     let int = |name: &str| Ints::of(batches, name);
-    let name = event.name.strip_prefix("timer_").filter(|rest| {
-        rest.starts_with("hrtimer_") || *rest == "tick_stop"
-    });
+    let name = event
+        .name
+        .strip_prefix("timer_")
+        .filter(|rest| rest.starts_with("hrtimer_") || *rest == "tick_stop");
     Some(match name.unwrap_or(&event.name) {
         "block_rq_insert" => DeviceFields::Insert(BlockFields::of(batches)?),
         "block_rq_issue" => DeviceFields::Issue(BlockFields::of(batches)?),
@@ -553,9 +608,9 @@ fn device_fields(event: &EventTable) -> Option<DeviceFields<'_>> {
         "timer_expire_exit" => DeviceFields::TimerExit { address: int("timer")? },
         "timer_cancel" => DeviceFields::TimerCancel { address: int("timer")? },
         "tick_stop" => DeviceFields::TickStop { success: int("success")? },
-        "sched_switch" => DeviceFields::Switch {
-            prev: int("prev_tid").or_else(|| int("prev_pid"))?,
-        },
+        "sched_switch" => {
+            DeviceFields::Switch { prev: int("prev_tid").or_else(|| int("prev_pid"))? }
+        }
         _ => return None,
     })
 }

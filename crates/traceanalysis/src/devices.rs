@@ -22,9 +22,9 @@ impl Devices {
             timers: Timers::new(&input.symbols),
             ticks: Ticks::default(),
         };
-        walk(&input.index, &bindings.known(), &mut |time, cpu, event, row| {
-            if let Some(event) = bindings.read(event, row) {
-                this.event(time, cpu, &event);
+        walk(&input.index, &bindings.known(), &mut |index, at| {
+            if let Some(event) = bindings.read(index.events[at], index.rows[at]) {
+                this.event(index.times[at], index.cpus[at], &event);
             }
         });
         this
@@ -55,7 +55,8 @@ impl Devices {
             }
             DeviceEvent::TickStop { success: true } => self.ticks.stop(now, cpu),
             DeviceEvent::Switch { from_idle: true } => self.ticks.leave_idle(now, cpu),
-            DeviceEvent::TickStop { success: false } | DeviceEvent::Switch { from_idle: false } => {}
+            DeviceEvent::TickStop { success: false } | DeviceEvent::Switch { from_idle: false } => {
+            }
         }
     }
 }
