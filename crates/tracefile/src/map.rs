@@ -16,14 +16,14 @@ impl Mapped {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         let length = file.metadata().map_err(|error| Error::io(path, error))?.len();
-        let map = match length {
-            0 => None,
+        let map = if length == 0 {
+            None
+        } else {
             // SAFETY: the map is private and read-only. A file that another process cuts short
             // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
             // are only ever read as plain bytes, so a change to them cannot break an invariant.
-            _ => {
-                Some(unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, error))?)
-            }
+            let mapped = unsafe { memmap2::Mmap::map(&file) };
+            Some(mapped.map_err(|error| Error::io(path, error))?)
         };
         Ok(Self { path: path.to_owned(), map })
     }
