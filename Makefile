@@ -50,6 +50,10 @@ bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
 	$(BIN)/python -m benchmarks
 
+# SECONDS for each target: make fuzz SECONDS=600
+fuzz:
+	scripts/fuzz $(or $(SECONDS),60)
+
 docs: install probe
 	$(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
