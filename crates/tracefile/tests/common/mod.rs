@@ -56,7 +56,7 @@ fn concat(parts: &[&dyn Array]) -> ArrayRef {
     let data: Vec<_> = parts.iter().map(|part| part.to_data()).collect();
     let mut all = arrow_data::transform::MutableArrayData::new(data.iter().collect(), false, 0);
     for (at, part) in parts.iter().enumerate() {
-        all.extend(at, 0, part.len());
+        all.try_extend(at, 0, part.len()).expect("fits into one array");
     }
     arrow_array::make_array(all.freeze())
 }
