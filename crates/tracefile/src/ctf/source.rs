@@ -18,6 +18,8 @@ use crate::{Clock, Damage, Error, EventType, Format, Info, Result};
 
 /// Small packets are decoded together: each unit makes its own batches.
 const UNIT_BYTES: u64 = 4 << 20;
+/// Of all events together: contexts make columns of each event.
+const MOST_COLUMNS: usize = 1 << 20;
 /// Ids up to here are found by a table, others by a map.
 const TABLE_IDS: u64 = 1 << 16;
 
@@ -37,6 +39,7 @@ pub(super) struct Ctf {
 
 impl Ctf {
     pub(super) fn new(metadata: &Path, class: TraceClass, files: Vec<Mapped>) -> Result<Self> {
+        let mut columns = 0;
         let mut layouts = Vec::with_capacity(class.events.len());
         let mut events = Vec::with_capacity(class.events.len());
         for (at, event) in class.events.iter().enumerate() {
@@ -44,6 +47,11 @@ impl Ctf {
                 Error::unsupported(metadata, format!("the event {} of {what}", event.name))
             })?;
             layouts.push(layout);
+            columns += fields.len();
+            if columns > MOST_COLUMNS {
+                let what = format!("more than {MOST_COLUMNS} fields in all events");
+                return Err(Error::unsupported(metadata, what));
+            }
             let (name, system) = (event.name.clone(), event.system.clone());
             events.push(EventType { name, system, fields, print_format: String::new() });
         }
