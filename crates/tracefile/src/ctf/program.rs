@@ -35,7 +35,7 @@ pub(super) fn run(
                 let ranges = branches.iter().map(|branch| branch.ranges.as_slice());
                 let chosen = state.choose(value, ranges)?;
                 if chosen.is_none() && !optional {
-                    return Err(Stop::Selector(value));
+                    return Err(Stop::selector(value));
                 }
                 choose(branches, chosen, cursor, state, columns)?;
             }

@@ -217,7 +217,9 @@ impl<'a> Work<'a> {
                 Err(Problem::Stop(Stop::Short)) if packet.cut => break,
                 Err(Problem::Stop(stop)) => format!("an event's header: {stop}"),
                 Err(Problem::Event(_, Stop::Short)) if packet.cut => break,
-                Err(Problem::Event(name, stop)) => format!("the event {name}: {stop}"),
+                Err(Problem::Event(event, stop)) => {
+                    format!("the event {}: {stop}", self.ctf.info.events[event].name)
+                }
                 Err(Problem::Unknown(id)) => format!("an event of the unknown class {id}"),
             };
             let left = (cursor.end - before).div_ceil(8);
@@ -268,10 +270,10 @@ impl<'a> Work<'a> {
             })();
             if let Err(stop) = result {
                 rows.abandon(event);
-                return Err(Problem::Event(self.name(event), stop));
+                return Err(Problem::Event(event, stop));
             }
         } else if let Err(stop) = program::run(&layout.body, cursor, state, &mut []) {
-            return Err(Problem::Event(self.name(event), stop));
+            return Err(Problem::Event(event, stop));
         }
         *clock = header.clock;
         self.outcome.events += 1;
@@ -280,10 +282,6 @@ impl<'a> Work<'a> {
         let (first, last) = self.outcome.span.unwrap_or((time, time));
         self.outcome.span = Some((first.min(time), last.max(time)));
         Ok(())
-    }
-
-    fn name(&self, event: usize) -> String {
-        self.ctf.info.events[event].name.clone()
     }
 
     #[cold]
@@ -333,7 +331,7 @@ struct Faults {
 enum Problem {
     /// Within an event's header.
     Stop(Stop),
-    Event(String, Stop),
+    Event(usize, Stop),
     Unknown(u64),
 }
 

@@ -38,7 +38,7 @@ impl State {
             Length::Of(reference) => {
                 let slot = reference.slot.expect("resolved when the trace was opened");
                 let value = self.slots[usize::from(slot)];
-                u64::try_from(value).map_err(|_| Stop::Length(value))
+                u64::try_from(value).map_err(|_| Stop::length(value))
             }
         }
     }
@@ -68,7 +68,7 @@ impl State {
         let ranges = variant.options.iter().map(|option| option.ranges.as_slice());
         let chosen = self.choose(value, ranges)?;
         match chosen {
-            None if !variant.optional => Err(Stop::Selector(value)),
+            None if !variant.optional => Err(Stop::selector(value)),
             chosen => Ok(chosen),
         }
     }
