@@ -26,6 +26,8 @@ mod map;
 mod model;
 mod select;
 
+#[doc(hidden)]
+pub use ctf::open_bytes as open_ctf_bytes;
 pub use decode::{Decoded, Options, Table};
 pub use error::{Error, Result};
 pub use hash::content_hash;

@@ -28,6 +28,19 @@ impl Mapped {
         Ok(Self { path: path.to_owned(), map })
     }
 
+    /// Bytes that come from no file.
+    pub(crate) fn from_bytes(path: &Path, bytes: &[u8]) -> std::io::Result<Self> {
+        let map = match bytes.len() {
+            0 => None,
+            length => {
+                let mut map = memmap2::MmapMut::map_anon(length)?;
+                map.copy_from_slice(bytes);
+                Some(map.make_read_only()?)
+            }
+        };
+        Ok(Self { path: path.to_owned(), map })
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -50,7 +50,8 @@ mod tests {
             assert_eq!(parse(&bytes[..bytes.len() - 1]), [0]);
         }
         assert!(parse(&[0; 72]).is_empty());
-        let no_length = [0xC1, 0xF1, 0xDC, 0xC1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0];
-        assert!(parse(&no_length).is_empty());
+        // An entry length of 0.
+        let head: Vec<u8> = [MAGIC, 1, 1, 0].map(u32::to_be_bytes).concat();
+        assert!(parse(&[head, vec![0; 72]].concat()).is_empty());
     }
 }

@@ -32,10 +32,10 @@ pub(super) fn run(
             }
             Step::Choose { slot, optional, branches } => {
                 let value = state.slots[usize::from(*slot)];
-                let within = |&(first, last): &(i128, i128)| first <= value && value <= last;
-                let chosen = branches.iter().position(|one| one.ranges.iter().any(within));
+                let ranges = branches.iter().map(|branch| branch.ranges.as_slice());
+                let chosen = state.choose(value, ranges)?;
                 if chosen.is_none() && !optional {
-                    return Err(Stop::Selector(value));
+                    return Err(Stop::selector(value));
                 }
                 choose(branches, chosen, cursor, state, columns)?;
             }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::super::classes::{
-    Bytes, Choice, Encoding, FieldClass, Integer, Kind, Length, Location, MOST_CLASSES,
-    MOST_NESTING, Member, Reference, Role, Roles, Scope, Variant,
+    Bytes, Choice, Encoding, FieldClass, Integer, Kind, Length, Location, MOST_CLASSES, Member,
+    Reference, Role, Roles, Scope, Variant,
 };
 use super::{Wrong, unsupported, wrong};
 use crate::{ByteOrder, Label};
@@ -42,12 +42,8 @@ impl Fields {
     /// A whole class, with all that is in it.
     pub(super) fn class(&mut self, value: &Value) -> Result<FieldClass, Wrong> {
         let class = self.any(value)?;
-        match class.measure() {
-            (_, depth) if depth > MOST_NESTING => {
-                wrong(format!("more than {MOST_NESTING} field classes within each other"))
-            }
-            _ => Ok(class),
-        }
+        class.check_size().map_err(Wrong::Damaged)?;
+        Ok(class)
     }
 
     fn spend(&mut self, classes: usize) -> Result<(), Wrong> {

@@ -100,10 +100,7 @@ impl Types {
     /// The class of a written type.
     pub(super) fn class(&mut self, offset: usize, of: &TypeSpec) -> Result<FieldClass, Fault> {
         let typed = self.typed(offset, of)?;
-        let (_, depth) = typed.class.measure();
-        if depth > MOST_NESTING {
-            return fault(offset, format!("more than {MOST_NESTING} types within each other"));
-        }
+        typed.class.check_size().or_else(|what| fault(offset, what))?;
         match typed.untagged {
             true => fault(offset, "a variant without a tag"),
             false => Ok(typed.class),
