@@ -21,6 +21,7 @@ mod error;
 mod index;
 mod map;
 mod model;
+mod perf;
 mod select;
 
 pub use decode::{Decoded, Options, Table};
@@ -79,8 +80,11 @@ pub fn open(path: &Path) -> Result<Trace> {
     let file = map::Mapped::open(path)?;
     let source: Box<dyn decode::Source> = match &*file {
         head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
+        head if perf::MAGICS.iter().any(|magic| head.starts_with(*magic)) => {
+            Box::new(perf::open(file)?)
+        }
         _ => {
-            let reason = "it does not begin like a trace.dat".into();
+            let reason = "it begins neither like a trace.dat nor like a perf.data".into();
             return Err(Error::NotATrace { path: path.to_owned(), reason });
         }
     };

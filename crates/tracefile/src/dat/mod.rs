@@ -6,15 +6,16 @@
 //! unit ─→ pages ─→ records by event type (a block at a time) ─→ columns, field by field
 //! ```
 
+pub(crate) mod block;
 mod compress;
 pub(crate) mod events;
 pub(crate) mod format;
-mod head;
+pub(crate) mod head;
 pub(crate) mod labels;
 pub(crate) mod layout;
 mod options;
 pub(crate) mod page;
-mod symbols;
+pub(crate) mod symbols;
 mod unit;
 mod v6;
 mod v7;
