@@ -1,7 +1,7 @@
 //! Event types and layouts of all format texts of a trace.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -105,18 +105,14 @@ fn one(system: &str, text: &[u8], long: u8) -> Result<(u16, usize, EventType, La
 /// How an event is described to the outside: its fields but `common_type`, which is the table.
 pub(crate) fn event_type(system: &str, format: &Format) -> EventType {
     let shown = Shown::read(format.print);
-    let mut names: HashMap<&str, usize> = HashMap::new();
-    let fields = format.shown().map(|field| {
-        let count = names.entry(field.name).or_insert(0);
-        *count += 1;
-        Field {
-            name: crate::model::column_name(field.name, *count),
-            column: layout::column_type(field),
-            scope: if field.common() { Scope::Common } else { Scope::Payload },
-            nullable: matches!(field.kind, format::Kind::Located { .. }),
-            base: shown.base(field.name).unwrap_or(if field.pointer { 16 } else { 10 }),
-            labels: shown.labels(field.name).into(),
-        }
+    let mut taken = HashSet::from(["time".to_owned(), "cpu".to_owned()]);
+    let fields = format.shown().map(|field| Field {
+        name: column_name(field.name, &mut taken),
+        column: layout::column_type(field),
+        scope: if field.common() { Scope::Common } else { Scope::Payload },
+        nullable: matches!(field.kind, format::Kind::Located { .. }),
+        base: shown.base(field.name).unwrap_or(if field.pointer { 16 } else { 10 }),
+        labels: shown.labels(field.name).into(),
     });
     EventType {
         name: format.name.to_owned(),
@@ -124,6 +120,19 @@ pub(crate) fn event_type(system: &str, format: &Format) -> EventType {
         fields: fields.collect(),
         print_format: format.print.to_owned(),
     }
+}
+
+/// The name of a field's column: its own, or `payload.NAME` when that is a column of every table.
+fn column_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let plain = match taken.contains(name) {
+        true => format!("payload.{name}"),
+        false => name.to_owned(),
+    };
+    let numbered = (2..).map(|number| format!("{plain}.{number}"));
+    let free = std::iter::once(plain.clone()).chain(numbered).find(|name| !taken.contains(name));
+    let free = free.unwrap_or(plain);
+    taken.insert(free.clone());
+    free
 }
 
 fn unknown_type() -> EventType {

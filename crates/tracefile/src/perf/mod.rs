@@ -243,7 +243,7 @@ impl PerfData {
             events: samples.len() as u64,
             span: samples.first().zip(samples.last()).map(|(a, b)| (a.time, b.time)),
             damage: damage.into_iter().collect(),
-            losses: Vec::new(),
+            ..Outcome::default()
         }
     }
 }
