@@ -23,7 +23,7 @@ pub(crate) enum Left {
 
 impl Buckets {
     pub(crate) fn new(events: &Events) -> Self {
-        Self { records: events.types.iter().map(|_| Vec::new()).collect(), touched: Vec::new() }
+        Self { records: events.layouts.iter().map(|_| Vec::new()).collect(), touched: Vec::new() }
     }
 
     /// Puts a record of the block into the bucket of its type, which is returned.

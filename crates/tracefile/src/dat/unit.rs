@@ -242,7 +242,8 @@ impl Work<'_, '_> {
                 self.damage(at + inside, what);
             }
             if short > 0 {
-                let name = shortest.map_or("of unknown type", |event| &events.types[event].name);
+                let name =
+                    shortest.map_or("of unknown type", |event| &self.trace.info.events[event].name);
                 let what = format!("{short} records shorter than their format ({name}): left out");
                 self.damage(at, what);
             }

@@ -59,7 +59,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     let mut notes = Vec::new();
     let described = described(&file[head.tracing_data.clone()])
         .map_err(|what| Error::damaged(&path, 0, format!("the events' formats: {what}")))?;
-    let events = Events::parse(&described.formats, described.long, &mut notes);
+    let (events, types) = Events::parse(&described.formats, described.long, &mut notes);
     let mut damage = std::mem::take(&mut head.damage);
     let unpacked = records::unpacked(&head, &mut damage);
     let mut records = Records::read(&head, unpacked.as_deref().unwrap_or(head.data.1));
@@ -112,7 +112,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
             uuid: None,
         },
         streams,
-        events: events.types.clone(),
+        events: types,
         tasks: records.tasks,
         losses,
         damage: damage
@@ -236,7 +236,7 @@ impl PerfData {
             stream: Some(self.units[unit].stream),
             what: format!(
                 "{count} samples shorter than their format ({}): left out",
-                event.map_or("of unknown type", |event| &self.events.types[event].name)
+                event.map_or("of unknown type", |event| &self.info.events[event].name)
             ),
         });
         Outcome {

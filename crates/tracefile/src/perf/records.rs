@@ -63,7 +63,10 @@ const MOST_DAMAGE: usize = 16;
 /// What compressed records may become, times their size: zstd of samples gives 3 to 10.
 const MOST_GROWTH: usize = 64;
 
-/// Passes over the records' headers: type, body, position.
+/// A record: type, place of its body, body.
+type Found<'a> = (u32, usize, &'a [u8]);
+
+/// Passes over the records' headers.
 struct Walk<'a> {
     reader: Reader<'a>,
     order: ByteOrder,
@@ -74,8 +77,8 @@ impl<'a> Walk<'a> {
         Self { reader: Reader::new(bytes, order), order }
     }
 
-    /// The next record, or where and why there is none.
-    fn next(&mut self) -> Result<Option<(u32, usize, &'a [u8])>, (usize, String)> {
+    /// The next record: its type, where its body is, the body. Or where and why there is none.
+    fn next(&mut self) -> Result<Option<Found<'a>>, (usize, String)> {
         let at = self.reader.position();
         if self.reader.clone().u8().is_none() {
             return Ok(None);
