@@ -28,17 +28,18 @@ impl Mapped {
         Ok(Self { path: path.to_owned(), map })
     }
 
-    /// Bytes that come from no file.
-    pub(crate) fn from_bytes(path: &Path, bytes: &[u8]) -> std::io::Result<Self> {
-        let map = match bytes.len() {
-            0 => None,
-            length => {
-                let mut map = memmap2::MmapMut::map_anon(length)?;
-                map.copy_from_slice(bytes);
-                Some(map.make_read_only()?)
-            }
+    /// A copy of bytes that come from no file; `path` is what errors call it.
+    pub(crate) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Ok(Self { path: path.to_owned(), map: None });
+        }
+        let copy = || {
+            let mut map = memmap2::MmapMut::map_anon(bytes.len())?;
+            map.copy_from_slice(bytes);
+            map.make_read_only()
         };
-        Ok(Self { path: path.to_owned(), map })
+        let map = copy().map_err(|error| Error::io(path, error))?;
+        Ok(Self { path: path.to_owned(), map: Some(map) })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -62,5 +62,4 @@ fn no_seed_and_no_change_to_one_does_harm() {
             }
         }
     }
-    fuzzing::clean();
 }

@@ -73,7 +73,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
 pub fn open_bytes(metadata: &[u8], stream: &[u8]) -> Result<Trace> {
     let path = Path::new("stream");
     let (class, _) = classes_of(Path::new("metadata"), metadata)?;
-    let file = Mapped::from_bytes(path, stream).map_err(|error| Error::io(path, error))?;
+    let file = Mapped::of_bytes(path, stream)?;
     let files = if file.is_empty() { vec![] } else { vec![file] };
     Ok(Trace { source: Box::new(source::Ctf::new(Path::new("metadata"), class, files)?) })
 }

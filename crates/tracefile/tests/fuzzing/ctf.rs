@@ -1,27 +1,21 @@
 //! CTF: metadata of both versions, and packets.
 
-use super::{check, directory};
+use super::check;
 
 /// Metadata beside a good stream; the first byte chooses which.
 pub fn metadata(data: &[u8]) -> u64 {
     let Some((&choice, data)) = data.split_first() else { return 0 };
     let streams = packet_seeds();
-    trace("metadata", data, &streams[usize::from(choice) % streams.len()][1..])
+    let stream = &streams[usize::from(choice) % streams.len()][1..];
+    check(tracefile::open_ctf_bytes(data, stream))
 }
 
 /// A stream of good metadata; the first byte chooses which.
 pub fn packet(data: &[u8]) -> u64 {
     let Some((&choice, data)) = data.split_first() else { return 0 };
     let kinds = kinds();
-    trace("packet", kinds[usize::from(choice) % kinds.len()].as_bytes(), data)
-}
-
-fn trace(name: &str, metadata: &[u8], stream: &[u8]) -> u64 {
-    let path = directory().join(name);
-    std::fs::create_dir_all(&path).expect("a directory in memory");
-    std::fs::write(path.join("metadata"), metadata).expect("a file in memory");
-    std::fs::write(path.join("stream_0"), stream).expect("a file in memory");
-    check(&path)
+    let metadata = &kinds[usize::from(choice) % kinds.len()];
+    check(tracefile::open_ctf_bytes(metadata.as_bytes(), data))
 }
 
 fn kinds() -> [String; 4] {

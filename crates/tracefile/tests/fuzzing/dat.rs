@@ -1,6 +1,6 @@
 //! trace.dat: heads and pages.
 
-use super::{check, directory};
+use super::check;
 use crate::made::{File, Kernel, Page, X86, mixed, tick};
 
 const PAGE: usize = 512;
@@ -10,9 +10,7 @@ pub fn head(data: &[u8]) -> u64 {
     // With it in place, the fuzzer need not find it again and again.
     let mut file = b"\x17\x08\x44tracing".to_vec();
     file.extend(data);
-    let path = directory().join("head.dat");
-    std::fs::write(&path, file).expect("a file in memory");
-    check(&path)
+    check(tracefile::open_bytes(&file))
 }
 
 pub fn head_seeds() -> Vec<Vec<u8>> {
@@ -37,9 +35,7 @@ pub fn pages(data: &[u8]) -> u64 {
     let begin = file.len() - count * PAGE;
     let length = data.len().min(count * PAGE);
     file[begin..begin + length].copy_from_slice(&data[..length]);
-    let path = directory().join("pages.dat");
-    std::fs::write(&path, file).expect("a file in memory");
-    check(&path)
+    check(tracefile::open_bytes(&file))
 }
 
 pub fn page_seeds() -> Vec<Vec<u8>> {

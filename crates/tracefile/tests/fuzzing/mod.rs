@@ -1,7 +1,6 @@
 //! What the fuzzers run, and the seeds that they begin with; a short test runs the same.
 //!
-//! Everything goes through the public face, with files in memory: what holds for a fuzzed file
-//! holds for one that a user has.
+//! Everything goes through opening and decoding, as for a file that a user has.
 
 #![allow(dead_code, reason = "each fuzzer uses one target, and the test all")]
 
@@ -9,10 +8,8 @@ mod ctf;
 mod dat;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use tracefile::{Options, Selection};
+use tracefile::{Options, Selection, Trace};
 
 /// A way into the decoder.
 pub struct Target {
@@ -34,26 +31,9 @@ pub fn target(name: &str) -> &'static Target {
     TARGETS.iter().find(|target| target.name == name).expect("the name of a target")
 }
 
-/// A directory of this process in memory, where there is such a file system.
-fn directory() -> &'static Path {
-    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
-        let memory = PathBuf::from("/dev/shm");
-        let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
-        let own = base.join(format!("tracefile-fuzz-{}", std::process::id()));
-        std::fs::create_dir_all(&own).expect("a place for files");
-        own
-    })
-}
-
-/// Removes what the targets have written.
-pub fn clean() {
-    let _ = std::fs::remove_dir_all(directory());
-}
-
 /// What must hold of any file: an error or a result, and one that is sound.
-fn check(path: &Path) -> u64 {
-    let Ok(trace) = tracefile::open(path) else { return 0 };
+fn check(opened: tracefile::Result<Trace>) -> u64 {
+    let Ok(trace) = opened else { return 0 };
     let _ = trace.info().to_json();
     let Ok(decoded) = trace.decode(&Selection::everything(), &Options { index: true }) else {
         return 0;
