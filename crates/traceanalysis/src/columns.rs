@@ -102,7 +102,7 @@ impl<'a> Ints<'a> {
     }
 
     /// The value; of 64-bit unsigned ones the same bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, place: Place) -> i64 {
         let Place { batch, row } = place;
         match self {
