@@ -76,7 +76,15 @@ impl Losses {
 }
 
 impl Scheduling {
-    /// Nothing is believed about a CPU any more: what ran there is cut at `at`, and marked.
+    /// Events of a CPU are missing after `at`: nothing is believed about it any more.
+    pub(crate) fn begin_loss(&mut self, cpu: u16, at: i64) {
+        self.forget(cpu, at);
+        let place = &mut self.cpus[usize::from(cpu)];
+        place.raised.fill(None);
+        place.in_loss = true;
+    }
+
+    /// Who runs on a CPU is not known any more: what was believed is cut at `at`, and marked.
     #[cold]
     pub(crate) fn forget(&mut self, cpu: u16, at: i64) {
         while !self.cpus[usize::from(cpu)].frames.is_empty() {
@@ -85,7 +93,6 @@ impl Scheduling {
         let place = &mut self.cpus[usize::from(cpu)];
         place.losses += 1;
         self.losses += 1;
-        place.raised.fill(None);
         let current = std::mem::replace(&mut place.current, NOBODY);
         if current == NOBODY {
             return;
@@ -154,7 +161,7 @@ impl Scheduling {
         after_loss: bool,
     ) {
         if after_loss {
-            self.forget(cpu, at);
+            self.begin_loss(cpu, at);
         }
         let place = &mut self.cpus[usize::from(cpu)];
         place.in_loss = self.anywhere[usize::from(cpu)];

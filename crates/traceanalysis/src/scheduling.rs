@@ -93,10 +93,7 @@ impl Scheduling {
 
     fn edge(&mut self, at: i64, edge: Edge, cpu: u16, first: &First<'_>) {
         match edge {
-            Edge::Begin => {
-                self.forget(cpu, at);
-                self.cpus[usize::from(cpu)].in_loss = true;
-            }
+            Edge::Begin => self.begin_loss(cpu, at),
             Edge::End => self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true),
         }
     }
