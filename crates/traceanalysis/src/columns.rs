@@ -45,6 +45,10 @@ impl Rows {
         self.near.is_empty()
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.starts[self.starts.len() - 1]
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = Place> + '_ {
         let batches = self.starts.windows(2).enumerate();
         batches

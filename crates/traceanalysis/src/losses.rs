@@ -30,17 +30,22 @@ impl Losses {
     pub(crate) fn new(losses: &[Loss], cpus: usize, span: (i64, i64)) -> Self {
         let mut result =
             Self { at_first: vec![false; cpus], anywhere: vec![false; cpus], edges: vec![] };
-        for cpu in 0..cpus {
-            let mut spans: Vec<(i64, i64)> = Vec::new();
-            for loss in losses.iter().filter(|loss| loss.cpu.is_none_or(|c| usize::from(c) == cpu))
-            {
+        let mut by_cpu: Vec<Vec<(i64, i64)>> = vec![Vec::new(); cpus];
+        for loss in losses {
+            let concerned = match loss.cpu {
+                Some(cpu) => usize::from(cpu).min(cpus)..(usize::from(cpu) + 1).min(cpus),
+                None => 0..cpus,
+            };
+            for cpu in concerned {
                 match (loss.begin, loss.end) {
                     (None, None) => result.anywhere[cpu] = true,
                     (begin, end) => {
-                        spans.push((begin.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX)));
+                        by_cpu[cpu].push((begin.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX)))
                     }
                 }
             }
+        }
+        for (cpu, mut spans) in by_cpu.into_iter().enumerate() {
             spans.sort_unstable();
             let mut merged: Vec<(i64, i64)> = Vec::new();
             for (begin, end) in spans {

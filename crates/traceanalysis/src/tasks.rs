@@ -218,10 +218,13 @@ impl Scheduling {
             left = Left::Dead;
         }
         let current = self.cpus[usize::from(cpu)].current;
-        if current != from && current != NOBODY {
+        if current != from {
             // Who ran is not who was believed to run: a switch is missing, though no loss is known.
-            let last = self.cpus[usize::from(cpu)].last;
-            self.forget(cpu, last);
+            if current != NOBODY {
+                let last = self.cpus[usize::from(cpu)].last;
+                self.forget(cpu, last);
+            }
+            self.elsewhere(from);
         }
         if !self.cpus[usize::from(cpu)].frames.is_empty() {
             self.suspend(cpu, from, now, left);

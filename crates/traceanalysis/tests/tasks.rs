@@ -274,3 +274,20 @@ fn a_missing_switch_is_seen_by_the_thread_of_the_next_event() {
     assert_eq!(result.name(&result.syscalls[0]), "b");
     assert_eq!(result.instances_of("idle/0")[0].int("end"), 150);
 }
+
+#[test]
+fn a_thread_is_never_on_two_cpus() {
+    let other = (0, "swapper/1");
+    let mut trace = Sequence::ftrace();
+    trace
+        .switch(100, 0, A, SLEEPS, B)
+        .switch(110, 1, A, RUNNABLE, other) // it was switched to unseen, here and below
+        .switch(120, 1, B, SLEEPS, A)
+        .switch(130, 0, IDLE, RUNNABLE, B)
+        .switch(140, 0, B, SLEEPS, A)
+        .switch(150, 1, A, SLEEPS, other)
+        .switch(160, 0, A, SLEEPS, IDLE);
+    let result = trace.analyse();
+    let marked = i64::from(flags::CROSSES_LOSS);
+    assert!(result.instances_of("b").iter().any(|b| b.int("flags") & marked != 0));
+}
