@@ -203,7 +203,7 @@ impl Fields {
             Some(_) => return wrong("preferred-display-base is none of 2, 8, 10, 16"),
         };
         let labels = match (object.get("mappings"), object.get("flags")) {
-            (Some(Value::Object(mappings)), _) => labels(mappings, |range| Some(range))?,
+            (Some(Value::Object(mappings)), _) => labels(mappings, Some)?,
             // A flag's name is known by the value of its bit.
             (_, Some(Value::Object(flags))) => labels(flags, |(first, last)| {
                 (first == last && (0..64).contains(&first)).then(|| (1 << first, 1 << first))
