@@ -16,30 +16,32 @@ impl Mapped {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         let length = file.metadata().map_err(|error| Error::io(path, error))?.len();
-        let map = if length == 0 {
-            None
-        } else {
-            // SAFETY: the map is private and read-only. A file that another process cuts short
-            // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
-            // are only ever read as plain bytes, so a change to them cannot break an invariant.
-            let mapped = unsafe { memmap2::Mmap::map(&file) };
-            Some(mapped.map_err(|error| Error::io(path, error))?)
+        let map = match length {
+            0 => None,
+            _ => {
+                // SAFETY: the map is private and read-only. A file that another process cuts short
+                // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
+                // are only ever read as plain bytes, so a change to them cannot break an invariant.
+                let map = unsafe { memmap2::Mmap::map(&file) };
+                Some(map.map_err(|error| Error::io(path, error))?)
+            }
         };
         Ok(Self { path: path.to_owned(), map })
     }
 
-    /// A copy of bytes that come from no file; `path` is what errors call it.
-    pub(crate) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
+    /// A copy of bytes that come from no file.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let path = PathBuf::from("bytes");
         if bytes.is_empty() {
-            return Ok(Self { path: path.to_owned(), map: None });
+            return Ok(Self { path, map: None });
         }
         let copy = || {
             let mut map = memmap2::MmapMut::map_anon(bytes.len())?;
             map.copy_from_slice(bytes);
             map.make_read_only()
         };
-        let map = copy().map_err(|error| Error::io(path, error))?;
-        Ok(Self { path: path.to_owned(), map: Some(map) })
+        let map = copy().map_err(|error| Error::io(&path, error))?;
+        Ok(Self { path, map: Some(map) })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -67,7 +67,9 @@ fn natural_alignment_counts_from_the_packet_and_holds_for_empty_sequences() {
         for (time, count) in [(200, 0), (300, 2), (400, 0)] {
             // The structure is aligned as the most demanding of its fields.
             large(bits, 0, time).align(64).put(1, 8).align(32).put(2, 32).put(count, 8).align(64);
-            (0..count).for_each(|at| drop(bits.put(10 + at, 64)));
+            for at in 0..count {
+                bits.put(10 + at, 64);
+            }
             bits.put(3, 8).align(32).put(4, 8);
         }
     });

@@ -74,16 +74,18 @@ fn tsdl() -> (Vec<u8>, Vec<u8>) {
             for at in 0..6u64 {
                 let time = context.begin + at;
                 large(bits, 0, time).align(64).put(at % 3 + 1, 8).put(at % 4, 8);
-                match at % 3 {
-                    0 => drop(bits.put(500, 16)),
-                    1 => drop(bits.text("two").raw(&vec![7; at as usize % 4])),
-                    _ => {}
+                if at % 3 == 0 {
+                    bits.put(500, 16);
+                } else if at % 3 == 1 {
+                    bits.text("two").raw(&vec![7; at as usize % 4]);
                 }
                 for _ in 0..at % 4 {
                     bits.align(8).put(3, 8).put(0o123, 9).text("t");
                 }
                 bits.raw(b"ab\0z").align(64);
-                (0..at % 4).for_each(|at| drop(bits.put_in(Order::Be, at, 64)));
+                for word in 0..at % 4 {
+                    bits.put_in(Order::Be, word, 64);
+                }
                 bits.put(99, 8);
             }
         })

@@ -71,9 +71,8 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
 /// Opens a trace of one stream file whose bytes are given: for fuzzing, and tests that damage them.
 #[doc(hidden)]
 pub fn open_bytes(metadata: &[u8], stream: &[u8]) -> Result<Trace> {
-    let path = Path::new("stream");
     let (class, _) = classes_of(Path::new("metadata"), metadata)?;
-    let file = Mapped::of_bytes(path, stream)?;
+    let file = Mapped::of_bytes(stream)?;
     let files = if file.is_empty() { vec![] } else { vec![file] };
     Ok(Trace { source: Box::new(source::Ctf::new(Path::new("metadata"), class, files)?) })
 }

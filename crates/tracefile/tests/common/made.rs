@@ -1,5 +1,7 @@
 //! Traces made by hand: metadata as text, packets bit by bit.
 
+#![allow(dead_code)] // Each test uses some of it.
+
 use std::path::{Path, PathBuf};
 
 use tracefile::{Decoded, Options, Selection, Trace};

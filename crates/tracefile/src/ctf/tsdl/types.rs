@@ -298,7 +298,7 @@ impl Types {
             Some(bits @ 1..=64) => bits as u8,
             Some(bits) => return fault(offset, format!("an integer of {bits} bits, not 1 to 64")),
         };
-        let align = align.unwrap_or(if bits.is_multiple_of(8) { 8 } else { 1 });
+        let align = align.unwrap_or(if bits % 8 == 0 { 8 } else { 1 });
         let kind = Kind::Integer(Integer {
             bits,
             variable: false,
