@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt16Array, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
+use rayon::prelude::*;
 
 use crate::{Error, Result};
 
@@ -44,15 +45,6 @@ impl Index {
     /// Stands in [`Index::cpu`] for a CPU that is not known.
     pub const NO_CPU: u16 = u16::MAX;
 
-    fn with_capacity(count: usize) -> Self {
-        Self {
-            time: Vec::with_capacity(count),
-            cpu: Vec::with_capacity(count),
-            event: Vec::with_capacity(count),
-            row: Vec::with_capacity(count),
-        }
-    }
-
     /// Number of events.
     pub fn len(&self) -> usize {
         self.time.len()
@@ -83,6 +75,8 @@ impl Index {
 
 /// A unit with its rows: units lie one behind the other in every table.
 struct Lane {
+    /// Units whose times follow each other are of one chain.
+    chain: usize,
     cpu: u16,
     times: Vec<i64>,
     events: Vec<u16>,
@@ -92,50 +86,142 @@ struct Lane {
     next: Vec<u32>,
 }
 
-/// Units whose times follow each other.
-struct Chain {
-    lanes: Vec<Lane>,
-    lane: usize,
+/// Events of a part of the index; parts are merged in parallel. Fewer are not worth a thread.
+const LEAST_PART: usize = 1 << 16;
+
+/// Merges the orders of units, given as (stream, CPU, order) in the order of their batches.
+///
+/// Time is cut into parts that hold about as many events each; where a lane is cut, the rows of its
+/// types so far are counted, and each part is merged into its own stretch of the result.
+pub(crate) fn merge(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> Result<Index> {
+    let lanes = lanes(orders, types)?;
+    let count: usize = lanes.iter().map(|lane| lane.times.len()).sum();
+    let parts = (count / LEAST_PART).clamp(1, rayon::current_num_threads() * 4);
+    let cuts = cuts(&lanes, count, parts);
+    let mut segments: Vec<Vec<Segment>> = Vec::new();
+    segments.resize_with(cuts.len() + 1, Vec::new);
+    let cut: Vec<Vec<(usize, Segment)>> = lanes.par_iter().map(|lane| lane.cut_at(&cuts)).collect();
+    cut.into_iter().flatten().for_each(|(part, segment)| segments[part].push(segment));
+
+    // Zeroed pages come from the system when a part first writes to them.
+    let mut index = Index {
+        time: vec![0; count],
+        cpu: vec![0; count],
+        event: vec![0; count],
+        row: vec![0; count],
+    };
+    let mut stretches = Vec::with_capacity(segments.len());
+    let mut rest = Stretch {
+        time: &mut index.time,
+        cpu: &mut index.cpu,
+        event: &mut index.event,
+        row: &mut index.row,
+    };
+    for part in segments {
+        let length = part.iter().map(|segment| segment.times.len()).sum();
+        let (own, after) = rest.split_at(length);
+        stretches.push((part, own));
+        rest = after;
+    }
+    stretches.into_par_iter().for_each(|(part, into)| merge_part(part, into));
+    Ok(index)
+}
+
+/// Where a part of the result is written to.
+struct Stretch<'a> {
+    time: &'a mut [i64],
+    cpu: &'a mut [u16],
+    event: &'a mut [u16],
+    row: &'a mut [u32],
+}
+
+impl<'a> Stretch<'a> {
+    fn split_at(self, at: usize) -> (Self, Self) {
+        let (time, times) = self.time.split_at_mut(at);
+        let (cpu, cpus) = self.cpu.split_at_mut(at);
+        let (event, events) = self.event.split_at_mut(at);
+        let (row, rows) = self.row.split_at_mut(at);
+        (Self { time, cpu, event, row }, Self { time: times, cpu: cpus, event: events, row: rows })
+    }
+}
+
+/// A stretch of a lane.
+struct Segment<'a> {
+    chain: usize,
+    cpu: u16,
+    times: &'a [i64],
+    events: &'a [u16],
+    rows: Option<&'a [u32]>,
+    next: Vec<u32>,
+}
+
+impl Lane {
+    /// The stretches between times, with the number of the part that each is of.
+    fn cut_at(&self, cuts: &[i64]) -> Vec<(usize, Segment<'_>)> {
+        let mut segments = Vec::new();
+        let mut next = self.next.clone();
+        let mut begin = 0;
+        let ends = cuts.iter().map(|&cut| self.times.partition_point(|&time| time < cut));
+        for (part, end) in ends.chain([self.times.len()]).enumerate() {
+            if end > begin {
+                let events = &self.events[begin..end];
+                let segment = Segment {
+                    chain: self.chain,
+                    cpu: self.cpu,
+                    times: &self.times[begin..end],
+                    events,
+                    rows: self.rows.as_ref().map(|rows| &rows[begin..end]),
+                    next: next.clone(),
+                };
+                segments.push((part, segment));
+                if end < self.times.len() {
+                    events.iter().for_each(|&event| next[usize::from(event)] += 1);
+                }
+                begin = end;
+            }
+        }
+        segments
+    }
+}
+
+/// Times that cut the events into about as many in each of `parts`.
+fn cuts(lanes: &[Lane], count: usize, parts: usize) -> Vec<i64> {
+    let step = (count / parts / 64).max(1);
+    let sampled = lanes.iter().flat_map(|lane| lane.times.iter().step_by(step));
+    let mut samples: Vec<i64> = sampled.copied().collect();
+    samples.sort_unstable();
+    let mut cuts: Vec<i64> = (1..parts).map(|n| samples[n * samples.len() / parts]).collect();
+    cuts.dedup();
+    cuts
+}
+
+/// Segments of a chain, of which the last one is read.
+struct Chain<'a> {
+    segments: Vec<Segment<'a>>,
     at: usize,
 }
 
-impl Chain {
+impl Chain<'_> {
     fn head(&self) -> Option<i64> {
-        self.lanes.get(self.lane).map(|lane| lane.times[self.at])
-    }
-
-    /// Moves everything up to and including `until` into the index.
-    fn advance(&mut self, until: i64, index: &mut Index) {
-        while let Some(lane) = self.lanes.get_mut(self.lane) {
-            let from = self.at;
-            let end = from + lane.times[from..].iter().take_while(|&&time| time <= until).count();
-            index.time.extend_from_slice(&lane.times[from..end]);
-            index.event.extend_from_slice(&lane.events[from..end]);
-            index.cpu.resize(index.time.len(), lane.cpu);
-            match &lane.rows {
-                Some(rows) => index.row.extend_from_slice(&rows[from..end]),
-                None => index.row.extend(lane.events[from..end].iter().map(|&event| {
-                    let row = lane.next[usize::from(event)];
-                    lane.next[usize::from(event)] += 1;
-                    row
-                })),
-            }
-            if end < lane.times.len() {
-                self.at = end;
-                return;
-            }
-            *lane = Lane { cpu: 0, times: vec![], events: vec![], rows: None, next: vec![] };
-            self.lane += 1;
-            self.at = 0;
-        }
+        self.segments.last().map(|segment| segment.times[self.at])
     }
 }
 
-/// Merges the orders of units, given as (stream, CPU, order) in the order of their batches.
-pub(crate) fn merge(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> Result<Index> {
-    let count = orders.iter().map(|(_, _, order)| order.times.len()).sum();
-    let mut chains = chains(orders, types)?;
-    let mut index = Index::with_capacity(count);
+/// Merges segments that are in the order of their lanes.
+fn merge_part(segments: Vec<Segment<'_>>, into: Stretch<'_>) {
+    let mut chains: Vec<Chain<'_>> = Vec::new();
+    let mut last = None;
+    for segment in segments {
+        match chains.last_mut() {
+            Some(chain) if last == Some(segment.chain) => chain.segments.push(segment),
+            _ => {
+                last = Some(segment.chain);
+                chains.push(Chain { segments: vec![segment], at: 0 });
+            }
+        }
+    }
+    chains.iter_mut().for_each(|chain| chain.segments.reverse());
+    let mut done = 0;
     loop {
         // Few streams: looking at every head is as fast as a heap, and the run that follows is long.
         let mut best: Option<(i64, usize)> = None;
@@ -151,41 +237,71 @@ pub(crate) fn merge(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> R
                 None => best = Some((head, at)),
             }
         }
-        let Some((head, at)) = best else { return Ok(index) };
+        let Some((head, at)) = best else { return };
         // Of equal times the earlier stream goes first: up to, not including, another's head.
-        chains[at].advance((second - 1).max(head), &mut index);
-        chains.retain(|chain| chain.head().is_some());
+        let until = second.saturating_sub(1).max(head);
+        let chain = &mut chains[at];
+        let Some(segment) = chain.segments.last_mut() else { return };
+        while let Some(&time) = segment.times.get(chain.at).filter(|&&time| time <= until) {
+            let event = segment.events[chain.at];
+            let row = match segment.rows {
+                Some(rows) => rows[chain.at],
+                None => {
+                    let next = &mut segment.next[usize::from(event)];
+                    *next += 1;
+                    *next - 1
+                }
+            };
+            into.time[done] = time;
+            into.cpu[done] = segment.cpu;
+            into.event[done] = event;
+            into.row[done] = row;
+            done += 1;
+            chain.at += 1;
+        }
+        if chain.at == segment.times.len() {
+            chain.segments.pop();
+            chain.at = 0;
+            if chain.segments.is_empty() {
+                chains.remove(at);
+            }
+        }
     }
 }
 
-fn chains(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> Result<Vec<Chain>> {
-    let mut chains: Vec<Chain> = Vec::new();
-    let mut last: Option<(usize, i64)> = None;
+fn lanes(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> Result<Vec<Lane>> {
+    let counted: Vec<(usize, Option<u16>, Order, Vec<u32>)> = orders
+        .into_par_iter()
+        .map(|(stream, cpu, order)| {
+            let mut counts = vec![0u32; types];
+            order.events.iter().for_each(|&event| counts[usize::from(event)] += 1);
+            (stream, cpu, order, counts)
+        })
+        .collect();
+    let mut lanes: Vec<Lane> = Vec::with_capacity(counted.len());
     let mut next = vec![0u32; types];
-    for (stream, cpu, order) in orders {
-        let begin = next.clone();
-        for &event in &order.events {
-            let row = &mut next[usize::from(event)];
-            *row =
-                row.checked_add(1).ok_or_else(|| Error::TooMuch("a table of 2^32 rows".into()))?;
-        }
-        let Order { times, events } = order;
-        let cpu = cpu.unwrap_or(Index::NO_CPU);
-        let mut lane = Lane { cpu, times, events, rows: None, next: begin };
-        if lane.times.is_empty() {
+    for (stream, cpu, Order { times, events }, counts) in counted {
+        if times.is_empty() {
             continue;
         }
-        if !lane.times.is_sorted() {
-            sort(&mut lane);
+        let begin = next.clone();
+        for (row, count) in next.iter_mut().zip(counts) {
+            let sum = row.checked_add(count);
+            *row = sum.ok_or_else(|| Error::TooMuch("a table of 2^32 rows".into()))?;
         }
-        let follows = last.is_some_and(|(of, time)| of == stream && time <= lane.times[0]);
-        last = lane.times.last().map(|&time| (stream, time));
-        match chains.last_mut() {
-            Some(chain) if follows => chain.lanes.push(lane),
-            _ => chains.push(Chain { lanes: vec![lane], lane: 0, at: 0 }),
-        }
+        let cpu = cpu.unwrap_or(Index::NO_CPU);
+        lanes.push(Lane { chain: stream, cpu, times, events, rows: None, next: begin });
     }
-    Ok(chains)
+    lanes.par_iter_mut().filter(|lane| !lane.times.is_sorted()).for_each(sort);
+    let (mut chain, mut last) = (0, None);
+    for lane in &mut lanes {
+        let (stream, first) = (lane.chain, lane.times[0]);
+        let follows = last.is_some_and(|(of, time)| of == stream && time <= first);
+        last = lane.times.last().map(|&time| (stream, time));
+        chain += usize::from(!follows);
+        lane.chain = chain;
+    }
+    Ok(lanes)
 }
 
 /// Time went back within a unit, which the tracer should not do: order it, and keep the rows.
@@ -234,6 +350,35 @@ mod tests {
         assert_eq!(index.time, [1, 3, 9]);
         assert_eq!(index.row, [0, 2, 1]);
         assert_eq!(index.cpu, [Index::NO_CPU; 3]);
+    }
+
+    #[test]
+    fn parts_of_a_large_index_join_without_a_seam() {
+        let count = LEAST_PART as i64;
+        // Three streams in two units each, many equal times, one unit that goes back once.
+        let unit = |stream: i64, half: i64| {
+            let mut order = Order::default();
+            for at in 0..count {
+                let time = half * count + at / 3 * 3 + if at % 7 == 0 { stream } else { 0 };
+                order.push(if at == 5 { half * count } else { time }, ((at + stream) % 5) as u16);
+            }
+            (stream as usize, Some(stream as u16), order)
+        };
+        let all = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
+        let mut expected: Vec<(i64, usize, u16, u32)> = Vec::new();
+        let mut next = [0u32; 5];
+        for (stream, half) in all {
+            let order = unit(stream, half).2;
+            for (&time, &event) in order.times.iter().zip(&order.events) {
+                expected.push((time, stream as usize, event, next[usize::from(event)]));
+                next[usize::from(event)] += 1;
+            }
+        }
+        expected.sort_by_key(|&(time, stream, ..)| (time, stream));
+        let index = merge(all.map(|(stream, half)| unit(stream, half)).into(), 5).unwrap();
+        let merged = (0..index.len())
+            .map(|at| (index.time[at], usize::from(index.cpu[at]), index.event[at], index.row[at]));
+        assert!(merged.eq(expected));
     }
 
     #[test]
