@@ -75,7 +75,8 @@ impl Format<'_> {
 
 /// The text as UTF-8: kernels write ASCII, anything else is damage that one event's texts show.
 pub(crate) fn readable(text: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(text)
+    // The check alone is several times faster than making it lossy.
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
 /// Fields of an event: the kernel's own have fewer than 100.
@@ -121,14 +122,18 @@ pub(crate) fn parse(text: &str, long: u8) -> Result<Format<'_>, String> {
 pub(crate) fn field(line: &str, long: u8) -> Option<FormatField<'_>> {
     let (_, rest) = line.split_once(':')?;
     let (declaration, rest) = rest.split_once(';')?;
-    let mut offset = None;
-    let mut size = None;
-    let mut signed = false;
-    for part in rest.split(';') {
-        match part.trim().split_once(':') {
-            Some(("offset", value)) => offset = value.trim().parse::<u32>().ok(),
-            Some(("size", value)) => size = value.trim().parse::<u32>().ok(),
-            Some(("signed", value)) => signed = value.trim() == "1",
+    let (mut offset, mut size, mut signed) = (None, None, false);
+    let mut rest = rest.as_bytes();
+    while let Some(colon) = memchr::memchr(b':', rest) {
+        let name = rest[..colon].trim_ascii();
+        rest = &rest[colon + 1..];
+        let end = memchr::memchr(b';', rest).unwrap_or(rest.len());
+        let value = std::str::from_utf8(rest[..end].trim_ascii()).ok()?;
+        rest = &rest[(end + 1).min(rest.len())..];
+        match name {
+            b"offset" => offset = value.parse::<u32>().ok(),
+            b"size" => size = value.parse::<u32>().ok(),
+            b"signed" => signed = value == "1",
             _ => {}
         }
     }
