@@ -78,6 +78,9 @@ pub(crate) fn readable(text: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(text)
 }
 
+/// Fields of an event: the kernel's own have fewer than 100.
+const MOST_FIELDS: usize = 1024;
+
 /// Parses a format text; `long` is the size of the kernel's long in bytes.
 ///
 /// # Errors
@@ -99,6 +102,9 @@ pub(crate) fn parse(text: &str, long: u8) -> Result<Format<'_>, String> {
         } else if line.starts_with("field") {
             let field = field(line, long);
             fields.push(field.ok_or_else(|| format!("the field line {line:?}"))?);
+            if fields.len() > MOST_FIELDS {
+                return Err(format!("more than {MOST_FIELDS} fields"));
+            }
         } else if line.starts_with("print fmt:") {
             // The rest, also when the text goes on over lines.
             let begin = rest.find("print fmt:").unwrap_or(0) + "print fmt:".len();
@@ -165,7 +171,7 @@ fn declared(declaration: &str, size: u32, signed: bool, long: u8) -> Option<(&st
         (_, 0) => Kind::Rest(item(of, None, signed, long)),
         (Some(length), _) => {
             let count = length.parse::<u32>().ok().filter(|&count| count > 0);
-            let each = count.filter(|count| size % count == 0).map(|count| size / count);
+            let each = count.filter(|count| size.is_multiple_of(*count)).map(|count| size / count);
             Kind::Array(item(of, each, signed, long))
         }
         (None, 1) if of.split_whitespace().any(|word| word == "bool") => Kind::Bool,
