@@ -92,6 +92,7 @@ impl Scheduling {
     /// Who runs on a CPU is not known any more: what was believed is cut at `at`, and marked.
     #[cold]
     pub(crate) fn forget(&mut self, cpu: u16, at: i64) {
+        let at = at.max(self.cpus[usize::from(cpu)].since);
         while !self.cpus[usize::from(cpu)].frames.is_empty() {
             self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
         }
@@ -103,7 +104,6 @@ impl Scheduling {
             return;
         }
         let thread = &mut self.threads.all[current as usize];
-        let at = at.max(place.since);
         let execution = at - place.since - place.taken;
         thread.totals.execution += execution;
         thread.totals.end = at;
@@ -146,6 +146,8 @@ impl Scheduling {
         self.forget(cpu, last);
         let at = self.thread(&Named { tid, name: &[], priority: None }, cpu, now);
         self.elsewhere(at);
+        // Not before what is known of it from other CPUs.
+        let now = now.max(self.threads.all[at as usize].since);
         self.start(cpu, at, now, flags::CROSSES_LOSS);
     }
 

@@ -434,9 +434,12 @@ impl Scheduling {
     /// A thread is gone: its id may be used again.
     fn retire(&mut self, at: u32, marks: u8) {
         self.close(at, marks);
+        self.drop_suspended(at, flags::CROSSES_LOSS);
         let Thread { tid, actor, priority, .. } = self.threads.all[at as usize];
         self.actors.get_mut(actor).priority = priority;
-        self.threads.set(tid, NOBODY);
+        if self.threads.find(tid) == at {
+            self.threads.set(tid, NOBODY);
+        }
         self.threads.all[at as usize].state = State::Fresh;
     }
 

@@ -330,7 +330,8 @@ impl Result {
             sum.1 += 1;
             let instance = &self.instances[fragment.int("instance") as usize];
             assert_eq!(instance.int("actor"), fragment.int("actor"));
-            assert!(instance.int("begin") <= span.0 && span.1 <= instance.int("end"));
+            let within = instance.int("begin") <= span.0 && span.1 <= instance.int("end");
+            assert!(within, "{fragment:?} {instance:?}");
         }
         for wait in self.waits.iter() {
             let span = (wait.int("begin"), wait.int("end"));
