@@ -1,7 +1,8 @@
 """For all tests: what a shell may have left to its background jobs is put right, and which tests
 may run beside others.
 
-A job in the background ignores SIGINT, and so would every program that a test interrupts.
+A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
+test interrupts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.load_profile("repeat")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 TESTS = Path(__file__).parent
 
