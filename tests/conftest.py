@@ -25,25 +25,34 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 TESTS = Path(__file__).parent
 
-# These neither time anything nor change settings of the machine, so two may run at once. Whatever
-# is in tests/unit is of that kind too.
+# These judge no figure that a neighbour would change, and change no setting of the machine, so two
+# may run at once. Whatever is in tests/unit is of that kind too.
 TOGETHER = frozenset(
     {
         "test_architecture",
         "test_board_place",
         "test_board_ssh",
+        "test_command",
         "test_docs",
+        "test_network_peer",
         "test_package",
+        "test_probe",
         "test_probe_degrades",
         "test_probe_facts",
         "test_probe_foreign",
         "test_probe_guest",
+        "test_probe_ladder",
+        "test_probe_net",
+        "test_probe_os",
+        "test_probe_serve",
         "test_probe_state",
+        "test_probe_storage",
         "test_report_page",
         "test_rig_boot",
         "test_rig_compose",
         "test_rig_compose_boots",
         "test_rig_coordinator",
+        "test_rig_coordinator_card",
         "test_rig_cycle",
         "test_rig_docs",
         "test_rig_faults",
@@ -53,6 +62,8 @@ TOGETHER = frozenset(
         "test_rig_harts",
         "test_rig_virtual",
         "test_rig_virtual_qemu",
+        "test_state_cli",
+        "test_state_snapshot",
         "test_store_databases",
         "test_store_failures",
     }
