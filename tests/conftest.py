@@ -7,7 +7,11 @@ test interrupts.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -74,3 +78,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == TESTS / "unit" or item.path.stem in TOGETHER:
             item.add_marker(pytest.mark.together)
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on() -> Iterator[None]:
+    """Commands that a failed test left running are ended, so that they put back what they set."""
+    yield
+    for number in (signal.SIGINT, signal.SIGKILL):
+        deadline = time.monotonic() + 20
+        for pid in (left := commands_of_ours()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        while left and commands_of_ours() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def commands_of_ours() -> list[int]:
+    """Children of this process that run ``python -m benchvise``, zombies not counted."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    found = []
+    for pid in children:
+        with contextlib.suppress(OSError):
+            if b"\0-m\0benchvise\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(int(pid))
+    return found
