@@ -15,6 +15,7 @@
 
 mod bytes;
 mod columns;
+mod ctf;
 mod decode;
 mod error;
 mod index;
@@ -22,6 +23,8 @@ mod map;
 mod model;
 mod select;
 
+#[doc(hidden)]
+pub use ctf::open_bytes as open_ctf_bytes;
 pub use decode::{Decoded, Options, Table};
 pub use error::{Error, Result};
 pub use index::Index;
@@ -69,6 +72,8 @@ impl Trace {
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
 /// be read, [`Error::Damaged`] when its description is beyond use, [`Error::Io`].
 pub fn open(path: &Path) -> Result<Trace> {
-    let _ = path;
+    if path.is_dir() || path.file_name() == Some("metadata".as_ref()) {
+        return ctf::open(path);
+    }
     Err(Error::NotATrace { path: path.to_owned(), reason: "no format is known yet".into() })
 }
