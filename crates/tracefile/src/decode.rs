@@ -49,6 +49,8 @@ pub(crate) struct Outcome {
     /// Losses; one without a beginning is given the time of the stream's event before this unit.
     pub(crate) losses: Vec<Loss>,
     pub(crate) damage: Vec<Damage>,
+    /// Remarks on faults of the producer that cost no events: time that goes back, and the like.
+    pub(crate) notes: Vec<String>,
     /// All events of the unit, chosen or not.
     pub(crate) events: u64,
     /// Times of the first and last event, chosen or not.
@@ -128,8 +130,13 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn finish(self, cpu: Option<u16>, schemas: &[SchemaRef]) -> (Vec<(usize, RecordBatch)>, Order) {
+    fn finish(
+        mut self,
+        cpu: Option<u16>,
+        schemas: &[SchemaRef],
+    ) -> (Vec<(usize, RecordBatch)>, Order) {
         let mut batches = Vec::new();
+        self.order.shrink();
         for (event, table) in self.tables.into_iter().enumerate() {
             if let Some(mut table) = table.filter(|table| !table.time.is_empty()) {
                 let count = table.time.len();
@@ -191,6 +198,8 @@ pub struct Decoded {
     pub losses: Vec<Loss>,
     /// What could not be decoded.
     pub damage: Vec<Damage>,
+    /// Remarks: those of [`Info::notes`], and what was seen on the way.
+    pub notes: Vec<String>,
     /// All events that were seen, chosen or not.
     pub events: u64,
     /// Times of the first and last of them.
@@ -256,6 +265,7 @@ impl<'a> Work<'a> {
             index: None,
             losses: self.source.info().losses.clone(),
             damage: self.source.info().damage.clone(),
+            notes: self.source.info().notes.clone(),
             events: 0,
             span: None,
         }
@@ -274,6 +284,7 @@ impl Ends {
             loss
         }));
         result.damage.extend(outcome.damage);
+        result.notes.extend(outcome.notes);
         result.events += outcome.events;
         if let Some((first, last)) = outcome.span {
             *before = Some(last);

@@ -1,5 +1,7 @@
 //! The order of all events in time, over all streams and tables.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt16Array, UInt32Array};
@@ -20,6 +22,12 @@ impl Order {
     pub(crate) fn push(&mut self, time: i64, event: u16) {
         self.times.push(time);
         self.events.push(event);
+    }
+
+    /// Gives back what was set aside for more.
+    pub(crate) fn shrink(&mut self) {
+        self.times.shrink_to_fit();
+        self.events.shrink_to_fit();
     }
 
     pub(crate) fn pop(&mut self) {
@@ -75,79 +83,18 @@ impl Index {
 
 /// A unit with its rows: units lie one behind the other in every table.
 struct Lane {
-    /// Units whose times follow each other are of one chain.
-    chain: usize,
+    stream: usize,
     cpu: u16,
     times: Vec<i64>,
     events: Vec<u16>,
     /// Explicit rows, when time goes back within the unit and it had to be sorted.
     rows: Option<Vec<u32>>,
-    /// The next row of each type.
+    /// The first row of each type.
     next: Vec<u32>,
 }
 
-/// Events of a part of the index; parts are merged in parallel. Fewer are not worth a thread.
-const LEAST_PART: usize = 1 << 16;
-
-/// Merges the orders of units, given as (stream, CPU, order) in the order of their batches.
-///
-/// Time is cut into parts that hold about as many events each; where a lane is cut, the rows of its
-/// types so far are counted, and each part is merged into its own stretch of the result.
-pub(crate) fn merge(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> Result<Index> {
-    let lanes = lanes(orders, types)?;
-    let count: usize = lanes.iter().map(|lane| lane.times.len()).sum();
-    let parts = (count / LEAST_PART).clamp(1, rayon::current_num_threads() * 4);
-    let cuts = cuts(&lanes, count, parts);
-    let mut segments: Vec<Vec<Segment>> = Vec::new();
-    segments.resize_with(cuts.len() + 1, Vec::new);
-    let cut: Vec<Vec<(usize, Segment)>> = lanes.par_iter().map(|lane| lane.cut_at(&cuts)).collect();
-    cut.into_iter().flatten().for_each(|(part, segment)| segments[part].push(segment));
-
-    // Zeroed pages come from the system when a part first writes to them.
-    let mut index = Index {
-        time: vec![0; count],
-        cpu: vec![0; count],
-        event: vec![0; count],
-        row: vec![0; count],
-    };
-    let mut stretches = Vec::with_capacity(segments.len());
-    let mut rest = Stretch {
-        time: &mut index.time,
-        cpu: &mut index.cpu,
-        event: &mut index.event,
-        row: &mut index.row,
-    };
-    for part in segments {
-        let length = part.iter().map(|segment| segment.times.len()).sum();
-        let (own, after) = rest.split_at(length);
-        stretches.push((part, own));
-        rest = after;
-    }
-    stretches.into_par_iter().for_each(|(part, into)| merge_part(part, into));
-    Ok(index)
-}
-
-/// Where a part of the result is written to.
-struct Stretch<'a> {
-    time: &'a mut [i64],
-    cpu: &'a mut [u16],
-    event: &'a mut [u16],
-    row: &'a mut [u32],
-}
-
-impl<'a> Stretch<'a> {
-    fn split_at(self, at: usize) -> (Self, Self) {
-        let (time, times) = self.time.split_at_mut(at);
-        let (cpu, cpus) = self.cpu.split_at_mut(at);
-        let (event, events) = self.event.split_at_mut(at);
-        let (row, rows) = self.row.split_at_mut(at);
-        (Self { time, cpu, event, row }, Self { time: times, cpu: cpus, event: events, row: rows })
-    }
-}
-
-/// A stretch of a lane.
-struct Segment<'a> {
-    chain: usize,
+/// The part of a lane that falls into a span of time.
+struct Piece<'a> {
     cpu: u16,
     times: &'a [i64],
     events: &'a [u16],
@@ -155,151 +102,221 @@ struct Segment<'a> {
     next: Vec<u32>,
 }
 
-impl Lane {
-    /// The stretches between times, with the number of the part that each is of.
-    fn cut_at(&self, cuts: &[i64]) -> Vec<(usize, Segment<'_>)> {
-        let mut segments = Vec::new();
-        let mut next = self.next.clone();
-        let mut begin = 0;
-        let ends = cuts.iter().map(|&cut| self.times.partition_point(|&time| time < cut));
-        for (part, end) in ends.chain([self.times.len()]).enumerate() {
-            if end > begin {
-                let events = &self.events[begin..end];
-                let segment = Segment {
-                    chain: self.chain,
-                    cpu: self.cpu,
-                    times: &self.times[begin..end],
-                    events,
-                    rows: self.rows.as_ref().map(|rows| &rows[begin..end]),
-                    next: next.clone(),
-                };
-                segments.push((part, segment));
-                if end < self.times.len() {
-                    events.iter().for_each(|&event| next[usize::from(event)] += 1);
-                }
-                begin = end;
-            }
-        }
-        segments
-    }
-}
-
-/// Times that cut the events into about as many in each of `parts`.
-fn cuts(lanes: &[Lane], count: usize, parts: usize) -> Vec<i64> {
-    let step = (count / parts / 64).max(1);
-    let sampled = lanes.iter().flat_map(|lane| lane.times.iter().step_by(step));
-    let mut samples: Vec<i64> = sampled.copied().collect();
-    samples.sort_unstable();
-    let mut cuts: Vec<i64> = (1..parts).map(|n| samples[n * samples.len() / parts]).collect();
-    cuts.dedup();
-    cuts
-}
-
-/// Segments of a chain, of which the last one is read.
+/// Pieces whose times follow each other.
 struct Chain<'a> {
-    segments: Vec<Segment<'a>>,
+    pieces: std::vec::IntoIter<Piece<'a>>,
+    piece: Piece<'a>,
+    at: usize,
+}
+
+/// A part of the index that is being filled.
+struct Span<'a> {
+    time: &'a mut [i64],
+    cpu: &'a mut [u16],
+    event: &'a mut [u16],
+    row: &'a mut [u32],
     at: usize,
 }
 
 impl Chain<'_> {
-    fn head(&self) -> Option<i64> {
-        self.segments.last().map(|segment| segment.times[self.at])
+    /// Moves everything up to and including `until`, at least one event; gives the time of the next.
+    fn advance(&mut self, until: i64, span: &mut Span) -> Option<i64> {
+        loop {
+            let piece = &mut self.piece;
+            let from = self.at;
+            while self.at < piece.times.len() && (piece.times[self.at] <= until || self.at == from)
+            {
+                let (at, event) = (span.at, piece.events[self.at]);
+                span.time[at] = piece.times[self.at];
+                span.event[at] = event;
+                span.cpu[at] = piece.cpu;
+                span.row[at] = match piece.rows {
+                    Some(rows) => rows[self.at],
+                    None => {
+                        let row = &mut piece.next[usize::from(event)];
+                        *row += 1;
+                        *row - 1
+                    }
+                };
+                span.at += 1;
+                self.at += 1;
+            }
+            if let Some(&time) = piece.times.get(self.at) {
+                return Some(time);
+            }
+            self.piece = self.pieces.next()?;
+            self.at = 0;
+            let time = self.piece.times[0];
+            if time > until {
+                return Some(time);
+            }
+        }
     }
 }
 
-/// Merges segments that are in the order of their lanes.
-fn merge_part(segments: Vec<Segment<'_>>, into: Stretch<'_>) {
-    let mut chains: Vec<Chain<'_>> = Vec::new();
-    let mut last = None;
-    for segment in segments {
-        match chains.last_mut() {
-            Some(chain) if last == Some(segment.chain) => chain.segments.push(segment),
-            _ => {
-                last = Some(segment.chain);
-                chains.push(Chain { segments: vec![segment], at: 0 });
-            }
+/// Spans of time that are merged on their own, in parallel.
+const SPAN_EVENTS: usize = 1 << 18;
+
+/// Merges the orders of units, given as (stream, CPU, order) in the order of their batches.
+pub(crate) fn merge(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> Result<Index> {
+    let lanes = lanes(orders, types)?;
+    let count = lanes.iter().map(|lane| lane.times.len()).sum();
+    let mut index = Index {
+        time: vec![0; count],
+        cpu: vec![0; count],
+        event: vec![0; count],
+        row: vec![0; count],
+    };
+    let mut spans = Vec::new();
+    let mut rest = Span {
+        time: &mut index.time,
+        cpu: &mut index.cpu,
+        event: &mut index.event,
+        row: &mut index.row,
+        at: 0,
+    };
+    for pieces in cut(&lanes, &splits(&lanes, count), types) {
+        let length = pieces.iter().map(|(_, piece)| piece.times.len()).sum();
+        let (span, behind) = rest.split(length);
+        spans.push((pieces, span));
+        rest = behind;
+    }
+    spans.into_par_iter().for_each(|(pieces, mut span)| merge_span(pieces, &mut span));
+    Ok(index)
+}
+
+impl<'a> Span<'a> {
+    fn split(self, at: usize) -> (Span<'a>, Span<'a>) {
+        let (time, time_behind) = self.time.split_at_mut(at);
+        let (cpu, cpu_behind) = self.cpu.split_at_mut(at);
+        let (event, event_behind) = self.event.split_at_mut(at);
+        let (row, row_behind) = self.row.split_at_mut(at);
+        let behind = Span {
+            time: time_behind,
+            cpu: cpu_behind,
+            event: event_behind,
+            row: row_behind,
+            at: 0,
+        };
+        (Span { time, cpu, event, row, at: 0 }, behind)
+    }
+}
+
+/// Times that cut all events into spans of about [`SPAN_EVENTS`], from samples of every lane.
+fn splits(lanes: &[Lane], count: usize) -> Vec<i64> {
+    let spans = count.div_ceil(SPAN_EVENTS).max(1);
+    if spans == 1 {
+        return Vec::new();
+    }
+    let every = SPAN_EVENTS / 64;
+    let mut samples: Vec<i64> =
+        lanes.iter().flat_map(|lane| lane.times.iter().step_by(every).copied()).collect();
+    samples.sort_unstable();
+    let mut splits: Vec<i64> = (1..spans).map(|at| samples[at * samples.len() / spans]).collect();
+    splits.dedup();
+    splits
+}
+
+/// The pieces of all lanes within each span of time, with their streams.
+fn cut<'a>(lanes: &'a [Lane], splits: &[i64], types: usize) -> Vec<Vec<(usize, Piece<'a>)>> {
+    let mut spans: Vec<Vec<(usize, Piece)>> = Vec::new();
+    spans.resize_with(splits.len() + 1, Vec::new);
+    let pieces: Vec<Vec<(usize, Piece)>> =
+        lanes.par_iter().map(|lane| lane_pieces(lane, splits, types)).collect();
+    for (lane, pieces) in lanes.iter().zip(pieces) {
+        for (span, piece) in pieces {
+            spans[span].push((lane.stream, piece));
         }
     }
-    chains.iter_mut().for_each(|chain| chain.segments.reverse());
-    let mut done = 0;
-    loop {
-        // Few streams: looking at every head is as fast as a heap, and the run that follows is long.
-        let mut best: Option<(i64, usize)> = None;
-        let mut second = i64::MAX;
-        for (at, chain) in chains.iter().enumerate() {
-            let Some(head) = chain.head() else { continue };
-            match best {
-                Some((least, _)) if head >= least => second = second.min(head),
-                Some((least, _)) => {
-                    second = second.min(least);
-                    best = Some((head, at));
-                }
-                None => best = Some((head, at)),
-            }
+    spans
+}
+
+/// The pieces of one lane, with the spans that they fall into.
+fn lane_pieces<'a>(lane: &'a Lane, splits: &[i64], types: usize) -> Vec<(usize, Piece<'a>)> {
+    let mut pieces = Vec::new();
+    let mut next = lane.next.clone();
+    let mut from = 0;
+    for span in 0..=splits.len() {
+        let rest = &lane.times[from..];
+        let end =
+            from + splits.get(span).map_or(rest.len(), |&at| rest.partition_point(|&t| t < at));
+        if end > from {
+            pieces.push((
+                span,
+                Piece {
+                    cpu: lane.cpu,
+                    times: &lane.times[from..end],
+                    events: &lane.events[from..end],
+                    rows: lane.rows.as_ref().map(|rows| &rows[from..end]),
+                    next: if lane.rows.is_some() { Vec::new() } else { next.clone() },
+                },
+            ));
         }
-        let Some((head, at)) = best else { return };
-        // Of equal times the earlier stream goes first: up to, not including, another's head.
-        let until = second.saturating_sub(1).max(head);
-        let chain = &mut chains[at];
-        let Some(segment) = chain.segments.last_mut() else { return };
-        while let Some(&time) = segment.times.get(chain.at).filter(|&&time| time <= until) {
-            let event = segment.events[chain.at];
-            let row = match segment.rows {
-                Some(rows) => rows[chain.at],
-                None => {
-                    let next = &mut segment.next[usize::from(event)];
-                    *next += 1;
-                    *next - 1
-                }
-            };
-            into.time[done] = time;
-            into.cpu[done] = segment.cpu;
-            into.event[done] = event;
-            into.row[done] = row;
-            done += 1;
-            chain.at += 1;
+        if end == lane.times.len() {
+            break;
         }
-        if chain.at == segment.times.len() {
-            chain.segments.pop();
-            chain.at = 0;
-            if chain.segments.is_empty() {
-                chains.remove(at);
-            }
+        let mut counts = vec![0u32; types];
+        lane.events[from..end].iter().for_each(|&event| counts[usize::from(event)] += 1);
+        next.iter_mut().zip(counts).for_each(|(next, count)| *next += count);
+        from = end;
+    }
+    pieces
+}
+
+/// Merges the pieces of one span of time, which are in the order of their batches.
+fn merge_span(pieces: Vec<(usize, Piece)>, span: &mut Span) {
+    let mut groups: Vec<Vec<Piece>> = Vec::new();
+    let mut last: Option<(usize, i64)> = None;
+    for (stream, piece) in pieces {
+        let follows = last.is_some_and(|(of, time)| of == stream && time <= piece.times[0]);
+        last = piece.times.last().map(|&time| (stream, time));
+        match groups.last_mut() {
+            Some(group) if follows => group.push(piece),
+            _ => groups.push(vec![piece]),
+        }
+    }
+    let mut chains: Vec<Chain> = Vec::new();
+    for group in groups {
+        let mut pieces = group.into_iter();
+        if let Some(piece) = pieces.next() {
+            chains.push(Chain { pieces, piece, at: 0 });
+        }
+    }
+    // The least time first; of equal times the earlier stream.
+    let mut heads: BinaryHeap<Reverse<(i64, usize)>> =
+        chains.iter().enumerate().map(|(at, chain)| Reverse((chain.piece.times[0], at))).collect();
+    while let Some(Reverse((_, at))) = heads.pop() {
+        let until = match heads.peek() {
+            None => i64::MAX,
+            Some(&Reverse((time, other))) if at < other => time,
+            Some(&Reverse((time, _))) => time.saturating_sub(1),
+        };
+        if let Some(time) = chains[at].advance(until, span) {
+            heads.push(Reverse((time, at)));
         }
     }
 }
 
 fn lanes(orders: Vec<(usize, Option<u16>, Order)>, types: usize) -> Result<Vec<Lane>> {
-    let counted: Vec<(usize, Option<u16>, Order, Vec<u32>)> = orders
-        .into_par_iter()
-        .map(|(stream, cpu, order)| {
-            let mut counts = vec![0u32; types];
-            order.events.iter().for_each(|&event| counts[usize::from(event)] += 1);
-            (stream, cpu, order, counts)
-        })
-        .collect();
-    let mut lanes: Vec<Lane> = Vec::with_capacity(counted.len());
+    let mut lanes: Vec<Lane> = Vec::with_capacity(orders.len());
     let mut next = vec![0u32; types];
-    for (stream, cpu, Order { times, events }, counts) in counted {
-        if times.is_empty() {
+    for (stream, cpu, order) in orders {
+        let begin = next.clone();
+        for &event in &order.events {
+            let row = &mut next[usize::from(event)];
+            *row =
+                row.checked_add(1).ok_or_else(|| Error::TooMuch("a table of 2^32 rows".into()))?;
+        }
+        let Order { times, events } = order;
+        let cpu = cpu.unwrap_or(Index::NO_CPU);
+        let mut lane = Lane { stream, cpu, times, events, rows: None, next: begin };
+        if lane.times.is_empty() {
             continue;
         }
-        let begin = next.clone();
-        for (row, count) in next.iter_mut().zip(counts) {
-            let sum = row.checked_add(count);
-            *row = sum.ok_or_else(|| Error::TooMuch("a table of 2^32 rows".into()))?;
+        if !lane.times.is_sorted() {
+            sort(&mut lane);
         }
-        let cpu = cpu.unwrap_or(Index::NO_CPU);
-        lanes.push(Lane { chain: stream, cpu, times, events, rows: None, next: begin });
-    }
-    lanes.par_iter_mut().filter(|lane| !lane.times.is_sorted()).for_each(sort);
-    let (mut chain, mut last) = (0, None);
-    for lane in &mut lanes {
-        let (stream, first) = (lane.chain, lane.times[0]);
-        let follows = last.is_some_and(|(of, time)| of == stream && time <= first);
-        last = lane.times.last().map(|&time| (stream, time));
-        chain += usize::from(!follows);
-        lane.chain = chain;
+        lanes.push(lane);
     }
     Ok(lanes)
 }
@@ -353,32 +370,39 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_large_index_join_without_a_seam() {
-        let count = LEAST_PART as i64;
-        // Three streams in two units each, many equal times, one unit that goes back once.
-        let unit = |stream: i64, half: i64| {
-            let mut order = Order::default();
-            for at in 0..count {
-                let time = half * count + at / 3 * 3 + if at % 7 == 0 { stream } else { 0 };
-                order.push(if at == 5 { half * count } else { time }, ((at + stream) % 5) as u16);
-            }
-            (stream as usize, Some(stream as u16), order)
+    fn many_spans_make_the_order_that_sorting_makes() {
+        let mut chance = 88_172_645_463_325_252u64;
+        let mut below = |limit: u64| {
+            chance ^= chance << 13;
+            chance ^= chance >> 7;
+            chance ^= chance << 17;
+            chance % limit
         };
-        let all = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)];
-        let mut expected: Vec<(i64, usize, u16, u32)> = Vec::new();
-        let mut next = [0u32; 5];
-        for (stream, half) in all {
-            let order = unit(stream, half).2;
-            for (&time, &event) in order.times.iter().zip(&order.events) {
-                expected.push((time, stream as usize, event, next[usize::from(event)]));
-                next[usize::from(event)] += 1;
+        let mut orders = Vec::new();
+        let mut all: Vec<(i64, usize, u16, u32)> = Vec::new();
+        let mut rows = [0u32; 5];
+        for stream in 0..3 {
+            let mut time = 0;
+            for _ in 0..4 {
+                let mut entries = Vec::new();
+                for _ in 0..SPAN_EVENTS / 7 {
+                    // Many events of equal time, also across the borders of units and spans.
+                    time += (below(4) / 3 * below(5)) as i64;
+                    let event = below(5) as u16;
+                    entries.push((time, event));
+                    all.push((time, stream, event, rows[usize::from(event)]));
+                    rows[usize::from(event)] += 1;
+                }
+                orders.push((stream, Some(stream as u16), order(&entries)));
             }
         }
-        expected.sort_by_key(|&(time, stream, ..)| (time, stream));
-        let index = merge(all.map(|(stream, half)| unit(stream, half)).into(), 5).unwrap();
-        let merged = (0..index.len())
-            .map(|at| (index.time[at], usize::from(index.cpu[at]), index.event[at], index.row[at]));
-        assert!(merged.eq(expected));
+        all.sort_by_key(|&(time, stream, ..)| (time, stream));
+        let index = merge(orders, 5).unwrap();
+        assert!(all.len() > SPAN_EVENTS);
+        let found = index.time.iter().zip(&index.cpu).zip(&index.event).zip(&index.row);
+        let found =
+            found.map(|(((&time, &cpu), &event), &row)| (time, usize::from(cpu), event, row));
+        assert!(found.eq(all));
     }
 
     #[test]

@@ -15,17 +15,23 @@
 
 mod bytes;
 mod columns;
+mod ctf;
 mod dat;
 mod decode;
+mod describe;
 mod error;
+mod hash;
 mod index;
 mod map;
 mod model;
 mod perf;
 mod select;
 
+#[doc(hidden)]
+pub use ctf::open_bytes as open_ctf_bytes;
 pub use decode::{Decoded, Options, Table};
 pub use error::{Error, Result};
+pub use hash::content_hash;
 pub use index::Index;
 pub use model::{
     ByteOrder, Clock, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind,
@@ -77,6 +83,9 @@ impl Trace {
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
 /// be read, [`Error::Damaged`] when its description is beyond use, [`Error::Io`].
 pub fn open(path: &Path) -> Result<Trace> {
+    if path.is_dir() || path.file_name() == Some("metadata".as_ref()) {
+        return ctf::open(path);
+    }
     opened(map::Mapped::open(path)?)
 }
 
@@ -94,7 +103,9 @@ fn opened(file: map::Mapped) -> Result<Trace> {
         }
         _ => {
             let path = file.path().to_owned();
-            let reason = "it begins neither like a trace.dat nor like a perf.data".into();
+            let reason = "neither a directory with CTF metadata, nor a file that begins like a \
+                          trace.dat or a perf.data"
+                .into();
             return Err(Error::NotATrace { path, reason });
         }
     };
