@@ -16,11 +16,13 @@
 mod bytes;
 mod columns;
 mod ctf;
+mod dat;
 mod decode;
 mod error;
 mod index;
 mod map;
 mod model;
+mod perf;
 mod select;
 
 #[doc(hidden)]
@@ -45,6 +47,12 @@ impl Trace {
     /// What the trace says about itself, and what was seen while it was opened.
     pub fn info(&self) -> &Info {
         self.source.info()
+    }
+
+    /// The name of a kernel function or variable at an address, with `+0x..` when it begins before;
+    /// `None` when the trace has no table of symbols. The first call reads the table.
+    pub fn symbol(&self, address: u64) -> Option<String> {
+        self.source.symbol(address)
     }
 
     /// Decodes what is selected, all of it in memory, on as many threads as rayon's pool has.
@@ -75,5 +83,35 @@ pub fn open(path: &Path) -> Result<Trace> {
     if path.is_dir() || path.file_name() == Some("metadata".as_ref()) {
         return ctf::open(path);
     }
-    Err(Error::NotATrace { path: path.to_owned(), reason: "no format is known yet".into() })
+    opened(map::Mapped::open(path)?)
+}
+
+/// Opens the bytes of a trace that is one file: for fuzzing, which has no files.
+#[doc(hidden)]
+pub fn open_bytes(bytes: &[u8]) -> Result<Trace> {
+    opened(map::Mapped::of_bytes(bytes)?)
+}
+
+fn opened(file: map::Mapped) -> Result<Trace> {
+    let source: Box<dyn decode::Source> = match &*file {
+        head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
+        head if perf::MAGICS.iter().any(|magic| head.starts_with(magic)) => {
+            Box::new(perf::open(file)?)
+        }
+        _ => {
+            let path = file.path().to_owned();
+            let reason = "neither a directory with CTF metadata, nor a file that begins like a \
+                          trace.dat or a perf.data"
+                .into();
+            return Err(Error::NotATrace { path, reason });
+        }
+    };
+    Ok(Trace { source })
+}
+
+/// Walks a page of a ring buffer, for fuzzing: the first byte chooses byte order and size of long.
+/// Returns the number of records.
+#[doc(hidden)]
+pub fn walk_page(bytes: &[u8]) -> usize {
+    dat::walk_page(bytes)
 }
