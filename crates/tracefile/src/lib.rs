@@ -18,7 +18,9 @@ mod columns;
 mod ctf;
 mod dat;
 mod decode;
+mod describe;
 mod error;
+mod hash;
 mod index;
 mod map;
 mod model;
@@ -29,6 +31,7 @@ mod select;
 pub use ctf::open_bytes as open_ctf_bytes;
 pub use decode::{Decoded, Options, Table};
 pub use error::{Error, Result};
+pub use hash::content_hash;
 pub use index::Index;
 pub use model::{
     ByteOrder, Clock, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind,

@@ -176,7 +176,7 @@ fn declared(declaration: &str, size: u32, signed: bool, long: u8) -> Option<(&st
         (_, 0) => Kind::Rest(item(of, None, signed, long)),
         (Some(length), _) => {
             let count = length.parse::<u32>().ok().filter(|&count| count > 0);
-            let each = count.filter(|count| size % count == 0).map(|count| size / count);
+            let each = count.filter(|count| size.is_multiple_of(*count)).map(|count| size / count);
             Kind::Array(item(of, each, signed, long))
         }
         (None, 1) if of.split_whitespace().any(|word| word == "bool") => Kind::Bool,

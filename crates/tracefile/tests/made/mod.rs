@@ -509,7 +509,9 @@ impl File {
 
 /// Writes bytes where tests may write.
 pub fn save(bytes: &[u8], name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Fuzzers are no tests, and have no such directory.
+    let directory = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, Into::into);
+    let path = directory.join(name);
     // A new file: writing over one waits for the disk.
     let _ = std::fs::remove_file(&path);
     std::fs::write(&path, bytes).expect("the directory for tests can be written");

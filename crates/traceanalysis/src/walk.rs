@@ -1,0 +1,59 @@
+//! The events in order of time.
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
+
+/// Stands in the index for a CPU that is not known.
+pub(crate) const NO_CPU: u16 = u16::MAX;
+
+/// The columns of a batch of the index.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    pub(crate) times: &'a [i64],
+    pub(crate) cpus: &'a [u16],
+    pub(crate) events: &'a [u16],
+    pub(crate) rows: &'a [u32],
+}
+
+impl<'a> Columns<'a> {
+    /// `None` when the batch is none of an index.
+    pub(crate) fn of(batch: &'a RecordBatch) -> Option<Self> {
+        let column = |name| batch.column_by_name(name);
+        Some(Self {
+            times: column("time")?.as_primitive_opt::<Int64Type>()?.values(),
+            cpus: column("cpu")?.as_primitive_opt::<UInt16Type>()?.values(),
+            events: column("event")?.as_primitive_opt::<UInt16Type>()?.values(),
+            rows: column("row")?.as_primitive_opt::<UInt32Type>()?.values(),
+        })
+    }
+}
+
+/// Gives `receive` the place in the index of all events of known types and CPUs.
+#[inline]
+pub(crate) fn walk<'a>(
+    index: &'a [RecordBatch],
+    known: &[bool],
+    receive: &mut impl FnMut(Columns<'a>, usize),
+) {
+    for columns in index.iter().filter_map(Columns::of) {
+        for (at, (&event, &cpu)) in columns.events.iter().zip(columns.cpus).enumerate() {
+            if known.get(usize::from(event)).copied().unwrap_or(false) && cpu != NO_CPU {
+                receive(columns, at);
+            }
+        }
+    }
+}
+
+/// The times of the first and last event, and one more than the highest CPU.
+pub(crate) fn extent(index: &[RecordBatch]) -> (Option<(i64, i64)>, usize) {
+    let mut span = None;
+    let mut most = 0;
+    for Columns { times, cpus, .. } in index.iter().filter_map(Columns::of) {
+        if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
+            span = Some((span.map_or(first, |(first, _)| first), last));
+        }
+        most = cpus.iter().map(|&cpu| if cpu == NO_CPU { 0 } else { cpu + 1 }).fold(most, u16::max);
+    }
+    (span, usize::from(most))
+}
