@@ -96,7 +96,7 @@ def test_list_describes_every_benchmark(probe: Path) -> None:
     assert line["protocol"] == 1
     assert tuple(item["id"] for item in line["benchmarks"]) == BENCHMARKS
     common = {parameter["name"] for parameter in line["common"]}
-    assert common == {"cpu", "batches", "batch_ms", "warm_ms", "counters", "paced"}
+    assert common == {"cpu", "batches", "batch_ms", "warm_ms", "counters", "paced", "marker"}
     for item in line["benchmarks"]:
         assert item["unit"] in PLAUSIBLE
         assert item["better"] == ("lower" if item["unit"] == "ns" else "higher")

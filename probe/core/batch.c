@@ -3,6 +3,8 @@
 #include "core/batch.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +30,9 @@ const struct param common_params[] = {
 	 "in turn; auto: on unless counting would slow the benchmark"},
 	{"paced", PARAM_INTEGER, "0", 0, 1, NULL,
 	 "1: wait for a newline on standard input after each sample"},
+	{"marker", PARAM_TEXT, "", 0, 200, NULL,
+	 "file that takes a line at the begin and the end of each batch: the trace_marker of a trace "
+	 "that is being recorded; empty: none"},
 	{0},
 };
 
@@ -180,6 +185,31 @@ static bool acknowledged(void)
 	return false;
 }
 
+/* Outside of what is timed and of its evidence. A trace that has ended meanwhile takes no line. */
+static void mark(const struct run *run, const char *what, uint64_t index)
+{
+	char line[96];
+	int length;
+
+	if (run->marker < 0)
+		return;
+	length = snprintf(line, sizeof(line), "benchvise: %s %s batch %llu\n", what,
+			  run->benchmark->id, (unsigned long long)index);
+	if (write(run->marker, line, (size_t)length) < 0)
+		return;
+}
+
+static int open_marker(struct run *run)
+{
+	const char *path = arg_text(&run->args, "marker");
+
+	run->marker = path[0] ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+	if (path[0] && run->marker < 0)
+		return json_error(1, errno, "%s: marker=%s cannot be opened: has the recording ended?",
+				  run->benchmark->id, path);
+	return 0;
+}
+
 static int measure_batch(struct run *run, struct json *j, struct counters *counters,
 			 uint64_t index)
 {
@@ -194,11 +224,13 @@ static int measure_batch(struct run *run, struct json *j, struct counters *count
 
 	/* While a sample was stored the CPU may have slept and its clock gone down. */
 	clock_warm(run->place.cpu, (unsigned)arg_number(&run->args, "warm_ms"));
+	mark(run, "begin", index);
 	evidence_before(&before, run->place.cpu, run->place.partner);
 	counters_start(counters, index);
 	int status = b->batch(run, run->iterations);
 	counters_stop(counters);
 	evidence_after(&after, run->place.cpu, run->place.partner);
+	mark(run, "end", index);
 	if (status)
 		return status;
 
@@ -297,6 +329,8 @@ int batch_run(const struct benchmark *benchmark, int argc, char *const argv[])
 	for (const struct initial *i = benchmark->initials; i && i->name; i++)
 		args_default(&run.args, i->name, i->value);
 	status = args_parse(&run.args, benchmark->id, argc, argv);
+	if (status == 0)
+		status = open_marker(&run);
 	if (status == 0)
 		status = place_choose(&run.place, benchmark->id, arg_number(&run.args, "cpu"),
 				      place_mode(benchmark, &run.args));

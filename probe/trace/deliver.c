@@ -99,7 +99,7 @@ int deliver(struct recording *r, const char *output)
 		return 1; /* nobody reads it: there is nobody to tell */
 	if (error)
 		return json_error(1, -error, "trace: %s cannot be written", output);
-	json_begin(&j, "end");
+	json_begin(&j, "recorded");
 	json_unsigned(&j, "file_bytes", length);
 	recording_sum_up(r, &j);
 	error = json_send(&j);

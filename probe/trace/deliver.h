@@ -5,7 +5,7 @@
 #include "trace/recording.h"
 
 /* Writes the trace.dat to a file or, for "-", a `file` line and as many bytes as it says to
- * standard output, and then the `end` line. Returns 0, or an exit code after an error line. */
+ * standard output, and then the `recorded` line. Returns 0, or an exit code after an error line. */
 int deliver(struct recording *r, const char *output);
 
 #endif

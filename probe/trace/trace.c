@@ -166,7 +166,7 @@ static void send_begin(const struct recording *r)
 {
 	struct json j = {0};
 
-	json_begin(&j, "begin");
+	json_begin(&j, "recording");
 	recording_describe(r, &j);
 	json_send(&j); /* that nobody reads it shows at once */
 	free(j.text);

@@ -27,7 +27,7 @@ int watch_signals(struct watch *w);
 /* Starts the command; 0 or a negative errno. */
 int watch_start_command(struct watch *w, const struct tracefs *fs);
 
-/* Returns why the recording ends, a word for the `end` line, or NULL when the host is gone. */
+/* Returns why the recording ends, a word for the `recorded` line, or NULL when the host is gone. */
 const char *watch_until_end(struct watch *w, struct readers *readers);
 
 /* Ends the command if it still runs. */
