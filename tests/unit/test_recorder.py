@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from benchvise.board.channel import NotAvailable
 from benchvise.board.local import LocalBoard
+from benchvise.board.protocol import Completed
 from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
 from benchvise.report.recording import recording_lines, summary
 from benchvise.trace import record
@@ -124,6 +126,34 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
         under_way.stop()
         with pytest.raises(TraceError, match="nowhere"):
             under_way.fetch(tmp_path / "nowhere" / "out.dat")
+
+
+class ConsoleOnly(LocalBoard):
+    """Commands come back whole, and nothing can be said to them."""
+
+    kind = "console"
+
+    def __init__(self, output: bytes) -> None:
+        self.output, self.asked = output, [""]
+
+    def run(self, argv: Sequence[str], **_options: Any) -> Completed:
+        self.asked = list(argv)
+        return Completed(0, self.output, b"")
+
+
+def test_over_a_console_everything_comes_at_the_end(tmp_path: Path) -> None:
+    out = tmp_path / "out.dat"
+    board = ConsoleOnly(said(BEGUN, {"type": "file", "bytes": 5}, b"a\nb\nc", ENDED))
+    found = record.record_over_console(board, "/bvprobe", Wish(seconds=1), out)
+    assert out.read_bytes() == b"a\nb\nc"
+    assert found.events == 10
+    assert "--control" not in board.asked
+    assert board.asked[:2] == ["/bvprobe", "trace"]
+    with pytest.raises(UsageError, match="--for"):
+        record.record_over_console(board, "/bvprobe", Wish(), out)
+    board.output = said(BEGUN, {"type": "file", "bytes": 500}, b"cut")
+    with pytest.raises(ProbeError, match="end"):
+        record.record_over_console(board, "/bvprobe", Wish(seconds=1), out)
 
 
 def test_what_is_asked_for_becomes_words() -> None:
