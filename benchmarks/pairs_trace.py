@@ -20,7 +20,7 @@ COST = (0.95, 5.0)
 def median_ns(lines: str) -> float:
     """The median of a benchmark's samples."""
     found = [json.loads(line) for line in lines.splitlines() if line.startswith('{"type":"sample"')]
-    return statistics.median(line["value"] for line in found)
+    return statistics.median(float(line["value"]) for line in found)
 
 
 def recorded(events: str) -> float:
@@ -28,7 +28,7 @@ def recorded(events: str) -> float:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "trace.dat"
         words = ("--events", events, "--kallsyms", "off", "--progress_ms", "0")
-        command = [PROBE, "trace", *words, "--output", file, "--", PROBE, *BENCHMARK]
+        command = [str(PROBE), "trace", *words, "--output", str(file), "--", str(PROBE), *BENCHMARK]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     return median_ns(done.stderr)  # standard output holds the recorder's lines
 
