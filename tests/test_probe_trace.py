@@ -124,8 +124,8 @@ class TestOfAStandIn:
             running.process.send_signal(signal.SIGKILL)
             running.process.wait()
             for _ in range(500):
-                if (root / "trace_clock").read_text() == "local":
-                    break
+                if (root / "buffer_size_kb").read_text() == "1408":
+                    break  # which comes after the clock
                 time.sleep(0.01)
         assert (root / "trace_clock").read_text() == "local"
         assert (root / "buffer_size_kb").read_text() == "1408"
@@ -147,6 +147,12 @@ class TestWhatCannotBe:
     def test_a_plain_user_is_told(self, unprivileged: dict[str, Any]) -> None:
         result = run([unprivileged["probe"], "trace", *SHORT], code=77, **unprivileged["options"])
         assert "root" in result.failure(77)
+
+    def test_events_that_the_kernel_does_not_have(self, probe: Path, tmp_path: Path) -> None:
+        root = stand_in(tmp_path / "tracing", ())
+        words = ("--root", root, "--events", "nosuch", *SHORT)
+        assert "nosuch" in trace(probe, *words, code=2).failure(2)
+        assert (root / "tracing_on").read_text().strip() == "1"
 
     def test_is_not_done_over_the_channel_of_requests(self, served: Running) -> None:
         served.request(1, "trace", "--for_ms", "10")

@@ -277,12 +277,15 @@ int trace(int argc, char *const argv[])
 		r.readers.on_cpu = (int)arg_number(&args, "cpu");
 	r.with_kallsyms = arg_is(&args, "kallsyms", "on");
 	r.with_wall_time = arg_is(&args, "wall_time", "on");
+	if (arg_is(&args, "output", "-") && isatty(STDOUT_FILENO))
+		return json_error(2, ENOTTY, "trace: a terminal takes no file: name one with "
+					     "--output");
 	if (watch_signals(&w) < 0)
 		return json_error(1, errno, "trace: signals cannot be waited for");
 	status = tracefs_open(&r.fs, arg_text(&args, "root"));
 	if (status == 0)
 		status = record_and_release(&r, &args, &w);
-	/* From here on everything is as it was; a signal ends us as any program. */
+	watch_let_signals(&w); /* everything is as it was before */
 	if (status == 0)
 		status = deliver(&r, arg_text(&args, "output"));
 	recording_free(&r);

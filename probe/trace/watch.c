@@ -43,6 +43,17 @@ int watch_signals(struct watch *w)
 	return w->signals < 0 ? -errno : 0;
 }
 
+void watch_let_signals(struct watch *w)
+{
+	struct signalfd_siginfo seen;
+	sigset_t set = held_set();
+
+	while (read(w->signals, &seen, sizeof(seen)) == (ssize_t)sizeof(seen))
+		continue;
+	close(w->signals);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* What it says goes to standard error: standard output holds our lines. */
 static void become_command(const struct watch *w, const struct tracefs *fs, pid_t parent)
 {

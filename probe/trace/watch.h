@@ -24,6 +24,9 @@ struct watch {
  * waiting. */
 int watch_signals(struct watch *w);
 
+/* From here on they end this program again; one that came too late to matter is forgotten. */
+void watch_let_signals(struct watch *w);
+
 /* Starts the command; 0 or a negative errno. */
 int watch_start_command(struct watch *w, const struct tracefs *fs);
 
