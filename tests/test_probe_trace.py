@@ -230,6 +230,19 @@ class TestReal:
             running.process.wait()
             assert self.gone(name)
 
+    def test_its_guard_waits_for_whoever_holds_the_instance(
+        self, probe: Path, tmp_path: Path
+    ) -> None:
+        words = ("--control", "1", "--kallsyms", "off", "--output", tmp_path / "trace.dat")
+        with Running(probe, "trace", *words) as running:
+            begun = running.until("recording")
+            with Path(begun["marker"]).open("w"):
+                running.say("stop\n")
+                ended = running.until("recorded")
+                assert ended["release_error"] == "EBUSY"
+                assert begun["instance"] in instances()
+            assert self.gone(begun["instance"])
+
     def test_the_next_one_does_when_the_guard_was_killed_too(
         self, probe: Path, tmp_path: Path
     ) -> None:

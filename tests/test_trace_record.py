@@ -16,6 +16,10 @@ import pytest
 from sshd import SshServer
 from trace_boards import instances, reported, require_recording, tracing_state
 
+from benchvise.board import open_board
+from benchvise.errors import BoardUnreachable
+from benchvise.trace.record import Recorder, Wish
+
 BENCHVISE = [sys.executable, "-m", "benchvise"]
 FEW = ("--processes", "1", "--batches", "3")
 
@@ -155,6 +159,41 @@ class TestHere:
         found = data(cli("trace", "record", talkative.name, *words, "--", "sleep", "0.3"))
         assert found["end"]["ended"] == "command"
         assert reported(tmp_path / "t.dat") == found["events"] > 0
+
+    def test_a_connection_that_breaks_leaves_nothing(
+        self, plain: SshServer, home: Path, monkeypatch: pytest.MonkeyPatch, static: Path
+    ) -> None:
+        assert home.is_dir()
+        before = tracing_state()
+        monkeypatch.setenv("BENCHVISE_SSH_CONFIG", str(plain.config))
+        with open_board(plain.name) as board, Recorder(board, str(static), Wish()) as recorder:
+            name = recorder.begun["instance"]
+            assert name in instances()
+            plain.kill_sessions()
+            with pytest.raises(BoardUnreachable):
+                recorder.wait()
+        for _ in range(500):
+            if name not in instances():
+                break
+            time.sleep(0.02)
+        assert name not in instances()
+        assert tracing_state() == before
+
+    def test_an_interrupted_run_keeps_its_trace(
+        self, cli: Cli, environment: dict[str, str], tmp_path: Path
+    ) -> None:
+        words = ("--trace", "--bench", "os.syscall", "--time", "60", "--no-snapshot")
+        with subprocess.Popen(
+            [*BENCHVISE, "run", "local", *words], env=environment, cwd=tmp_path
+        ) as process:
+            self.wait_for_instance()
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 4
+        assert "tracing was on" in " ".join(cli("show", "@", "--notes").stdout.split())
+        cli("show", "@", "--trace", "-o", "copy.dat")
+        assert reported(tmp_path / "copy.dat") > 0
+        assert not instances()
 
     @staticmethod
     def wait_for_instance() -> None:

@@ -185,29 +185,24 @@ static bool acknowledged(void)
 	return false;
 }
 
-/* Outside of what is timed and of its evidence. A trace that has ended meanwhile takes no line. */
+/* Outside of what is timed and of its evidence. Not held open: a trace whose marker is in use could
+ * not be put away. One that has ended meanwhile takes no line. */
 static void mark(const struct run *run, const char *what, uint64_t index)
 {
+	const char *path = arg_text(&run->args, "marker");
 	char line[96];
-	int length;
+	int fd, length;
 
-	if (run->marker < 0)
+	if (!path[0])
 		return;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
 	length = snprintf(line, sizeof(line), "benchvise: %s %s batch %llu\n", what,
 			  run->benchmark->id, (unsigned long long)index);
-	if (write(run->marker, line, (size_t)length) < 0)
+	if (fd < 0)
 		return;
-}
-
-static int open_marker(struct run *run)
-{
-	const char *path = arg_text(&run->args, "marker");
-
-	run->marker = path[0] ? open(path, O_WRONLY | O_CLOEXEC) : -1;
-	if (path[0] && run->marker < 0)
-		return json_error(1, errno, "%s: marker=%s cannot be opened: has the recording ended?",
-				  run->benchmark->id, path);
-	return 0;
+	while (write(fd, line, (size_t)length) < 0 && errno == EINTR)
+		continue;
+	close(fd);
 }
 
 static int measure_batch(struct run *run, struct json *j, struct counters *counters,
@@ -329,8 +324,6 @@ int batch_run(const struct benchmark *benchmark, int argc, char *const argv[])
 	for (const struct initial *i = benchmark->initials; i && i->name; i++)
 		args_default(&run.args, i->name, i->value);
 	status = args_parse(&run.args, benchmark->id, argc, argv);
-	if (status == 0)
-		status = open_marker(&run);
 	if (status == 0)
 		status = place_choose(&run.place, benchmark->id, arg_number(&run.args, "cpu"),
 				      place_mode(benchmark, &run.args));

@@ -29,7 +29,6 @@ struct run {
 	const struct benchmark *benchmark;
 	struct args args;
 	struct place place;
-	int marker; /* takes a line at the begin and end of each batch; -1: none */
 	void *state; /* the benchmark's own, made by setup */
 	uint64_t iterations;
 	uint64_t elapsed_ns; /* of the batch last measured */

@@ -8,12 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { TRIES = 30 }; /* of two seconds each, while somebody holds what is to go */
+
 /* In a session of its own, as who ends the recorder often ends its whole process group; and with
  * nothing open, so that it keeps no connection from closing. */
 static void watch(const struct tracefs *of, int end)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-	struct tracefs fs = *of;
 	char told;
 	ssize_t n;
 
@@ -27,8 +28,11 @@ static void watch(const struct tracefs *of, int end)
 	do
 		n = read(end, &told, 1);
 	while (n < 0 && errno == EINTR);
-	if (n == 0)
-		tracefs_release(&fs);
+	for (int i = 0; n == 0 && i < TRIES; i++) {
+		struct tracefs fs = *of; /* which remembers what is yet to be done */
+		if (tracefs_release(&fs) == 0)
+			break;
+	}
 	_exit(0);
 }
 
@@ -51,6 +55,13 @@ int guard_start(struct guard *g, const struct tracefs *fs)
 	}
 	g->alive = ends[1];
 	return 0;
+}
+
+void guard_leave(struct guard *g)
+{
+	if (g->pid > 0)
+		close(g->alive);
+	g->pid = -1;
 }
 
 void guard_dismiss(struct guard *g)

@@ -17,4 +17,7 @@ int guard_start(struct guard *g, const struct tracefs *fs);
 /* Everything was put back. */
 void guard_dismiss(struct guard *g);
 
+/* Something could not be put back yet: the guard goes on trying, for a minute. */
+void guard_leave(struct guard *g);
+
 #endif

@@ -232,10 +232,14 @@ static int record_and_release(struct recording *r, const struct args *args, stru
 		close(r->marker);
 	readers_close(&r->readers);
 	error = tracefs_release(&r->fs);
-	guard_dismiss(&guard);
+	if (error)
+		guard_leave(&guard);
+	else
+		guard_dismiss(&guard);
 	if (error && status == 0) {
 		r->release_error = -error;
-		note(r, "what was set for recording could not be put back: see release_error");
+		note(r, "what was set for recording could not be put back at once (see "
+			"release_error): it is tried for another minute");
 	}
 	return status;
 }
