@@ -141,10 +141,11 @@ static int command_sink(int argc, char *const argv[])
 
 static int command_trace(int argc, char *const argv[])
 {
-	char *words[TRACE_WORDS + 2] = {"trace"};
+	char *words[TRACE_WORDS + 1]; /* not initialised: that would be 8 kB of the probe */
 
 	if (argc > TRACE_WORDS)
 		return json_error(2, E2BIG, "trace: at most %d words", TRACE_WORDS);
+	words[0] = "trace";
 	memcpy(words + 1, argv, (size_t)argc * sizeof(*argv));
 	int error = program_become(program, io_program, argc + 1, words);
 	return json_error(77, -error, "trace: cannot execute %s, which belongs beside the probe",
