@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import pairs_flash, pairs_host, pairs_net, pairs_storage, pairs_timer
+from benchmarks import pairs_flash, pairs_host, pairs_net, pairs_storage, pairs_timer, pairs_trace
 from benchmarks.pairs import PROBE, Pair, pairs
 from benchmarks.pairs_memory import pairs as memory_pairs
 from benchmarks.pairs_os import pairs as pairs_os
@@ -38,6 +38,7 @@ SOURCES = (
     pairs_os,
     pairs_storage.pairs,
     pairs_flash.pairs,
+    pairs_trace.pairs,
 )
 """Where pairs come from: one module a family, each with a function `pairs`."""
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.trace_record import record
 from benchvise.flows import trace as flow
 from benchvise.report.terminal import rendered
 from benchvise.report.trace_tables import (
@@ -115,3 +116,6 @@ def query(
         print(answer_csv(asked.answer), end="")
     else:
         stdout().print(rendered(answer_rows(asked.answer, asked.remarks)))
+
+
+app.command("record")(record)
