@@ -21,7 +21,15 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import pairs_flash, pairs_host, pairs_net, pairs_storage, pairs_timer, pairs_trace
+from benchmarks import (
+    pairs_flash,
+    pairs_host,
+    pairs_net,
+    pairs_record,
+    pairs_storage,
+    pairs_timer,
+    pairs_trace,
+)
 from benchmarks.pairs import PROBE, Pair, pairs
 from benchmarks.pairs_memory import pairs as memory_pairs
 from benchmarks.pairs_os import pairs as pairs_os
@@ -38,6 +46,7 @@ SOURCES = (
     pairs_os,
     pairs_storage.pairs,
     pairs_flash.pairs,
+    pairs_record.pairs,
     pairs_trace.pairs,
 )
 """Where pairs come from: one module a family, each with a function `pairs`."""
@@ -222,6 +231,8 @@ def main() -> None:
     console.print(table)
     if pairs_flash.verifications:
         console.print(pairs_flash.verification())
+    if any("trace" in pair.name or "CTF" in pair.name for pair in chosen):
+        console.print(pairs_trace.costs(min(rounds, 5)))
     if not arguments.only:
         console.print(overstatement(9))
     for line in missing:

@@ -10,9 +10,11 @@ use pyo3::types::PyDict;
 use serde_json::Value;
 use traceanalysis::{EventTable, Input, Loss};
 
-use crate::pyarrow_table;
+use crate::{Trace, pyarrow_table};
 
+/// `trace` tells the names of functions; without it timers have addresses only.
 #[pyfunction]
+#[pyo3(signature = (info, tables, index, losses, span, trace=None))]
 pub(crate) fn analyse<'py>(
     py: Python<'py>,
     info: &str,
@@ -20,9 +22,14 @@ pub(crate) fn analyse<'py>(
     index: &Bound<'py, PyAny>,
     losses: &Bound<'py, PyAny>,
     span: Option<(i64, i64)>,
+    trace: Option<&Bound<'py, Trace>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let losses = py.import("json")?.call_method1("dumps", (losses,))?.extract::<String>()?;
-    let input = input(&parsed(info)?, tables, index, &parsed(&losses)?, span)?;
+    let mut input = input(&parsed(info)?, tables, index, &parsed(&losses)?, span)?;
+    if let Some(trace) = trace.map(Bound::get) {
+        let named = |address| Some((address, trace.0.symbol(address)?));
+        input.symbols = input.functions().into_iter().filter_map(named).collect();
+    }
     let found = py.detach(|| traceanalysis::analyse(&input));
     let named = PyDict::new(py);
     for (name, batch) in found.into_named() {

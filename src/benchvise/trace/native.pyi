@@ -137,10 +137,12 @@ def analyse(
     index: pa.Table,
     losses: Sequence[Mapping[str, Any]],
     span: tuple[int, int] | None,
+    trace: Trace | None = None,
 ) -> dict[str, pa.Table]:
     """What the events of a kernel trace say together: actors, instances, waits, ...
 
-    ``info`` is what ``Trace.info`` said; the rest as in ``Decoded``. The columns of each table are
+    ``info`` is what ``Trace.info`` said; the rest as in ``Decoded``. ``trace`` tells the names of
+    the functions that timers run. The columns of each table are
     described in ``crates/traceanalysis/src/output.rs``.
 
     Raises:

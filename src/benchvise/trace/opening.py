@@ -86,12 +86,14 @@ class OpenTrace:
             if kept is not None and kept.content == self._part.content:
                 self.keeping.take(kept)
                 return kept.tables
+        trace = open_native(self.path)
         tables: dict[str, pa.Table] = decoder().analyse(
             self.description_text,
             {name: self.tables[name] for name in self.counts},
             self.index,
             self.losses,
             self.span,
+            trace,
         )
         if self._part is not None:
             try:
