@@ -15,15 +15,17 @@ ALLOWED = {
     "__init__": set[str](),
     "errors": set[str](),
     "resources": set[str](),
+    "statistics": set[str](),
     "board": {"errors"},
-    "measure": {"board", "errors", "resources"},
+    "measure": {"board", "errors", "resources", "statistics"},
     "state": {"board", "errors", "resources"},
     "rig": {"board", "errors"},
+    "trace": {"board", "errors", "statistics"},
     "store": {"errors", "measure", "state"},
-    "report": {"errors", "measure", "state", "store"},
-    "flows": {"board", "errors", "measure", "report", "rig", "state", "store"},
+    "report": {"errors", "measure", "state", "store", "trace"},
+    "flows": {"board", "errors", "measure", "report", "rig", "state", "store", "trace"},
     "__main__": {"cli"},
-    "cli": {"board", "errors", "flows", "measure", "report", "rig", "state", "store"},
+    "cli": {"board", "errors", "flows", "measure", "report", "rig", "state", "store", "trace"},
 }
 
 # The store is written by flows: nothing that measures may know of it, and only the
