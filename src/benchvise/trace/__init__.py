@@ -1,0 +1,1 @@
+"""Kernel traces: opening, analyses, comparison, export."""
