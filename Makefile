@@ -6,6 +6,7 @@ TOOLS := build/tools
 UV := $(TOOLS)/bin/uv
 BIN := .venv/bin
 ASSETS := src/benchvise/report/assets/report.js
+NATIVE := src/benchvise/trace/native.abi3.so
 
 SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish mksh tcsh \
 	qemu-user-static gcc libc6-dev device-tree-compiler \
@@ -15,13 +16,13 @@ RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
-	rt-tests bmap-tools
+	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2
 
 # Real boards, disks and networks on a machine that others use too: a test that fails is tried once
 # more. Those that needed it are listed at the end, and are to be mended.
 RERUN := --reruns 1 --reruns-delay 2
 
-.PHONY: demo test lint bench docs dist clean install probe probes web
+.PHONY: demo test lint bench fuzz docs dist clean install probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -32,6 +33,7 @@ test: install probes web
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	@scripts/guest-kernel
 	@$(MAKE) --no-print-directory lint
+	scripts/test-crates
 	npm --prefix web run --silent test
 	$(BIN)/pytest -m together -n 2 --dist worksteal $(RERUN)
 	$(BIN)/pytest -m "not together" $(RERUN)
@@ -41,6 +43,8 @@ lint: install web
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	npm --prefix web run --silent lint
+	cargo fmt --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
@@ -52,15 +56,16 @@ docs: install probe
 	@echo "docs/_build/html/index.html"
 
 dist: install probes web
+	@scripts/native
 	$(BIN)/python -m hatchling build -t wheel
 
 clean:
-	rm -rf build dist .venv docs/_build docs/reference/generated web/node_modules \
-		src/benchvise/board/probes src/benchvise/report/assets \
+	rm -rf build dist target .venv docs/_build docs/reference/generated web/node_modules \
+		src/benchvise/board/probes src/benchvise/report/assets $(NATIVE) \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-install: .venv/.installed
+install: .venv/.installed $(NATIVE)
 
 probe: install
 	@$(BIN)/python probe/build.py --arch native
@@ -69,6 +74,10 @@ probes: install
 	@$(BIN)/python probe/build.py
 
 web: $(ASSETS)
+
+# Without Rust, all but `benchvise trace` works, so only what cannot do without insists on it.
+$(NATIVE): Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+	@scripts/native --optional
 
 $(UV): requirements-uv.lock
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || scripts/system-packages python3-venv

@@ -7,6 +7,7 @@
     ├── MeasurementError               1  a benchmark that this machine drives failed
     ├── ProbeError                     1  the probe died, or said something that is not its protocol
     ├── StoreError                     1  the store is locked, full, read-only or not ours
+    ├── TraceError                     1  a trace cannot be read, or not asked what it was asked
     ├── SettingError                   1  a setting was refused, did not hold, or is not put back
     └── Interrupted                    4  Ctrl-C or SIGTERM; what was measured is kept, what was
                                           set is put back
@@ -62,6 +63,10 @@ class ProbeError(BenchviseError):
 
 class StoreError(BenchviseError):
     """The store cannot be opened, read or written."""
+
+
+class TraceError(BenchviseError):
+    """A trace cannot be read, or what is asked of it cannot be had."""
 
 
 class SettingError(BenchviseError):

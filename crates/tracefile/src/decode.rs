@@ -25,6 +25,11 @@ pub(crate) trait Source: Send + Sync {
     /// Decodes one unit: for each chosen event [`Rows::begin`], then one value to each of the
     /// columns that it returns, in order. Damage ends a unit or is passed over; it is never an error.
     fn decode(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome;
+
+    /// The name of a kernel address, when the trace has a table of them.
+    fn symbol(&self, _address: u64) -> Option<String> {
+        None
+    }
 }
 
 /// A part of a stream. At most 512 MB, so that offsets within a column fit into 32 bits.
@@ -83,6 +88,24 @@ impl<'a> Rows<'a> {
         let table = self.tables[event].as_mut().expect("made above");
         table.time.push(time);
         &mut table.columns
+    }
+
+    /// The times and columns of a chosen event, for formats that read the records of a type
+    /// together, column by column; [`Rows::note`] puts each into the order of time.
+    pub(crate) fn table(&mut self, event: usize) -> (&mut Vec<i64>, &mut [Column]) {
+        if self.tables[event].is_none() {
+            self.tables[event] = Some(self.growing(event));
+        }
+        let table = self.tables[event].as_mut().expect("made above");
+        (&mut table.time, &mut table.columns)
+    }
+
+    /// Notes that the next event in order of time is of this type, see [`Rows::table`].
+    #[inline]
+    pub(crate) fn note(&mut self, event: usize, time: i64) {
+        if self.ordered {
+            self.order.push(time, event as u16);
+        }
     }
 
     #[cold]

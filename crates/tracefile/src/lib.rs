@@ -15,8 +15,11 @@
 
 mod bytes;
 mod columns;
+mod dat;
 mod decode;
+mod describe;
 mod error;
+mod hash;
 mod index;
 mod map;
 mod model;
@@ -24,6 +27,7 @@ mod select;
 
 pub use decode::{Decoded, Options, Table};
 pub use error::{Error, Result};
+pub use hash::content_hash;
 pub use index::Index;
 pub use model::{
     ByteOrder, Clock, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind,
@@ -42,6 +46,12 @@ impl Trace {
     /// What the trace says about itself, and what was seen while it was opened.
     pub fn info(&self) -> &Info {
         self.source.info()
+    }
+
+    /// The name of a kernel function or variable at an address, with `+0x..` when it begins before;
+    /// `None` when the trace has no table of symbols. The first call reads the table.
+    pub fn symbol(&self, address: u64) -> Option<String> {
+        self.source.symbol(address)
     }
 
     /// Decodes what is selected, all of it in memory, on as many threads as rayon's pool has.
@@ -69,6 +79,13 @@ impl Trace {
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
 /// be read, [`Error::Damaged`] when its description is beyond use, [`Error::Io`].
 pub fn open(path: &Path) -> Result<Trace> {
-    let _ = path;
-    Err(Error::NotATrace { path: path.to_owned(), reason: "no format is known yet".into() })
+    let file = map::Mapped::open(path)?;
+    let source: Box<dyn decode::Source> = match &*file {
+        head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
+        _ => {
+            let reason = "it does not begin like a trace.dat".into();
+            return Err(Error::NotATrace { path: path.to_owned(), reason });
+        }
+    };
+    Ok(Trace { source })
 }

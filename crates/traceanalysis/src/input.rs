@@ -1,0 +1,89 @@
+//! What an analysis is given.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+
+/// Names of the values of a field: (first value, last value, name).
+pub type Labels = Vec<(i128, i128, String)>;
+
+/// The events of one type, as `tracefile` decodes them.
+#[derive(Debug, Clone, Default)]
+pub struct EventTable {
+    /// The event's name: `sched_switch`.
+    pub name: String,
+    /// Columns `time`, `cpu` and the fields, in the order that the index's `row` counts.
+    pub batches: Vec<RecordBatch>,
+    /// Names of values, by field (`prev_state`, `vec`).
+    pub labels: HashMap<String, Labels>,
+    /// How the trace says that it is printed; may be empty.
+    pub print_format: String,
+}
+
+/// Events are missing in a span of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// The CPU; `None`: any of them.
+    pub cpu: Option<u16>,
+    /// After this time; `None`: since before the trace.
+    pub begin: Option<i64>,
+    /// Before this time; `None`: until after the trace.
+    pub end: Option<i64>,
+}
+
+/// A decoded trace, from a decoder or from a cache.
+#[derive(Debug, Clone, Default)]
+pub struct Input {
+    /// By the number that the index's `event` has. Types that were not decoded have no batches.
+    pub events: Vec<EventTable>,
+    /// Columns `time`, `cpu`, `event`, `row`, in order of time.
+    pub index: Vec<RecordBatch>,
+    /// What is missing.
+    pub losses: Vec<Loss>,
+    /// Names of threads that the trace keeps apart from its events.
+    pub tasks: Vec<(i32, String)>,
+    /// Names of kernel functions by address, in any order; may be empty.
+    pub symbols: Vec<(u64, String)>,
+    /// What is known of where the trace was recorded (`kernel_release`, ...).
+    pub environment: Vec<(String, String)>,
+    /// Times of the first and last event of the trace, also of types that were not decoded;
+    /// `None`: those of the index.
+    pub span: Option<(i64, i64)>,
+}
+
+impl Input {
+    /// The input for what `tracefile` has decoded, with the index.
+    pub fn of(info: &tracefile::Info, decoded: tracefile::Decoded) -> Self {
+        let mut batches: HashMap<usize, Vec<RecordBatch>> =
+            decoded.tables.into_iter().map(|table| (table.event, table.batches)).collect();
+        let events = info.events.iter().enumerate().map(|(number, event)| EventTable {
+            name: event.name.clone(),
+            batches: batches.remove(&number).unwrap_or_default(),
+            labels: event
+                .fields
+                .iter()
+                .filter(|field| !field.labels.is_empty())
+                .map(|field| {
+                    let labels = field.labels.iter();
+                    let labels = labels.map(|l| (l.first, l.last, l.name.clone())).collect();
+                    (field.name.clone(), labels)
+                })
+                .collect(),
+            print_format: event.print_format.clone(),
+        });
+        let losses = decoded.losses.iter().map(|loss| Loss {
+            cpu: info.streams.get(loss.stream).and_then(|stream| stream.cpu),
+            begin: loss.begin,
+            end: loss.end,
+        });
+        Self {
+            events: events.collect(),
+            index: decoded.index.map(|index| index.into_batch()).into_iter().collect(),
+            losses: losses.collect(),
+            tasks: info.tasks.clone(),
+            symbols: Vec::new(),
+            environment: info.environment.clone(),
+            span: decoded.span,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! trace.dat: trace-cmd's file of the kernel's own ring-buffer pages.
+//!
+//! ```text
+//! head (v6: blocks in a row, v7: sections) ─→ format texts ─→ event types, layouts
+//!   └ buffers: one per instance, each CPU's pages ─→ units of some megabytes
+//! unit ─→ pages ─→ records by event type (a block at a time) ─→ columns, field by field
+//! ```
+
+mod compress;
+pub(crate) mod events;
+pub(crate) mod format;
+mod head;
+pub(crate) mod labels;
+pub(crate) mod layout;
+mod options;
+pub(crate) mod page;
+mod symbols;
+mod unit;
+mod v6;
+mod v7;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::dat::compress::Codec;
+use crate::dat::events::Events;
+use crate::dat::head::{Blob, Head};
+use crate::dat::options::{Cycles, Options};
+use crate::dat::page::PageLayout;
+use crate::dat::symbols::Symbols;
+use crate::dat::unit::Pages;
+use crate::decode::{Outcome, Rows, Source, Unit};
+use crate::map::Mapped;
+use crate::select::Chosen;
+use crate::{Clock, Damage, Error, Format, Info, Loss, LossKind, Result};
+
+/// The first bytes of the format.
+pub(crate) use crate::dat::head::MAGIC;
+
+/// An opened trace.dat.
+pub(crate) struct TraceDat {
+    file: Mapped,
+    info: Info,
+    events: Events,
+    layout: PageLayout,
+    codec: Codec,
+    time: Time,
+    units: Vec<Unit>,
+    /// Where each unit's pages are.
+    pages: Vec<Pages>,
+    blob: Option<Blob>,
+    symbols: OnceLock<Option<Symbols>>,
+}
+
+/// From a stored stamp to nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Time {
+    cycles: Option<Cycles>,
+    shift_ns: i64,
+}
+
+impl Time {
+    #[inline]
+    fn nanoseconds(self, stamp: u64) -> i64 {
+        let time = self.cycles.map_or(stamp, |cycles| cycles.nanoseconds(stamp));
+        (time as i64).wrapping_add(self.shift_ns)
+    }
+}
+
+/// Opens a mapped file that begins with [`MAGIC`].
+pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
+    let path = file.path().to_owned();
+    let mut head = Head::read(&file, &path)?;
+    let damaged = |what: &str| Error::damaged(&path, 0, what);
+    let header_page = head.header_page.take().ok_or_else(|| {
+        let why = head.damage.first().map(|(at, what)| format!(" (byte {at}: {what})"));
+        damaged(&format!("no format of the pages{}", why.unwrap_or_default()))
+    })?;
+    let layout = PageLayout::parse(&format::readable(&header_page), head.order)
+        .map_err(|what| damaged(&format!("header_page: {what}")))?;
+    let events = Events::parse(&head.formats, layout.long as u8, head.order, &mut head.notes);
+    let buffers = std::mem::take(&mut head.buffers);
+    let parts = unit::cut(&file, &head, &layout, &buffers);
+    let clock = clock(&head, buffers.first().and_then(|buffer| buffer.clock.clone()));
+    notes(&mut head, &clock);
+    let info = Info {
+        format: if head.version == 6 { Format::TraceDat6 } else { Format::TraceDat7 },
+        byte_order: head.order,
+        environment: environment(&head, &layout),
+        clock,
+        losses: losses(&head.options, &parts.streams),
+        streams: parts.streams,
+        events: events.types.clone(),
+        tasks: head::tasks(&head.cmdlines),
+        damage: std::mem::take(&mut head.damage)
+            .into_iter()
+            .map(|(offset, what)| Damage { file: path.clone(), offset, stream: None, what })
+            .chain(parts.damage)
+            .collect(),
+        notes: std::mem::take(&mut head.notes),
+    };
+    let time = Time { cycles: head.options.cycles, shift_ns: head.options.shift_ns };
+    let (codec, blob) = (head.codec, head.symbols.take());
+    Ok(TraceDat {
+        info,
+        events,
+        layout,
+        codec,
+        time,
+        units: parts.units,
+        pages: parts.pages,
+        blob,
+        symbols: OnceLock::new(),
+        file,
+    })
+}
+
+impl Source for TraceDat {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    fn decode(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome {
+        unit::decode(self, unit, chosen, rows)
+    }
+
+    fn symbol(&self, address: u64) -> Option<String> {
+        let symbols = self.symbols.get_or_init(|| {
+            let blob = self.blob.as_ref()?;
+            let bytes = blob.bytes(&self.file, self.codec).ok()?;
+            Some(Symbols::parse(bytes.get(if blob.prefixed { 4 } else { 0 }..)?))
+        });
+        symbols.as_ref()?.name(address)
+    }
+}
+
+fn clock(head: &Head<'_>, of_buffer: Option<String>) -> Clock {
+    let name = of_buffer.or_else(|| head.options.clock.clone());
+    Clock {
+        name: name.unwrap_or_else(|| "unknown".into()),
+        frequency_hz: match head.options.cycles {
+            Some(Cycles { multiplier, shift }) => {
+                let hz = (1_000_000_000u128 << shift) / u128::from(multiplier.max(1));
+                u64::try_from(hz).unwrap_or(u64::MAX)
+            }
+            None => 1_000_000_000,
+        },
+        epoch_offset_ns: head.options.epoch_ns,
+        uuid: None,
+    }
+}
+
+/// Remarks on what a reader could take wrongly.
+fn notes(head: &mut Head<'_>, clock: &Clock) {
+    let notes = &mut head.notes;
+    match clock.name.as_str() {
+        "local" => notes.push(
+            "the clock is named local, whose stamps of different CPUs may disagree by \
+             microseconds; files put together with `trace-cmd restore` have this name whatever \
+             the clock was"
+                .into(),
+        ),
+        "counter" => notes.push("the clock counts events: times are no nanoseconds".into()),
+        "x86-tsc" | "ppc-tb" | "uptime" if head.options.cycles.is_none() => {
+            let unit = if clock.name == "uptime" { "jiffies" } else { "cycles" };
+            notes.push(format!("the clock {} counts {unit}: times are no nanoseconds", clock.name));
+        }
+        _ => {}
+    }
+    if head.options.time_shift {
+        notes.push("a guest's trace: its times are not moved to the host's clock".into());
+    }
+    if head.options.shift_ns != 0 {
+        notes.push(format!("times are moved by {} ns, as recorded", head.options.shift_ns));
+    }
+    for statistics in &head.options.statistics {
+        if let Some(count) = statistic(statistics, "overrun").filter(|&count| count > 0) {
+            let cpu = statistic(statistics, "CPU").unwrap_or(0);
+            notes.push(format!(
+                "CPU {cpu}: the kernel counted {count} events that were overwritten before they \
+                 were read"
+            ));
+        }
+    }
+}
+
+/// `NAME: NUMBER` of a CPU's statistics.
+fn statistic(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));
+    line?.trim().parse().ok()
+}
+
+/// Events that the kernel dropped instead of overwriting older ones. (Overwritten ones are told by
+/// the pages, with their place in time.)
+fn losses(options: &Options, streams: &[crate::Stream]) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    for text in &options.statistics {
+        let count = ["dropped events", "commit overrun"].map(|name| statistic(text, name));
+        let count = count.into_iter().flatten().fold(0, u64::saturating_add);
+        let cpu = statistic(text, "CPU").and_then(|cpu| u16::try_from(cpu).ok());
+        let stream = streams.iter().position(|stream| cpu.is_some() && stream.cpu == cpu);
+        if let (Some(stream), 1..) = (stream, count) {
+            let count = Some(count);
+            losses.push(Loss { stream, kind: LossKind::Events, begin: None, end: None, count });
+        }
+    }
+    losses
+}
+
+fn environment(head: &Head<'_>, layout: &PageLayout) -> Vec<(String, String)> {
+    let options = &head.options;
+    let mut pairs: Vec<(&str, String)> = vec![("domain", "kernel".into())];
+    pairs.push(("tracer_name", "ftrace".into()));
+    if let Some(uname) = &options.uname {
+        // `Linux HOST RELEASE MACHINE`, as trace-cmd writes it.
+        let words: Vec<&str> = uname.split_whitespace().collect();
+        if let [system, host, release, machine] = words[..] {
+            pairs.push(("sysname", system.into()));
+            pairs.push(("hostname", host.into()));
+            pairs.push(("kernel_release", release.into()));
+            pairs.push(("machine", machine.into()));
+        } else {
+            pairs.push(("uname", uname.clone()));
+        }
+    }
+    if let Some(count) = options.cpu_count {
+        pairs.push(("cpu_count", count.to_string()));
+    }
+    pairs.extend(options.writer.iter().map(|text| ("recorder", text.clone())));
+    pairs.extend(options.trace_id.map(|id| ("trace_id", format!("{id:#x}"))));
+    pairs.extend(options.boot.iter().map(|text| ("last_boot", text.clone())));
+    pairs.extend(options.guests.iter().map(|text| ("guest", text.clone())));
+    pairs.push(("kernel_long_bytes", layout.long.to_string()));
+    pairs.push(("user_long_bytes", head.user_long.to_string()));
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// For fuzzing: opens and decodes bytes as a trace.dat.
+#[doc(hidden)]
+pub fn fuzz(path: &Path) -> Result<crate::Decoded> {
+    let trace = crate::open(path)?;
+    trace.decode(&crate::Selection::everything(), &crate::Options::default())
+}

@@ -1,0 +1,286 @@
+//! Units: ranges of a CPU's pages, and how one is decoded.
+//!
+//! Every page has an absolute time stamp, so that a CPU's pages can be cut anywhere between them.
+
+use std::ops::Range;
+
+use crate::dat::TraceDat;
+use crate::dat::compress::{self, Chunk, Codec};
+use crate::dat::head::{Buffer, Head};
+use crate::dat::layout::Record;
+use crate::dat::page::{self, PageLayout};
+use crate::decode::{Outcome, Rows, Unit};
+use crate::map::Mapped;
+use crate::select::Chosen;
+use crate::{ByteOrder, Damage, Loss, LossKind, Stream};
+
+/// Bytes of pages in a unit: small enough that one busy CPU still keeps all threads at work.
+const UNIT: usize = 8 << 20;
+/// Bytes of pages whose records are sorted by type before they become columns: they stay in the
+/// cache of a core between the two.
+const BLOCK: usize = 128 << 10;
+/// Damages of one kind that a unit tells of; more are counted.
+const MOST_DAMAGE: usize = 16;
+
+/// The pages of a unit.
+pub(crate) struct Pages {
+    page: usize,
+    data: Data,
+}
+
+enum Data {
+    Plain(Range<usize>),
+    Packed(Vec<Chunk>),
+}
+
+/// What the buffers were cut into.
+#[derive(Default)]
+pub(crate) struct Parts {
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) units: Vec<Unit>,
+    pub(crate) pages: Vec<Pages>,
+    pub(crate) damage: Vec<Damage>,
+}
+
+/// Cuts the pages of all buffers into units.
+pub(crate) fn cut(file: &Mapped, head: &Head<'_>, layout: &PageLayout, buffers: &[Buffer]) -> Parts {
+    let mut parts = Parts::default();
+    // What the CPUs' data may have together: a file whose buffers lie over each other is hostile.
+    let mut left = file.len();
+    for buffer in buffers {
+        for data in &buffer.cpus {
+            let stream = parts.streams.len();
+            let cpu = data.cpu.and_then(|cpu| u16::try_from(cpu).ok());
+            let place = match data.cpu {
+                Some(cpu) => format!("cpu {cpu}"),
+                None => "all CPUs".into(),
+            };
+            let name = match buffer.name.as_str() {
+                "" => place,
+                instance => format!("{instance}: {place}"),
+            };
+            let mut damage = |offset: u64, what: String| {
+                let (file, stream) = (file.path().to_owned(), Some(stream));
+                parts.damage.push(Damage { file, offset, stream, what: format!("{name}: {what}") });
+            };
+            let page = buffer.page as usize;
+            let mut bytes = data.size;
+            if page <= layout.data {
+                damage(data.offset, format!("a page size of {page} bytes"));
+                bytes = 0;
+            }
+            let mut begin = usize::try_from(data.offset).unwrap_or(usize::MAX).min(file.len());
+            let told = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let end = begin.saturating_add(told);
+            if end > file.len() {
+                let have = file.len() - begin;
+                let what = format!("the file ends {} bytes before its data do", told - have);
+                damage(file.len() as u64, what);
+            }
+            let end = end.min(file.len());
+            if end - begin > left {
+                damage(data.offset, "its data lie over those of other CPUs: left out".into());
+                begin = end;
+            }
+            left -= end - begin;
+            let mut units: Vec<(Data, usize)> = Vec::new();
+            if head.codec == Codec::None {
+                let each = (UNIT / page.max(1)).max(1) * page.max(1);
+                let mut at = begin;
+                while at < end {
+                    let until = at.saturating_add(each).min(end);
+                    units.push((Data::Plain(at..until), until - at));
+                    at = until;
+                }
+            } else if begin < end {
+                let (chunks, cut) = compress::chunks(&file[..end], begin, head.order);
+                if let Some((at, what)) = cut {
+                    damage(at as u64, what);
+                }
+                units = groups(chunks);
+            }
+            parts.streams.push(Stream { name, cpu, files: vec![file.path().to_owned()], bytes });
+            for (data, bytes) in units {
+                parts.units.push(Unit { stream, cpu, bytes: bytes as u64 });
+                parts.pages.push(Pages { page, data });
+            }
+        }
+    }
+    parts
+}
+
+/// Puts chunks together to units.
+fn groups(chunks: Vec<Chunk>) -> Vec<(Data, usize)> {
+    let mut units = Vec::new();
+    let mut group = Vec::new();
+    let (mut size, mut packed) = (0, 0);
+    for chunk in chunks {
+        size += chunk.size;
+        packed += chunk.packed.len();
+        group.push(chunk);
+        if size >= UNIT {
+            units.push((Data::Packed(std::mem::take(&mut group)), packed));
+            (size, packed) = (0, 0);
+        }
+    }
+    if !group.is_empty() {
+        units.push((Data::Packed(group), packed));
+    }
+    units
+}
+
+/// Decodes a unit.
+pub(crate) fn decode(trace: &TraceDat, at: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome {
+    let pages = &trace.pages[at];
+    let mut work = Work {
+        trace,
+        stream: trace.units[at].stream,
+        chosen,
+        rows,
+        buckets: trace.events.types.iter().map(|_| Vec::new()).collect(),
+        touched: Vec::new(),
+        outcome: Outcome::default(),
+        last: None,
+        damages: 0,
+    };
+    match &pages.data {
+        Data::Plain(range) => work.pages(&trace.file[range.clone()], range.start, true, pages.page),
+        Data::Packed(chunks) => {
+            let mut unpacked = Vec::new();
+            for chunk in chunks {
+                let place = chunk.packed.start;
+                match chunk.unpack(&trace.file, trace.codec, &mut unpacked) {
+                    Ok(()) => work.pages(&unpacked, place, false, pages.page),
+                    Err(what) => work.damage(place, format!("{what}: its pages are left out")),
+                }
+            }
+        }
+    }
+    if let Some(more) = work.damages.checked_sub(MOST_DAMAGE).filter(|&more| more > 0)
+        && let Some(last) = work.outcome.damage.last_mut()
+    {
+        last.what.push_str(&format!(" (and {more} more in this part of the file)"));
+    }
+    work.outcome
+}
+
+struct Work<'a, 'r> {
+    trace: &'a TraceDat,
+    stream: usize,
+    chosen: &'a Chosen,
+    rows: &'a mut Rows<'r>,
+    /// The records of the block by event type.
+    buckets: Vec<Vec<Record>>,
+    /// Types with records in the block.
+    touched: Vec<u16>,
+    outcome: Outcome,
+    /// Time of the last event so far.
+    last: Option<i64>,
+    damages: usize,
+}
+
+impl Work<'_, '_> {
+    /// Decodes pages that lie at `place` in the file; compressed ones all count as lying there.
+    fn pages(&mut self, bytes: &[u8], place: usize, plain: bool, page: usize) {
+        let each = (BLOCK / page).max(1) * page;
+        for (number, block) in bytes.chunks(each).enumerate() {
+            let place = if plain { place + number * each } else { place };
+            match self.trace.layout.order {
+                ByteOrder::Little => self.block::<false>(block, place, plain, page),
+                ByteOrder::Big => self.block::<true>(block, place, plain, page),
+            }
+            self.gather(block);
+        }
+    }
+
+    /// Sorts the records of a block by type.
+    fn block<const BIG: bool>(&mut self, block: &[u8], place: usize, plain: bool, page: usize) {
+        let (layout, events, clock) =
+            (&self.trace.layout, &self.trace.events, self.trace.time);
+        for (number, bytes) in block.chunks(page).enumerate() {
+            let begin = number * page;
+            let (mut count, mut first, mut last, mut back) = (0u64, i64::MAX, i64::MIN, None);
+            let mut short = 0u64;
+            let end = page::walk::<BIG>(bytes, layout, |stamp, at, length| {
+                let time = clock.nanoseconds(stamp);
+                count += 1;
+                first = first.min(time);
+                last = last.max(time);
+                if length < events.type_at + 2 {
+                    short += 1;
+                    return;
+                }
+                let id = page::u16_at::<BIG>(bytes, at + events.type_at);
+                let event = events.of_id(id);
+                if self.chosen.fields(event).is_none() {
+                    return;
+                }
+                if length < events.layouts[event].least as usize {
+                    short += 1;
+                    back = Some(event);
+                    return;
+                }
+                let bucket = &mut self.buckets[event];
+                if bucket.is_empty() {
+                    self.touched.push(event as u16);
+                }
+                bucket.push(Record { time, at: (begin + at) as u32, length: length as u32 });
+                self.rows.note(event, time);
+            });
+            let at = if plain { place + begin } else { place };
+            if let Some(lost) = end.lost {
+                let stamp = page::stamp(bytes, layout).map(|stamp| clock.nanoseconds(stamp));
+                self.outcome.losses.push(Loss {
+                    stream: self.stream,
+                    kind: LossKind::Events,
+                    begin: self.last,
+                    end: stamp,
+                    count: lost.count,
+                });
+            }
+            if let Some(broken) = end.broken {
+                let inside = if plain { broken.at } else { 0 };
+                let what = format!("{}: the rest of the page is left out", broken.what);
+                self.damage(at + inside, what);
+            }
+            if short > 0 {
+                let name = back.map_or("of unknown type", |event| &events.types[event].name);
+                let what = format!("{short} records shorter than their format ({name}): left out");
+                self.damage(at, what);
+            }
+            if count > 0 {
+                self.last = Some(last);
+                self.outcome.events += count;
+                let (a, b) = self.outcome.span.unwrap_or((first, last));
+                self.outcome.span = Some((a.min(first), b.max(last)));
+            }
+        }
+    }
+
+    /// Appends the sorted records of a block to their tables.
+    fn gather(&mut self, block: &[u8]) {
+        let (events, order) = (&self.trace.events, self.trace.layout.order);
+        for event in self.touched.drain(..).map(usize::from) {
+            let records = &mut self.buckets[event];
+            let fields = self.chosen.fields(event).unwrap_or_default();
+            let (times, columns) = self.rows.table(event);
+            times.extend(records.iter().map(|record| record.time));
+            for (&field, column) in fields.iter().zip(columns) {
+                events.layouts[event].gather(field, column, block, records, order);
+            }
+            records.clear();
+        }
+    }
+
+    fn damage(&mut self, at: usize, what: String) {
+        self.damages += 1;
+        if self.outcome.damage.len() < MOST_DAMAGE {
+            self.outcome.damage.push(Damage {
+                file: self.trace.file.path().to_owned(),
+                offset: at as u64,
+                stream: Some(self.stream),
+                what,
+            });
+        }
+    }
+}

@@ -1,0 +1,268 @@
+"""What was decoded once, kept as Arrow files beside the trace, and mapped the next time.
+
+    TRACE.benchvise-cache/        or under $XDG_CACHE_HOME/benchvise/traces when that is read-only
+        decoded/                  one directory a *part*, put in place as a whole
+            manifest              what it was made of and from, sealed
+            0.arrow 1.arrow ...   the tables that have rows, as Arrow IPC files
+
+A part holds for the contents of the trace and the version of the decoder. While the file system
+says that no file of the trace has changed, its contents are not read again.
+
+The manifest is sealed with a key that only this user has, and names the size and the time of change
+of each file. So a cache that came along with somebody else's trace, and may hold anything, is never
+mapped, nor is one that was written halfway.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchvise.trace.decoder import decoder
+from benchvise.trace.signature import CACHE_SUFFIX, Stat, files_of, signature, sizes
+
+_MANIFEST = "manifest"
+_KEY_BYTES = 32
+_STALE_S = 3600
+"""After this long, a directory that was never put in place is a dead program's."""
+
+_WRITERS = 2
+"""Files written at once: the time goes into copying to the page cache."""
+
+
+class NotCached(Exception):  # noqa: N818
+    """The cache cannot be written; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the cache: tables whose columns are mapped, and what else belongs to them."""
+
+    tables: Mapping[str, pa.Table]
+    facts: Mapping[str, Any]
+    directory: Path
+    size: int
+    """Bytes on the disk."""
+    content: str
+    """The hash of what the trace held."""
+    stats: list[Stat]
+    """What the file system said of its files."""
+
+
+def load(trace: Path, part: str) -> Part | None:
+    """The part, when it is there, whole, and holds for the trace as it is now."""
+    for place in _places(trace):
+        try:
+            found = _load(trace, place / part)
+        except (OSError, ValueError, KeyError, pa.ArrowException):
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def store(
+    trace: Path,
+    part: str,
+    tables: Mapping[str, pa.Table],
+    facts: Mapping[str, Any],
+    stats: list[Stat],
+    content: str = "",
+) -> Part:
+    """Keeps a part that was made from the trace when its files looked like ``stats``.
+
+    ``content`` is their hash, when it is known already. Returns the part as the next program
+    finds it, so that what it was made of can go.
+
+    Raises:
+        NotCached: there is no room or no place that may be written to, or the trace has changed.
+    """
+    reasons: list[str] = []
+    for place in _places(trace):
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            _store(trace, place, part, tables, facts, stats, content)
+            kept = _load(trace, place / part)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            reasons.append(f"{place}: {getattr(error, 'strerror', None) or error}")
+            continue
+        if kept is None:
+            raise NotCached("the trace is being written to")
+        return kept
+    raise NotCached("; ".join(reasons))
+
+
+def _places(trace: Path) -> Iterator[Path]:
+    yield trace.with_name(trace.name + CACHE_SUFFIX)
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the XDG specification: relative paths are to be ignored
+        base = Path.home() / ".cache"
+    name = hashlib.sha256(os.fsencode(trace)).hexdigest()[:32]
+    yield base / "benchvise" / "traces" / name
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _load(trace: Path, directory: Path) -> Part | None:
+    manifest = _unsealed((directory / _MANIFEST).read_bytes())
+    if manifest["version"] != decoder().VERSION:
+        return None
+    now = signature(trace)
+    then: list[Stat] = [tuple(stat) for stat in manifest["signature"]]
+    if now != then:
+        if sizes(now) != sizes(then) or _content(trace) != manifest["content"]:
+            return None
+        with suppress(OSError):
+            _write_manifest(directory, {**manifest, "signature": now})
+    tables = dict(_tables(directory, manifest["tables"]))
+    size = sum(entry.get("size", 0) for entry in manifest["tables"])
+    return Part(tables, manifest["facts"], directory, size, manifest["content"], now)
+
+
+def _tables(directory: Path, entries: list[dict[str, Any]]) -> Iterator[tuple[str, pa.Table]]:
+    for entry in entries:
+        if "schema" in entry:
+            buffer = pa.py_buffer(base64.b64decode(entry["schema"]))
+            yield entry["name"], pa.ipc.read_schema(buffer).empty_table()
+            continue
+        path = directory / entry["file"]
+        stat = path.stat()
+        if (stat.st_size, stat.st_mtime_ns) != (entry["size"], entry["changed"]):
+            raise ValueError(f"{path} is not as it was written")
+        yield entry["name"], pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def _content(trace: Path) -> str:
+    found: str = decoder().content_hash([str(file) for file in files_of(trace)])
+    return found
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _store(
+    trace: Path,
+    place: Path,
+    part: str,
+    tables: Mapping[str, pa.Table],
+    facts: Mapping[str, Any],
+    stats: list[Stat],
+    content: str,
+) -> None:
+    needed = sum(table.nbytes for table in tables.values())
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        raise OSError(0, f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free")
+    _sweep(place)
+    unfinished = Path(tempfile.mkdtemp(dir=place, prefix=".new-"))
+    try:
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            numbered = enumerate(tables.items())
+            entries = list(pool.map(lambda item: _write(unfinished, item[0], *item[1]), numbered))
+        manifest = {
+            "version": decoder().VERSION,
+            "signature": stats,
+            "content": content or _content(trace),
+            "facts": dict(facts),
+            "tables": entries,
+        }
+        if signature(trace) != stats:
+            raise NotCached("the trace is still being written to")
+        _write_manifest(unfinished, manifest)
+        _put_in_place(unfinished, place / part)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _write(directory: Path, number: int, name: str, table: pa.Table) -> dict[str, Any]:
+    if not table.num_rows:
+        schema = base64.b64encode(table.schema.serialize().to_pybytes()).decode()
+        return {"name": name, "schema": schema}
+    path = directory / f"{number}.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    stat = path.stat()
+    return {
+        "name": name,
+        "file": path.name,
+        "size": stat.st_size,
+        "changed": stat.st_mtime_ns,
+    }
+
+
+def _put_in_place(finished: Path, target: Path) -> None:
+    """Exchanges the old part for the new. Who has the old one mapped keeps it."""
+    old = finished.with_name(finished.name.replace(".new-", ".old-"))
+    with suppress(FileNotFoundError):
+        target.rename(old)
+    try:
+        finished.rename(target)
+    except OSError:
+        if not target.exists():  # else another program was faster, with the same
+            raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sweep(place: Path) -> None:
+    for left in place.glob(".*-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE_S:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+# -- the seal --------------------------------------------------------------------------------------
+
+
+def _write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
+    body = json.dumps(manifest).encode()
+    path = directory / f".{_MANIFEST}-{secrets.token_hex(4)}"
+    path.write_bytes(_seal(body) + b"\n" + body)
+    path.replace(directory / _MANIFEST)
+
+
+def _unsealed(raw: bytes) -> dict[str, Any]:
+    seal, _, body = raw.partition(b"\n")
+    if not hmac.compare_digest(seal, _seal(body)):
+        raise ValueError("the seal is not ours")
+    manifest: dict[str, Any] = json.loads(body)
+    return manifest
+
+
+def _seal(body: bytes) -> bytes:
+    return hmac.new(_key(), body, hashlib.sha256).hexdigest().encode()
+
+
+def _key() -> bytes:
+    """This user's own, made at first use; also when two programs want it at once."""
+    base = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if not base.is_absolute():
+        base = Path.home() / ".local" / "state"
+    path = base / "benchvise" / "trace-cache.key"
+    with suppress(FileNotFoundError):
+        key = path.read_bytes()
+        if len(key) == _KEY_BYTES:
+            return key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(_KEY_BYTES))
+    with suppress(FileExistsError):
+        os.link(unfinished, path)
+    Path(unfinished).unlink()
+    return path.read_bytes()

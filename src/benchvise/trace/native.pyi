@@ -1,0 +1,145 @@
+"""The trace decoder, written in Rust (crates/tracefile-py); ``make install`` builds it.
+
+Times are nanoseconds of the trace's clock.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, TypedDict, final
+
+import pyarrow as pa
+
+VERSION: str
+"""A hash of the decoder's sources: what another version has cached is not this one's."""
+
+ANALYSES: tuple[str, ...]
+"""The names of the tables that ``analyse`` gives."""
+
+class TraceError(Exception):
+    """A trace, or what was asked of it, cannot be had. One subclass for each kind."""
+
+class Unreadable(TraceError):
+    """The file system says no."""
+
+class NotATrace(TraceError):
+    """Not a trace of any known format."""
+
+class Unsupported(TraceError):
+    """A trace that uses what the decoder does not know."""
+
+class Damaged(TraceError):
+    """The description of the trace is damaged: nothing can be decoded."""
+
+class UnknownName(TraceError):
+    """An event or a field that the trace does not have."""
+
+class TooMuch(TraceError):
+    """More than one result can hold: fewer events are to be chosen."""
+
+class LossData(TypedDict):
+    """Events that are missing from a stream in a span of time; None where it is not known."""
+
+    stream: int
+    kind: Literal["events", "packets"]
+    begin: int | None
+    end: int | None
+    count: int | None
+
+class DamageData(TypedDict):
+    """A place of a file that could not be decoded."""
+
+    file: str
+    offset: int
+    stream: int | None
+    what: str
+
+@final
+class Decoded:
+    """What decoding gives."""
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """By event name: ``time`` int64, ``cpu`` uint16, then the chosen fields.
+
+        Also of events that never occurred. Rows are by stream, and in order of time within each.
+        """
+    @property
+    def index(self) -> pa.Table | None:
+        """All chosen events in order of time: ``time``, ``cpu``, ``event``, ``row``.
+
+        ``event`` is the place in the description's list of events, ``row`` that in its table;
+        ``cpu`` is 65535 where it is not known.
+        """
+    @property
+    def losses(self) -> list[LossData]:
+        """What is missing, in order of streams."""
+    @property
+    def damage(self) -> list[DamageData]:
+        """What could not be decoded."""
+    @property
+    def events(self) -> int:
+        """All events that were seen, chosen or not."""
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """Times of the first and last of them."""
+
+@final
+class Trace:
+    """A trace that has been opened; its events are not decoded yet."""
+
+    def info(self) -> str:
+        """Its description as a JSON object: format, clock, streams, event types, ...
+
+        ``crates/tracefile/src/describe.rs`` writes it.
+        """
+    def decode(
+        self, events: Mapping[str, Sequence[str] | None] | None = None, index: bool = True
+    ) -> Decoded:
+        """Decodes all events, or those named with all their fields (None) or some.
+
+        What the trace does not have is passed over. On all CPUs; other threads go on meanwhile.
+
+        Raises:
+            TooMuch: a table is larger than its indices can say.
+        """
+    def stream(
+        self,
+        events: Mapping[str, Sequence[str] | None] | None,
+        wave_bytes: int,
+        sink: Callable[[str, pa.RecordBatch], Any],
+    ) -> Decoded:
+        """Decodes about ``wave_bytes`` of the file at a time and gives each batch to ``sink``.
+
+        Returns what ``decode`` would, with empty tables and no index. An exception of ``sink``
+        ends it and is passed on.
+        """
+
+def open(path: str | PathLike[str]) -> Trace:
+    """Opens a directory of CTF streams, a trace.dat or a perf.data file.
+
+    Raises:
+        TraceError: one of its subclasses says what is wrong with it.
+    """
+
+def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
+    """A hash of the bytes of files, in the order given: tells whether contents are the same.
+
+    Raises:
+        TraceError: a file cannot be read.
+    """
+
+def analyse(
+    info: str,
+    tables: Mapping[str, pa.Table],
+    index: pa.Table,
+    losses: Sequence[Mapping[str, Any]],
+    span: tuple[int, int] | None,
+) -> dict[str, pa.Table]:
+    """What the events of a kernel trace say together: actors, instances, waits, ...
+
+    ``info`` is what ``Trace.info`` said; the rest as in ``Decoded``. The columns of each table are
+    described in ``crates/traceanalysis/src/output.rs``.
+
+    Raises:
+        TraceError: a column is not what its event type says.
+    """

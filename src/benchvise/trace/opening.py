@@ -1,0 +1,183 @@
+"""Opening a trace: from the cache when that holds, else decoded, and kept for the next time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+
+from benchvise.errors import TraceError
+from benchvise.trace import cache
+from benchvise.trace.decoder import decoder, open_native, translated
+from benchvise.trace.signature import Stat, signature
+
+_INDEX = "index"
+_EVENT = "event:"
+"""Stands before the names of event tables in the cache, so that an event may be named `index`."""
+
+
+@dataclass(slots=True)
+class Keeping:
+    """Whether the cache was used, and what it takes."""
+
+    wanted: bool
+    reused: bool = False
+    """Whether the events came from it."""
+    size: int = 0
+    """Bytes that it takes, of the parts that were touched."""
+    directory: Path | None = None
+    """Where they are."""
+    refused: str = ""
+    """Why it could not be written, when it could not."""
+
+    def take(self, part: cache.Part) -> None:
+        """Counts a part that is there."""
+        self.size += part.size
+        self.directory = part.directory.parent
+
+
+@dataclass
+class OpenTrace:
+    """A trace with all its events. Times are nanoseconds of its clock."""
+
+    path: Path
+    description_text: str
+    """What ``native.Trace.info`` said, JSON."""
+    tables: Mapping[str, pa.Table]
+    """By event name: ``time``, ``cpu``, fields. Also of events that never occurred."""
+    index: pa.Table
+    """All events in order of time: ``time``, ``cpu``, ``event`` (place in the description),
+    ``row`` (of its table)."""
+    losses: list[dict[str, Any]]
+    damage: list[dict[str, Any]]
+    events: int
+    span: tuple[int, int] | None
+    """Times of the first and the last event."""
+    keeping: Keeping
+    remarks: list[str] = field(default_factory=list)
+    """What a reader must know of how it was opened."""
+    _part: cache.Part | None = None
+    """Where in the cache it came from."""
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """Format, clock, environment, streams, event types with their fields."""
+        said: dict[str, Any] = json.loads(self.description_text)
+        return said
+
+    @cached_property
+    def analysis(self) -> Mapping[str, pa.Table]:
+        """Actors, their instances, fragments and waits, system calls, ...: crates/traceanalysis.
+
+        Raises:
+            TraceError: the events do not make sense together.
+        """
+        if self._part is not None:
+            kept = cache.load(self.path, "analysis")
+            if kept is not None and kept.content == self._part.content:
+                self.keeping.take(kept)
+                return kept.tables
+        with translated():
+            tables: dict[str, pa.Table] = decoder().analyse(
+                self.description_text, dict(self.tables), self.index, self.losses, self.span
+            )
+        if self._part is not None:
+            try:
+                kept = cache.store(
+                    self.path, "analysis", tables, {}, self._part.stats, self._part.content
+                )
+            except cache.NotCached as error:
+                self.remarks.append(f"the analysis is not kept for the next time: {error}")
+            else:
+                self.keeping.take(kept)
+        return tables
+
+
+def open_trace(path: Path, *, use_cache: bool = True) -> OpenTrace:
+    """Opens a trace and decodes all its events, or maps what is kept of it.
+
+    Raises:
+        UsageError: there is no such trace, or no decoder.
+        TraceError: it cannot be read.
+    """
+    path = path.resolve()  # the cache stands beside the file itself, not beside a link to it
+    if use_cache and (kept := cache.load(path, "decoded")) is not None:
+        return _from_part(path, kept)
+    trace = open_native(path)
+    stats = _signature(path)
+    with translated():
+        decoded = trace.decode()
+    opened = OpenTrace(
+        path,
+        trace.info(),
+        decoded.tables,
+        cast("pa.Table", decoded.index),  # it was asked for
+        [dict(loss) for loss in decoded.losses],
+        [dict(place) for place in decoded.damage],
+        decoded.events,
+        decoded.span,
+        Keeping(use_cache),
+    )
+    if _signature(path) != stats:
+        opened.remarks.append("the trace is being written to: this is what it held when opened")
+    elif use_cache:
+        opened = _kept(opened, stats)
+    return opened
+
+
+def _kept(opened: OpenTrace, stats: list[Stat]) -> OpenTrace:
+    """The same from the cache, which frees the heap; as it is when it cannot be kept."""
+    tables = {_INDEX: opened.index}
+    tables |= {_EVENT + name: table for name, table in opened.tables.items()}
+    facts = {
+        "description": opened.description_text,
+        "losses": opened.losses,
+        "damage": opened.damage,
+        "events": opened.events,
+        "span": opened.span,
+    }
+    try:
+        part = cache.store(opened.path, "decoded", tables, facts, stats)
+    except cache.NotCached as error:
+        opened.keeping.refused = str(error)
+        opened.remarks.append(f"nothing is kept for the next time: {error}")
+        return opened
+    again = _from_part(opened.path, part)
+    again.keeping.reused = False
+    return again
+
+
+def _from_part(path: Path, part: cache.Part) -> OpenTrace:
+    facts = part.facts
+    keeping = Keeping(wanted=True, reused=True)
+    keeping.take(part)
+    events = {
+        name.removeprefix(_EVENT): table
+        for name, table in part.tables.items()
+        if name.startswith(_EVENT)
+    }
+    span = facts["span"]
+    return OpenTrace(
+        path,
+        facts["description"],
+        events,
+        part.tables[_INDEX],
+        facts["losses"],
+        facts["damage"],
+        facts["events"],
+        (span[0], span[1]) if span else None,
+        keeping,
+        _part=part,
+    )
+
+
+def _signature(path: Path) -> list[Stat]:
+    try:
+        return signature(path)
+    except OSError as error:
+        raise TraceError(f"{error.filename}: {error.strerror}") from error

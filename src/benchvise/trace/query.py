@@ -1,0 +1,304 @@
+"""SQL over an opened trace, by DuckDB, for whoever may ask anything.
+
+A query may read the tables of the trace and nothing else: no file, no network, no setting, no
+memory beyond its share, no longer than its time. It is one SELECT, DESCRIBE, SUMMARIZE or VALUES;
+which tables and table functions it names is taken from DuckDB's own parser, and only those tables
+are made known to it: a trace may have thousands.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from benchvise.errors import UsageError
+from benchvise.trace.decoder import decoder
+from benchvise.trace.opening import OpenTrace
+
+_UNKNOWN_CPU = 65535
+
+# Everything that a query could reach the outside with; python_enable_replacements would let it
+# read this program's variables.
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "temp_directory": "",
+}
+
+# What makes rows of nothing but its arguments. Others read memory by address, or run texts as SQL.
+_TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "repeat_row"})
+
+_EVENTS = """
+    CREATE VIEW events AS
+    SELECT time, nullif(cpu, {none}) AS cpu, name AS event, row
+    FROM {index} JOIN event_types ON {index}.event = event_types.event
+"""
+_INDEX = "event_index"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a query may use."""
+
+    rows: int = 1000
+    seconds: float = 60
+    memory_mb: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query gave; ``more`` says that there were rows beyond the limit."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A table that may be asked."""
+
+    name: str
+    kind: str
+    """event, analysis, or trace: what belongs to the trace as a whole."""
+    rows: int | None
+    columns: str
+
+
+class Tables:
+    """All that SQL can name, by name; letters' case does not matter to SQL."""
+
+    def __init__(self, trace: OpenTrace) -> None:
+        self._trace = trace
+
+    @cached_property
+    def _events(self) -> dict[str, str]:
+        """SQL's name of each event table: its own, unless that is taken already."""
+        taken = {*self._own, *decoder().ANALYSES, "events", "tables"}
+        names: dict[str, str] = {}
+        for event in self._trace.tables:
+            name, number = event, 2
+            while name.lower() in taken:
+                name, number = f"{event}_{number}", number + 1
+            taken.add(name.lower())
+            names[name] = event
+        return names
+
+    @cached_property
+    def _own(self) -> dict[str, pa.Table]:
+        described = self._trace.description
+        types = described["events"]
+        tasks = described["tasks"]
+        losses = self._trace.losses
+        return {
+            _INDEX: self._trace.index,
+            "event_types": pa.table(
+                {
+                    "event": pa.array(range(len(types)), pa.uint16()),
+                    "name": pa.array([kind["name"] for kind in types], pa.string()),
+                    "system": pa.array([kind["system"] for kind in types], pa.string()),
+                }
+            ),
+            "tasks": pa.table(
+                {
+                    "tid": pa.array([tid for tid, _ in tasks], pa.int32()),
+                    "name": pa.array([name for _, name in tasks], pa.string()),
+                }
+            ),
+            "losses": pa.table(
+                {
+                    "stream": pa.array([loss["stream"] for loss in losses], pa.uint32()),
+                    "kind": pa.array([loss["kind"] for loss in losses], pa.string()),
+                    "begin": pa.array([loss["begin"] for loss in losses], pa.int64()),
+                    "end": pa.array([loss["end"] for loss in losses], pa.int64()),
+                    "count": pa.array([loss["count"] for loss in losses], pa.uint64()),
+                }
+            ),
+        }
+
+    def listing(self) -> list[Listed]:
+        """Every table: analyses, what belongs to the trace, events; of these, most rows first."""
+        found = [
+            *(_listed(name, "analysis", table) for name, table in self._trace.analysis.items()),
+            Listed("events", "trace", self._trace.index.num_rows, "time, cpu, event, row"),
+            *(_listed(name, "trace", table) for name, table in self._own.items()),
+            Listed("tables", "trace", None, "name, kind, rows, columns"),
+        ]
+        events = [
+            _listed(name, "event", self._trace.tables[event])
+            for name, event in self._events.items()
+        ]
+        return found + sorted(events, key=lambda table: (-(table.rows or 0), table.name))
+
+    def named(self, wanted: set[str]) -> Iterator[tuple[str, pa.Table]]:
+        """The tables of these names, in lower case."""
+        if "events" in wanted:
+            wanted = wanted | {_INDEX, "event_types"}
+        for name, table in self._own.items():
+            if name in wanted:
+                yield name, table
+        for name in wanted & set(decoder().ANALYSES):
+            yield name, self._trace.analysis[name]
+        for name, event in self._events.items():
+            if name.lower() in wanted:
+                yield name, self._trace.tables[event]
+        if "tables" in wanted:
+            yield (
+                "tables",
+                pa.Table.from_pylist(
+                    [
+                        {"name": t.name, "kind": t.kind, "rows": t.rows, "columns": t.columns}
+                        for t in self.listing()
+                    ]
+                ),
+            )
+
+
+def _listed(name: str, kind: str, table: pa.Table) -> Listed:
+    return Listed(name, kind, table.num_rows, ", ".join(table.column_names))
+
+
+def ask(trace: OpenTrace, sql: str, limits: Limits | None = None) -> Answer:
+    """Runs one query.
+
+    Raises:
+        UsageError: it is no query, names what is not there, or needs more than it may use.
+    """
+    limits = limits or Limits()
+    tables = Tables(trace)
+    wanted = _names(sql)
+    config = {**_CONFIG, "memory_limit": f"{limits.memory_mb}MB"}
+    with duckdb.connect(":memory:", config=config) as connection:
+        for name, table in tables.named(wanted):
+            connection.register(name, table)
+        if "events" in wanted:
+            connection.execute(_EVENTS.format(none=_UNKNOWN_CPU, index=_INDEX))
+        connection.execute("SET lock_configuration = true")
+        try:
+            return _run(connection, sql, limits)
+        except duckdb.CatalogException as error:
+            raise _unknown(error, wanted, tables) from error
+        except duckdb.OutOfMemoryException as error:
+            raise UsageError(
+                f"the query needs more than {limits.memory_mb} MB of memory",
+                "say --memory MB, or let it group and filter more",
+            ) from error
+        except duckdb.Error as error:
+            raise UsageError(_first_lines(error), "") from error
+
+
+def _run(connection: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answer:
+    late = threading.Event()
+
+    def interrupt() -> None:
+        late.set()
+        connection.interrupt()
+
+    timer = threading.Timer(limits.seconds, interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        result = connection.execute(sql)
+        rows = result.fetchmany(limits.rows + 1)
+        columns = tuple((name, str(kind)) for name, kind, *_ in result.description or ())
+    except duckdb.InterruptException as error:
+        if late.is_set():
+            raise UsageError(
+                f"the query takes longer than {limits.seconds:g} s", "say --time S to allow more"
+            ) from error
+        raise
+    finally:
+        timer.cancel()
+    return Answer(
+        tuple(name for name, _ in columns),
+        tuple(kind for _, kind in columns),
+        rows[: limits.rows],
+        len(rows) > limits.rows,
+    )
+
+
+# -- what a query names ----------------------------------------------------------------------------
+
+
+def _names(sql: str) -> set[str]:
+    """The tables that the query names, in lower case.
+
+    Raises:
+        UsageError: it is not one query that only reads.
+    """
+    with duckdb.connect(":memory:", config=_CONFIG) as parser:
+        (answer,) = parser.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
+    parsed = json.loads(answer[0])
+    if parsed["error"]:
+        if parsed.get("error_type") == "not implemented":
+            raise UsageError(
+                "that is not a query",
+                "a query is SELECT, FROM, WITH, DESCRIBE, SUMMARIZE or VALUES",
+            )
+        raise UsageError(f"not SQL: {parsed.get('error_message', 'it does not parse')}", "")
+    if len(parsed["statements"]) != 1:
+        raise UsageError("one query at a time", "leave out what follows the first `;`")
+    names: set[str] = set()
+    for kind, name in _references(parsed):
+        if kind == "TABLE_FUNCTION" and name not in _TABLE_FUNCTIONS:
+            raise UsageError(
+                f"{name}() may not be used here",
+                f"of table functions only {', '.join(sorted(_TABLE_FUNCTIONS))} may",
+            )
+        names.add(name)
+    return names
+
+
+def _references(parsed: object) -> Iterator[tuple[str, str]]:
+    """Kind and name of all tables and table functions in a parsed query."""
+    waiting = [parsed]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            waiting += node.values()
+            match node:
+                case {"type": "BASE_TABLE" | "SHOW_REF" as kind, "table_name": str(name)}:
+                    yield kind, name.strip('"').lower()
+                case {"type": "TABLE_FUNCTION" as kind, "function": {"function_name": str(name)}}:
+                    yield kind, name.lower()
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+_LISTED = 12
+
+
+def _unknown(error: duckdb.Error, wanted: set[str], tables: Tables) -> UsageError:
+    """Names what there is; the closest name first."""
+    listed = tables.listing()
+    known = {table.name.lower(): table for table in listed}
+    missing = sorted(name for name in wanted if name not in known)
+    if "Table with name" not in str(error) or not missing:
+        return UsageError(_first_lines(error), "")
+    close = difflib.get_close_matches(missing[0], known, n=1)
+    hint = f"did you mean {known[close[0]].name}? " if close else ""
+    some = ", ".join(table.name for table in listed if table.rows)
+    shown = ", ".join(some.split(", ")[:_LISTED])
+    return UsageError(
+        f"the trace has no table {missing[0]}",
+        f'{hint}There are {shown}, ...: "FROM tables" lists all',
+    )
+
+
+def _first_lines(error: duckdb.Error) -> str:
+    """DuckDB's message without the drawing of the place in the query."""
+    return " ".join(str(error).partition("\n\nLINE")[0].split())

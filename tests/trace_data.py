@@ -1,0 +1,107 @@
+"""The real traces of ../shared/data/traces, unpacked once into build/traces.
+
+They are not part of the repository: a clone without them leaves out what needs them, and says
+which.
+
+    python tests/trace_data.py [TRACE]...    prints the directory, or nothing when there are none
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import sys
+import tarfile
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+ROOT = Path(__file__).parents[1]
+ARCHIVES = ROOT.parent / "shared" / "data" / "traces"
+UNPACKED = ROOT / "build" / "traces"
+
+# Each trace by its name: the archive that holds it, and where it lies once unpacked.
+TRACES = {
+    "f100k": ("ftrace.tar.zst", "f100k.dat"),
+    "f100k-v6": ("ftrace.tar.zst", "f100k-v6.dat"),
+    "f100k-zstd": ("ftrace.tar.zst", "f100k-zstd.dat"),
+    "f1m": ("ftrace.tar.zst", "f1m.dat"),
+    "many-threads": ("lttng-public.tar.zst", "many-threads"),
+    "lttng-tracefile-rotation": ("lttng-public.tar.zst", "lttng-tracefile-rotation/kernel"),
+    "ros2": ("lttng-public.tar.zst", "ros2"),
+    "dpdk_service_cores": ("lttng-public.tar.zst", "dpdk_service_cores"),
+    "vm-small": ("lttng-vm.tar.zst", "small/kernel"),
+    "vm-big": ("lttng-vm.tar.zst", "big/kernel"),
+}
+LARGE = {
+    "f10m": ("f10m.dat.zst", "f10m.dat"),
+    "vm-huge": ("lttng-vm-huge.tar.zst", "huge/kernel"),
+}
+"""For benchmarks only: 650 MB unpacked."""
+
+
+def trace(name: str) -> Path:
+    """Where the trace lies, unpacked if need be; the test is skipped when it cannot be had."""
+    archive, path = TRACES[name]
+    if not (ARCHIVES / archive).exists():
+        pytest.skip(f"left out: there is no ../shared/data/traces/{archive}")
+    unpack(archive)
+    return UNPACKED / path
+
+
+@cache
+def expected(name: str) -> dict[str, Any]:
+    """What an independent decoder says of the trace."""
+    found: dict[str, Any] = json.loads((ARCHIVES / "expected.json").read_text())[name]
+    return found
+
+
+def unpack(archive: str) -> None:
+    """Puts what an archive holds into build/traces, once, whoever else wants it meanwhile."""
+    done = UNPACKED / f".{archive}.unpacked"
+    if done.exists():
+        return
+    UNPACKED.mkdir(parents=True, exist_ok=True)
+    with (UNPACKED / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if done.exists():
+            return
+        with tempfile.TemporaryDirectory(dir=UNPACKED, prefix=".unpacking-") as unfinished:
+            _extract(ARCHIVES / archive, Path(unfinished))
+            for entry in Path(unfinished).iterdir():
+                target = UNPACKED / entry.name
+                if target.is_dir():
+                    shutil.rmtree(target)
+                entry.rename(target)
+        done.touch()
+
+
+def _extract(archive: Path, directory: Path) -> None:
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+    with archive.open("rb") as packed, reader.stream_reader(packed) as plain:
+        if archive.name.endswith(".tar.zst"):
+            with tarfile.open(fileobj=plain, mode="r|") as files:
+                files.extractall(directory, filter="data")
+        else:
+            with (directory / archive.stem).open("wb") as file:
+                shutil.copyfileobj(plain, file, 1 << 20)
+
+
+def main(names: list[str]) -> None:
+    """Unpacks the traces named, or all but the large ones."""
+    wanted = {(TRACES | LARGE)[name][0] for name in names or TRACES}
+    if all((ARCHIVES / archive).exists() for archive in wanted):
+        for archive in sorted(wanted):
+            unpack(archive)
+        print(UNPACKED)
+    else:
+        print("left out: checks with real traces: no ../shared/data/traces", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
