@@ -20,6 +20,13 @@ pub struct EventTable {
     pub print_format: String,
 }
 
+impl EventTable {
+    /// Whether the trace has such events.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.batches.iter().any(|batch| batch.num_rows() > 0)
+    }
+}
+
 /// Events are missing in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {

@@ -15,8 +15,61 @@
 
 #![warn(missing_docs)]
 
+mod actors;
+mod bindings;
+mod block;
+mod causes;
+mod columns;
+mod cpu;
+mod devices;
+mod growing;
+mod handlers;
 mod input;
+mod losses;
+mod model;
 mod output;
+mod prelude;
+mod scheduling;
+mod states;
+mod syscalls;
+mod tasks;
+mod timers;
+mod walk;
 
 pub use input::{EventTable, Input, Labels, Loss};
 pub use output::{Tables, flags, schemas, wait, why};
+
+use bindings::Bindings;
+use devices::Devices;
+use scheduling::Scheduling;
+
+/// All analyses of a trace, on two threads.
+///
+/// Event types and columns that are missing or of unexpected types are as if they were not in the
+/// trace: what needs them is empty.
+pub fn analyse(input: &Input) -> Tables {
+    let (span, cpus) = walk::extent(&input.index);
+    let span = match (input.span, span) {
+        (Some((first, last)), Some((begin, end))) => (first.min(begin), last.max(end)),
+        (told, seen) => told.or(seen).unwrap_or_default(),
+    };
+    std::thread::scope(|scope| {
+        let devices = scope.spawn(|| {
+            let Devices { block, timers, ticks } = Devices::run(input);
+            (block.into_batch(), timers.into_batch(), ticks.into_batch())
+        });
+        let bindings = Bindings::new(input);
+        let scheduling = Scheduling::run(input, &bindings, cpus, span);
+        let (block, timers, ticks) = devices.join().expect("it does not panic");
+        Tables {
+            actors: scheduling.actors.into_batch(&input.tasks),
+            instances: scheduling.instances.into_batch(),
+            fragments: scheduling.fragments.into_batch(),
+            waits: scheduling.waits.into_batch(),
+            syscalls: scheduling.syscalls.into_batch(&bindings.syscalls),
+            block,
+            timers,
+            ticks,
+        }
+    })
+}

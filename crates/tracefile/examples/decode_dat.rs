@@ -1,4 +1,9 @@
 use std::time::Instant;
+fn cpu() -> (f64, f64) {
+    let s = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let f: Vec<&str> = s.rsplit(')').next().unwrap().split_whitespace().collect();
+    (f[11].parse::<f64>().unwrap() / 100.0, f[12].parse::<f64>().unwrap() / 100.0)
+}
 use tracefile::{Options, Selection};
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -9,6 +14,7 @@ fn main() {
         let begin = Instant::now();
         let trace = tracefile::open(path.as_ref()).unwrap();
         let opened = begin.elapsed();
+        let before = cpu();
         let begin = Instant::now();
         let mut selection = Selection::everything();
         if what == "sched" {
@@ -19,6 +25,8 @@ fn main() {
         }
         let decoded = trace.decode(&selection, &Options { index: what != "noindex" }).unwrap();
         let took = begin.elapsed();
+        let after = cpu();
+        println!("cpu user {:.2} sys {:.2}", after.0 - before.0, after.1 - before.1);
         let rows: usize = decoded.tables.iter().flat_map(|t| &t.batches).map(|b| b.num_rows()).sum();
         let bytes: usize = decoded.tables.iter().flat_map(|t| &t.batches).map(|b| b.get_array_memory_size()).sum();
         println!("open {opened:?} decode {took:?} events {} rows {rows} {:.1} M/s, {} MB in arrays, losses {} damage {:?} span {:?}", decoded.events, decoded.events as f64 / took.as_secs_f64() / 1e6, bytes >> 20, decoded.losses.len(), &decoded.damage, decoded.span);

@@ -69,35 +69,31 @@ pub(crate) fn cut(file: &Mapped, head: &Head<'_>, layout: &PageLayout, buffers: 
                 damage(data.offset, format!("a page size of {page} bytes"));
                 bytes = 0;
             }
-            let mut begin = usize::try_from(data.offset).unwrap_or(usize::MAX).min(file.len());
+            let begin = usize::try_from(data.offset).unwrap_or(usize::MAX).min(file.len());
+            let have = file.len() - begin;
             let told = usize::try_from(bytes).unwrap_or(usize::MAX);
-            let end = begin.saturating_add(told);
-            if end > file.len() {
-                let have = file.len() - begin;
+            if told > have {
                 let what = format!("the file ends {} bytes before its data do", told - have);
                 damage(file.len() as u64, what);
             }
-            let end = end.min(file.len());
-            if end - begin > left {
-                damage(data.offset, "its data lie over those of other CPUs: left out".into());
-                begin = end;
-            }
-            left -= end - begin;
-            let mut units: Vec<(Data, usize)> = Vec::new();
+            let mut units = Vec::new();
             if head.codec == Codec::None {
-                let each = (UNIT / page.max(1)).max(1) * page.max(1);
-                let mut at = begin;
-                while at < end {
-                    let until = at.saturating_add(each).min(end);
-                    units.push((Data::Plain(at..until), until - at));
-                    at = until;
-                }
-            } else if begin < end {
-                let (chunks, cut) = compress::chunks(&file[..end], begin, head.order);
-                if let Some((at, what)) = cut {
+                units = runs(begin..begin + told.min(have), page);
+            } else if told > 0 {
+                // The size that the file tells does not count the count of chunks.
+                let (chunks, cut) = compress::chunks(file, begin, head.order);
+                if let Some((at, what)) = cut.filter(|_| told <= have) {
                     damage(at as u64, what);
                 }
                 units = groups(chunks);
+            }
+            let used = units.iter().map(|(_, bytes)| bytes).sum();
+            match left.checked_sub(used) {
+                Some(rest) => left = rest,
+                None => {
+                    damage(data.offset, "its data lie over those of other CPUs: left out".into());
+                    units.clear();
+                }
             }
             parts.streams.push(Stream { name, cpu, files: vec![file.path().to_owned()], bytes });
             for (data, bytes) in units {
@@ -107,6 +103,21 @@ pub(crate) fn cut(file: &Mapped, head: &Head<'_>, layout: &PageLayout, buffers: 
         }
     }
     parts
+}
+
+/// Cuts pages as they are in the file into units.
+fn runs(range: Range<usize>, page: usize) -> Vec<(Data, usize)> {
+    if range.is_empty() {
+        return Vec::new();
+    }
+    let each = (UNIT / page).max(1) * page;
+    let starts = range.clone().step_by(each);
+    starts
+        .map(|at| {
+            let until = at.saturating_add(each).min(range.end);
+            (Data::Plain(at..until), until - at)
+        })
+        .collect()
 }
 
 /// Puts chunks together to units.

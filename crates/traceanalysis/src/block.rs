@@ -1,0 +1,138 @@
+//! Requests to block devices: queued, issued to the driver, completed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, StringArray, UInt32Array, UInt64Array};
+
+use crate::growing::{NONE, nullable};
+use crate::model::{Kind, Request};
+use crate::output::schemas;
+
+const SECTOR_BYTES: u64 = 512;
+
+/// Requests are known by device and first sector until they are completed.
+#[derive(Default)]
+pub(crate) struct Block {
+    open: HashMap<(u32, u64), Open>,
+    device: Vec<u32>,
+    sector: Vec<u64>,
+    bytes: Vec<u64>,
+    kind: Vec<String>,
+    queued: Vec<i64>,
+    issued: Vec<i64>,
+    completed: Vec<i64>,
+}
+
+/// A request that is not complete.
+struct Open {
+    row: usize,
+    /// Sectors that are still to come.
+    left: u64,
+}
+
+impl Block {
+    fn row(&mut self, request: &Request<'_>) -> usize {
+        self.device.push(request.device);
+        self.sector.push(request.sector);
+        self.bytes.push(0);
+        self.kind.push(match request.kind {
+            Kind::Letters(letters) => String::from_utf8_lossy(letters).into_owned(),
+            Kind::Bits(bits) => letters(bits),
+        });
+        self.queued.push(NONE);
+        self.issued.push(NONE);
+        self.completed.push(NONE);
+        self.device.len() - 1
+    }
+
+    pub(crate) fn insert(&mut self, now: i64, request: &Request<'_>) {
+        let row = self.row(request);
+        self.size(row, request);
+        self.queued[row] = now;
+        self.open
+            .insert((request.device, request.sector), Open { row, left: request.sectors });
+    }
+
+    /// Issued again after the driver gave it back, it counts from the first time.
+    pub(crate) fn issue(&mut self, now: i64, request: &Request<'_>) {
+        let key = (request.device, request.sector);
+        let row = match self.open.get(&key) {
+            Some(open) => open.row,
+            None => self.row(request),
+        };
+        self.size(row, request);
+        if self.issued[row] == NONE {
+            self.issued[row] = now;
+        }
+        self.open.insert(key, Open { row, left: request.sectors });
+    }
+
+    /// A request that was issued before the trace is not known: its completion says nothing.
+    pub(crate) fn complete(&mut self, now: i64, request: &Request<'_>) {
+        let Some(open) = self.open.remove(&(request.device, request.sector)) else { return };
+        self.completed[open.row] = now;
+        if request.sectors < open.left {
+            // A part: the rest begins where it ends.
+            let rest = (request.device, request.sector.wrapping_add(request.sectors));
+            self.open.insert(rest, Open { left: open.left - request.sectors, ..open });
+        }
+    }
+
+    /// Requests grow by merging until they are issued.
+    fn size(&mut self, row: usize, request: &Request<'_>) {
+        let sectors = request.sectors.saturating_mul(SECTOR_BYTES);
+        self.bytes[row] = request.bytes.filter(|&bytes| bytes > 0).unwrap_or(sectors);
+    }
+
+    pub(crate) fn into_batch(mut self) -> RecordBatch {
+        for open in self.open.values() {
+            // In part is not complete.
+            self.completed[open.row] = NONE;
+        }
+        RecordBatch::try_new(
+            schemas::block(),
+            vec![
+                Arc::new(UInt32Array::from(self.device)),
+                Arc::new(UInt64Array::from(self.sector)),
+                Arc::new(UInt64Array::from(self.bytes)),
+                Arc::new(StringArray::from_iter_values(self.kind)),
+                nullable(self.queued),
+                nullable(self.issued),
+                nullable(self.completed),
+            ],
+        )
+        .expect("the columns of the schema")
+    }
+}
+
+/// The letters of blktrace for the bits that LTTng writes (its `instrumentation/events/block.h`).
+fn letters(bits: u64) -> String {
+    const WRITE: u64 = 1;
+    const DISCARD: u64 = 1 << 1;
+    const READ: u64 = 1 << 2;
+    const AHEAD: u64 = 1 << 3;
+    const BARRIER: u64 = 1 << 4;
+    const SYNC: u64 = 1 << 5;
+    const META: u64 = 1 << 6;
+    const SECURE: u64 = 1 << 7;
+    const FLUSH: u64 = 1 << 8;
+    const FUA: u64 = 1 << 9;
+    const PREFLUSH: u64 = 1 << 10;
+    let flags = [
+        (PREFLUSH, 'F'),
+        (WRITE, 'W'),
+        (DISCARD, 'D'),
+        (SECURE, 'E'),
+        (READ, 'R'),
+        (FLUSH, 'F'),
+        (FUA, 'F'),
+        (AHEAD, 'A'),
+        (BARRIER, 'B'),
+        (SYNC, 'S'),
+        (META, 'M'),
+    ];
+    let text: String =
+        flags.iter().filter(|&&(bit, _)| bits & bit != 0).map(|&(_, letter)| letter).collect();
+    if text.is_empty() { "N".to_owned() } else { text }
+}

@@ -1,0 +1,61 @@
+//! Block devices and timers: what needs no knowledge of who runs.
+
+use crate::bindings::DeviceBindings;
+use crate::block::Block;
+use crate::input::Input;
+use crate::model::DeviceEvent;
+use crate::timers::{Ticks, Timers};
+use crate::walk::walk;
+
+pub(crate) struct Devices {
+    pub(crate) block: Block,
+    pub(crate) timers: Timers,
+    pub(crate) ticks: Ticks,
+}
+
+impl Devices {
+    /// Passes all events through the state machines.
+    pub(crate) fn run(input: &Input) -> Self {
+        let bindings = DeviceBindings::new(input);
+        let mut this = Self {
+            block: Block::default(),
+            timers: Timers::new(&input.symbols),
+            ticks: Ticks::default(),
+        };
+        walk(&input.index, &bindings.known(), &mut |time, cpu, event, row| {
+            if let Some(event) = bindings.read(event, row) {
+                this.event(time, cpu, &event);
+            }
+        });
+        this
+    }
+
+    #[inline]
+    fn event(&mut self, now: i64, cpu: u16, event: &DeviceEvent<'_>) {
+        match *event {
+            DeviceEvent::BlockInsert(ref request) => self.block.insert(now, request),
+            DeviceEvent::BlockIssue(ref request) => self.block.issue(now, request),
+            DeviceEvent::BlockComplete(ref request) => self.block.complete(now, request),
+            DeviceEvent::HrtimerStart { address, function, expires, softexpires } => {
+                self.timers.start_hrtimer(address, function, expires, softexpires);
+            }
+            DeviceEvent::HrtimerEntry { address, function, now: clock } => {
+                self.timers.run_hrtimer(now, cpu, address, function, clock);
+            }
+            DeviceEvent::HrtimerCancel { address } => self.timers.cancel_hrtimer(address),
+            DeviceEvent::TimerStart { address, expires } => {
+                self.timers.start_wheel(address, expires);
+            }
+            DeviceEvent::TimerEntry { address, function, now: jiffies } => {
+                self.timers.run_wheel(now, cpu, address, function, jiffies);
+            }
+            DeviceEvent::TimerCancel { address } => self.timers.cancel_wheel(address),
+            DeviceEvent::HrtimerExit { address } | DeviceEvent::TimerExit { address } => {
+                self.timers.end(now, cpu, address);
+            }
+            DeviceEvent::TickStop { success: true } => self.ticks.stop(now, cpu),
+            DeviceEvent::Switch { from_idle: true } => self.ticks.leave_idle(now, cpu),
+            DeviceEvent::TickStop { success: false } | DeviceEvent::Switch { from_idle: false } => {}
+        }
+    }
+}

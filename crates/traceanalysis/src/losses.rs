@@ -1,0 +1,143 @@
+//! What a loss of events does to what is believed.
+
+use crate::input::Loss;
+use crate::model::Named;
+use crate::output::{flags, why};
+use crate::scheduling::Scheduling;
+use crate::tasks::{NOBODY, State};
+use crate::growing::Fragment;
+
+/// What happens to a CPU at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Edge {
+    /// Nothing is missing from here on.
+    End,
+    /// Events are missing after this time.
+    Begin,
+}
+
+/// The losses of each CPU, put in order.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    /// By CPU: events are missing when the trace begins.
+    pub(crate) at_first: Vec<bool>,
+    /// By CPU: events may be missing anywhere.
+    pub(crate) anywhere: Vec<bool>,
+    pub(crate) edges: Vec<(i64, Edge, u16)>,
+}
+
+impl Losses {
+    pub(crate) fn new(losses: &[Loss], cpus: usize, span: (i64, i64)) -> Self {
+        let mut result =
+            Self { at_first: vec![false; cpus], anywhere: vec![false; cpus], edges: vec![] };
+        for cpu in 0..cpus {
+            let mut spans: Vec<(i64, i64)> = Vec::new();
+            for loss in losses.iter().filter(|loss| loss.cpu.is_none_or(|c| usize::from(c) == cpu))
+            {
+                match (loss.begin, loss.end) {
+                    (None, None) => result.anywhere[cpu] = true,
+                    (begin, end) => {
+                        spans.push((begin.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX)));
+                    }
+                }
+            }
+            spans.sort_unstable();
+            let mut merged: Vec<(i64, i64)> = Vec::new();
+            for (begin, end) in spans {
+                match merged.last_mut() {
+                    Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+                    _ => merged.push((begin, end.max(begin))),
+                }
+            }
+            for (begin, end) in merged {
+                if begin < span.0 {
+                    result.at_first[cpu] = true;
+                } else {
+                    result.edges.push((begin, Edge::Begin, cpu as u16));
+                }
+                result.edges.push((end, Edge::End, cpu as u16));
+            }
+        }
+        result.edges.sort_unstable();
+        result
+    }
+
+    /// By CPU, ascending: the times from which on its events are complete.
+    pub(crate) fn whole_from(&self, begin: i64) -> Vec<Vec<i64>> {
+        let whole = |&missing: &bool| if missing { vec![] } else { vec![begin] };
+        let mut times: Vec<Vec<i64>> = self.at_first.iter().map(whole).collect();
+        for &(time, edge, cpu) in &self.edges {
+            if edge == Edge::End {
+                times[usize::from(cpu)].push(time);
+            }
+        }
+        times
+    }
+}
+
+impl Scheduling {
+    /// Nothing is believed about a CPU any more: what ran there is cut at `at`, and marked.
+    #[cold]
+    pub(crate) fn forget(&mut self, cpu: u16, at: i64) {
+        while !self.cpus[usize::from(cpu)].frames.is_empty() {
+            self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
+        }
+        let place = &mut self.cpus[usize::from(cpu)];
+        place.losses += 1;
+        self.losses += 1;
+        place.raised.fill(None);
+        let current = std::mem::replace(&mut place.current, NOBODY);
+        if current == NOBODY {
+            return;
+        }
+        let thread = &mut self.threads.all[current as usize];
+        let at = at.max(place.since);
+        let execution = at - place.since - place.taken;
+        thread.totals.execution += execution;
+        thread.totals.end = at;
+        thread.totals.flags |= flags::CROSSES_LOSS;
+        thread.since = at;
+        thread.state = State::Lost;
+        self.fragments.push(&Fragment {
+            actor: thread.actor,
+            cpu,
+            begin: place.since,
+            end: at,
+            execution,
+            instance: thread.instance,
+            why: why::OTHER,
+        });
+        self.actors.seen(thread.actor, at);
+        if thread.tid == 0 {
+            thread.state = State::Fresh;
+            self.close(current, 0);
+        }
+    }
+
+    /// From here on the events of a CPU are complete. `current`: who ran when they begin.
+    pub(crate) fn begin_whole(
+        &mut self,
+        cpu: u16,
+        at: i64,
+        current: Option<&Named<'_>>,
+        after_loss: bool,
+    ) {
+        if after_loss {
+            self.forget(cpu, at);
+        }
+        let place = &mut self.cpus[usize::from(cpu)];
+        place.in_loss = self.anywhere[usize::from(cpu)];
+        place.whole_since = at;
+        place.since = at;
+        place.taken = 0;
+        place.entered = 0;
+        place.after_loss = after_loss;
+        if let Some(current) = current {
+            let thread = self.thread(current, cpu, at);
+            if self.threads.all[thread as usize].state != State::Running {
+                let before = if after_loss { flags::CROSSES_LOSS } else { flags::BEGAN_BEFORE };
+                self.start(cpu, thread, at, before);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Who runs, who waits, who interrupts and who calls the kernel: everything about threads and CPUs.
+
+use crate::actors::Actors;
+use crate::bindings::Bindings;
+use crate::cpu::Cpu;
+use crate::growing::{Fragments, Instances, Syscalls, Waits};
+use crate::input::{EventTable, Input};
+use crate::losses::{Edge, Losses};
+use crate::model::Event;
+use crate::prelude::First;
+use crate::states::States;
+use crate::tasks::Threads;
+use crate::walk::walk;
+
+/// The state of all CPUs and threads while the events pass, and the tables that grow.
+pub(crate) struct Scheduling {
+    pub(crate) states: States,
+    /// Whether it can be told who is the cause of something.
+    pub(crate) contexts: bool,
+    /// Whether wake-ups are told where they are decided.
+    pub(crate) traces_waking: bool,
+    pub(crate) cpus: Vec<Cpu>,
+    /// By CPU: events may be missing anywhere.
+    pub(crate) anywhere: Vec<bool>,
+    /// How often events were missing on any CPU.
+    pub(crate) losses: u32,
+    pub(crate) threads: Threads,
+    pub(crate) actors: Actors,
+    pub(crate) instances: Instances,
+    pub(crate) fragments: Fragments,
+    pub(crate) waits: Waits,
+    pub(crate) syscalls: Syscalls,
+}
+
+impl Scheduling {
+    fn new(input: &Input, contexts: bool, losses: &Losses, span: (i64, i64)) -> Self {
+        let named = |name: &str| input.events.iter().find(|event| event.name == name);
+        Self {
+            states: States::new(named("sched_switch"), &input.environment),
+            contexts,
+            traces_waking: named("sched_waking").is_some_and(EventTable::has_rows),
+            cpus: losses.at_first.iter().map(|&missing| Cpu::new(span.0, missing)).collect(),
+            anywhere: losses.anywhere.clone(),
+            losses: 0,
+            threads: Threads::default(),
+            actors: Actors::new(&input.events),
+            instances: Instances::default(),
+            fragments: Fragments::default(),
+            waits: Waits::default(),
+            syscalls: Syscalls::default(),
+        }
+    }
+
+    /// Passes all events through the state machines.
+    pub(crate) fn run(input: &Input, bindings: &Bindings<'_>, cpus: usize, span: (i64, i64)) -> Self {
+        let losses = Losses::new(&input.losses, cpus, span);
+        let first = First::new(input, bindings, &losses.whole_from(span.0));
+        let mut this = Self::new(input, bindings.contexts, &losses, span);
+        for cpu in (0..cpus).filter(|&cpu| !losses.at_first[cpu]) {
+            this.begin_whole(cpu as u16, span.0, first.at(cpu, span.0), false);
+        }
+        let mut edges = losses.edges.iter().peekable();
+        walk(&input.index, &bindings.known(), &mut |time, cpu, event, row| {
+            while let Some(&&(at, edge, lost)) = edges.peek()
+                && (at < time || at == time && edge == Edge::End)
+            {
+                edges.next();
+                this.edge(at, edge, lost, &first);
+            }
+            if let Some(event) = bindings.read(event, row) {
+                this.event(time, cpu, &event);
+                this.cpus[usize::from(cpu)].last = time;
+            }
+        });
+        this.finish_handlers(span.1);
+        this.finish_threads(span.1);
+        this
+    }
+
+    fn edge(&mut self, at: i64, edge: Edge, cpu: u16, first: &First<'_>) {
+        match edge {
+            Edge::Begin => {
+                self.forget(cpu, at);
+                self.cpus[usize::from(cpu)].in_loss = true;
+            }
+            Edge::End => self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true),
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, now: i64, cpu: u16, event: &Event<'_>) {
+        match event {
+            Event::Switch { prev, state, next } => self.switch(now, cpu, prev, *state, next),
+            Event::Wake { wake, task, target, flags } => {
+                self.wake(now, cpu, *wake, task, *target, *flags);
+            }
+            Event::Enter { handler, name, flags } => self.enter(now, cpu, *handler, name, *flags),
+            Event::Leave { handler } => self.exit_handler(now, cpu, *handler),
+            Event::SoftirqRaise { vector, flags } => self.raise(now, cpu, *vector, *flags),
+            Event::SyscallEntry { name, is_yield } => {
+                self.enter_syscall(now, cpu, *name, *is_yield);
+            }
+            Event::SyscallExit { name, result } => self.exit_syscall(now, cpu, *name, *result),
+            Event::Fork { child, process } => self.fork(now, cpu, child, *process),
+            Event::Exec { tid, old, file } => self.exec(now, cpu, *tid, *old, file),
+            Event::Rename { task } => self.known(now, cpu, task, None),
+            Event::Known { task, process } => self.known(now, cpu, task, *process),
+            Event::Exit { tid } => self.exit(now, cpu, *tid),
+        }
+    }
+}

@@ -1,0 +1,542 @@
+//! Threads: when they run, wait and are woken.
+
+use std::collections::HashMap;
+
+use crate::cpu::Frame;
+use crate::growing::{Begin, Fragment, NONE, Totals};
+use crate::model::{Flags, Named, Wake};
+use crate::output::{flags, wait, why};
+use crate::scheduling::Scheduling;
+use crate::states::Left;
+
+/// Stands for no thread.
+pub(crate) const NOBODY: u32 = u32::MAX;
+/// Stands for no row.
+pub(crate) const NO_ROW: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing is known: it was there before the trace.
+    Unseen,
+    /// It has not run yet since it was made; of idle threads: another runs.
+    Fresh,
+    Running,
+    /// Woken, does not run yet.
+    Ready,
+    /// Switched away from while runnable.
+    Preempted,
+    /// With one of [`wait`]'s states.
+    Blocked(u8),
+    /// It ran on a CPU of which events were then lost.
+    Lost,
+}
+
+pub(crate) struct Thread {
+    pub(crate) tid: i32,
+    pub(crate) actor: u32,
+    pub(crate) state: State,
+    /// When the state began.
+    pub(crate) since: i64,
+    /// Where it runs, last ran, or is queued.
+    pub(crate) cpu: u16,
+    /// That CPU's count of losses when the thread was last known to be there.
+    losses_there: u32,
+    /// The count of all losses when the thread blocked.
+    losses_anywhere: u32,
+    name: Name,
+    priority: Option<i32>,
+    pub(crate) exiting: bool,
+    pub(crate) yielding: bool,
+    /// The instance that is going on, or [`NO_ROW`].
+    pub(crate) instance: u32,
+    pub(crate) totals: Totals,
+    /// When and by whom it was woken, for the instance that begins next.
+    wake: Woken,
+    /// A wake-up that came while it ran: it may have been about to block.
+    pending: Woken,
+    /// The system call that it is in: a row, or [`NO_ROW`].
+    pub(crate) syscall: u32,
+    /// Softirqs that it ran when it was switched away from, on kernels where that can be.
+    pub(crate) suspended: Vec<Frame>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Woken {
+    time: i64,
+    cause: i64,
+}
+
+const NEVER: Woken = Woken { time: NONE, cause: NONE };
+
+/// A thread's name, short enough to be compared at every switch.
+#[derive(Clone, Copy)]
+struct Name {
+    length: u8,
+    bytes: [u8; 31],
+}
+
+impl Name {
+    fn of(text: &[u8]) -> Self {
+        let mut bytes = [0; 31];
+        let length = text.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&text[..length]);
+        Self { length: length as u8, bytes }
+    }
+
+    #[inline]
+    fn get(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+/// All threads. One that exits stays; its id may then be given to another.
+#[derive(Default)]
+pub(crate) struct Threads {
+    pub(crate) all: Vec<Thread>,
+    by_tid: Vec<u32>,
+    /// Ids beyond what kernels give out: user space may write what it likes into its traces.
+    far: HashMap<i32, u32>,
+}
+
+/// The kernel's PID_MAX_LIMIT.
+const MOST_TIDS: usize = 1 << 22;
+
+impl Threads {
+    #[inline]
+    fn find(&self, tid: i32) -> u32 {
+        match usize::try_from(tid) {
+            Ok(tid) if tid < MOST_TIDS => self.by_tid.get(tid).copied().unwrap_or(NOBODY),
+            _ => self.far.get(&tid).copied().unwrap_or(NOBODY),
+        }
+    }
+
+    fn set(&mut self, tid: i32, thread: u32) {
+        match usize::try_from(tid) {
+            Ok(tid) if tid < MOST_TIDS => {
+                if self.by_tid.len() <= tid {
+                    self.by_tid.resize((tid + 1).next_power_of_two(), NOBODY);
+                }
+                self.by_tid[tid] = thread;
+            }
+            _ => {
+                self.far.insert(tid, thread);
+            }
+        }
+    }
+
+    fn push(&mut self, tid: i32, actor: u32, state: State, cpu: u16, now: i64) -> u32 {
+        self.all.push(Thread {
+            tid,
+            actor,
+            state,
+            since: now,
+            cpu,
+            losses_there: 0,
+            losses_anywhere: 0,
+            name: Name::of(&[]),
+            priority: None,
+            exiting: false,
+            yielding: false,
+            instance: NO_ROW,
+            totals: Totals::default(),
+            wake: NEVER,
+            pending: NEVER,
+            syscall: NO_ROW,
+            suspended: Vec::new(),
+        });
+        (self.all.len() - 1) as u32
+    }
+}
+
+impl Scheduling {
+    /// The thread that an event names, made when it is new.
+    #[inline]
+    pub(crate) fn thread(&mut self, named: &Named<'_>, cpu: u16, now: i64) -> u32 {
+        let at = match named.tid {
+            0 => self.idle(cpu, now),
+            tid => match self.threads.find(tid) {
+                NOBODY => self.new_thread(tid, State::Unseen, cpu, now),
+                at => at,
+            },
+        };
+        self.name(at, named);
+        at
+    }
+
+    fn idle(&mut self, cpu: u16, now: i64) -> u32 {
+        match self.cpus[usize::from(cpu)].idle {
+            NOBODY => {
+                let actor = self.actors.idle(cpu, now);
+                let at = self.threads.push(0, actor, State::Fresh, cpu, now);
+                self.cpus[usize::from(cpu)].idle = at;
+                at
+            }
+            at => at,
+        }
+    }
+
+    #[cold]
+    fn new_thread(&mut self, tid: i32, state: State, cpu: u16, now: i64) -> u32 {
+        let actor = self.actors.task(tid, now);
+        let at = self.threads.push(tid, actor, state, cpu, now);
+        self.threads.all[at as usize].losses_anywhere = self.losses;
+        self.threads.set(tid, at);
+        at
+    }
+
+    #[inline]
+    fn name(&mut self, at: u32, named: &Named<'_>) {
+        let thread = &mut self.threads.all[at as usize];
+        thread.priority = named.priority.or(thread.priority);
+        if !named.name.is_empty() && named.name != thread.name.get() && thread.tid != 0 {
+            thread.name = Name::of(named.name);
+            let actor = thread.actor;
+            self.actors.get_mut(actor).name = String::from_utf8_lossy(named.name).into_owned();
+        }
+    }
+
+    /// A context switch.
+    #[inline]
+    pub(crate) fn switch(
+        &mut self,
+        now: i64,
+        cpu: u16,
+        prev: &Named<'_>,
+        state: i64,
+        next: &Named<'_>,
+    ) {
+        let from = self.thread(prev, cpu, now);
+        let to = self.thread(next, cpu, now);
+        let mut left = self.states.left(state);
+        let leaving = &self.threads.all[from as usize];
+        if leaving.exiting && left == Left::Blocked(wait::OTHER) {
+            left = Left::Dead;
+        }
+        let current = self.cpus[usize::from(cpu)].current;
+        if current != from && current != NOBODY {
+            // Who ran is not who was believed to run: a switch is missing, though no loss is known.
+            let last = self.cpus[usize::from(cpu)].last;
+            self.forget(cpu, last);
+        }
+        if !self.cpus[usize::from(cpu)].frames.is_empty() {
+            self.suspend(cpu, from, now, left);
+        }
+        if current == from {
+            self.stop(cpu, from, now, left);
+        }
+        self.leave(cpu, from, now, left);
+        if self.threads.all[to as usize].state == State::Running {
+            // It cannot run here while it runs there: the switch there is missing.
+            let there = self.threads.all[to as usize].cpu;
+            let last = self.cpus[usize::from(there)].last;
+            self.forget(there, last);
+        }
+        self.start(cpu, to, now, 0);
+    }
+
+    /// The current thread's span on the CPU ends.
+    #[inline]
+    fn stop(&mut self, cpu: u16, at: u32, now: i64, left: Left) {
+        let place = &mut self.cpus[usize::from(cpu)];
+        let thread = &mut self.threads.all[at as usize];
+        let execution = now - place.since - place.taken;
+        let why = match left {
+            Left::Runnable if thread.tid == 0 => why::BLOCKED,
+            Left::Runnable if thread.yielding => why::OTHER,
+            Left::Runnable => {
+                thread.totals.preemptions += 1;
+                why::PREEMPTED
+            }
+            Left::Blocked(_) | Left::Dead => why::BLOCKED,
+        };
+        thread.totals.execution += execution;
+        thread.totals.end = now;
+        self.fragments.push(&Fragment {
+            actor: thread.actor,
+            cpu,
+            begin: place.since,
+            end: now,
+            execution,
+            instance: thread.instance,
+            why,
+        });
+        self.actors.seen(thread.actor, now);
+    }
+
+    /// What becomes of a thread that left the CPU.
+    #[inline]
+    fn leave(&mut self, cpu: u16, at: u32, now: i64, left: Left) {
+        let thread = &mut self.threads.all[at as usize];
+        thread.since = now;
+        thread.cpu = cpu;
+        thread.losses_there = self.cpus[usize::from(cpu)].losses;
+        thread.losses_anywhere = self.losses;
+        match left {
+            _ if thread.tid == 0 => {
+                thread.state = State::Fresh;
+                self.close(at, 0);
+            }
+            Left::Runnable => thread.state = State::Preempted,
+            Left::Blocked(kind) => {
+                thread.state = State::Blocked(kind);
+                self.close(at, 0);
+            }
+            Left::Dead => self.retire(at, 0),
+        }
+    }
+
+    /// A thread gets the CPU. `before`: flags of an instance that was running before now.
+    #[inline]
+    pub(crate) fn start(&mut self, cpu: u16, at: u32, now: i64, before: u8) {
+        let thread = &mut self.threads.all[at as usize];
+        let mut marks = before;
+        if thread.instance != NO_ROW
+            && self.cpus[usize::from(thread.cpu)].losses != thread.losses_there
+        {
+            marks |= flags::CROSSES_LOSS;
+        }
+        let mut ready = NONE;
+        match thread.state {
+            State::Ready => {
+                ready = thread.since;
+                self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
+            }
+            State::Preempted => {
+                self.waits.push(thread.actor, thread.since, now, wait::PREEMPTED, thread.cpu);
+                if thread.instance == NO_ROW {
+                    // It ran where events are missing.
+                    marks |= flags::CROSSES_LOSS;
+                }
+            }
+            State::Blocked(_) if thread.pending.time != NONE => {
+                // No wake-up was seen since it blocked: the one that came just before was for this.
+                ready = thread.since;
+                thread.wake = std::mem::replace(&mut thread.pending, NEVER);
+                self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
+            }
+            State::Blocked(kind) => {
+                self.waits.push(thread.actor, thread.since, now, kind, thread.cpu);
+                if thread.losses_anywhere != self.losses {
+                    marks |= flags::CROSSES_LOSS;
+                }
+            }
+            State::Unseen => marks |= flags::BEGAN_BEFORE,
+            State::Fresh | State::Running | State::Lost => {}
+        }
+        if thread.instance == NO_ROW {
+            let woken = std::mem::replace(&mut thread.wake, NEVER);
+            thread.instance = self.instances.begin(&Begin {
+                actor: thread.actor,
+                cpu,
+                begin: now,
+                ready,
+                cause: woken.cause,
+                cause_time: woken.time,
+                period: self.actors.period(thread.actor, now).unwrap_or(NONE),
+            });
+            thread.totals = Totals::default();
+        } else if thread.cpu != cpu {
+            thread.totals.migrations += 1;
+        }
+        let place = &mut self.cpus[usize::from(cpu)];
+        if place.in_loss {
+            marks |= flags::CROSSES_LOSS;
+        }
+        thread.totals.fragments += 1;
+        thread.totals.flags |= marks;
+        thread.state = State::Running;
+        thread.since = now;
+        thread.cpu = cpu;
+        place.current = at;
+        place.since = now;
+        place.taken = 0;
+        if !thread.suspended.is_empty() {
+            self.resume(cpu, at, now);
+        }
+    }
+
+    /// A thread is woken.
+    #[inline]
+    pub(crate) fn wake(
+        &mut self,
+        now: i64,
+        cpu: u16,
+        wake: Wake,
+        task: &Named<'_>,
+        target: Option<u16>,
+        flags: Flags,
+    ) {
+        if task.tid == 0 {
+            return;
+        }
+        let at = self.thread(task, target.unwrap_or(cpu), now);
+        let mut woken = Woken { time: now, cause: self.context(cpu, flags) };
+        let thread = &mut self.threads.all[at as usize];
+        let target = target.filter(|&cpu| usize::from(cpu) < self.cpus.len()).unwrap_or(thread.cpu);
+        match (wake, thread.state) {
+            (Wake::Waking, State::Running) => thread.pending = woken,
+            (Wake::Wakeup, State::Running) => thread.pending = NEVER,
+            (Wake::Wakeup, State::Ready) | (_, State::Preempted) => {
+                thread.pending = NEVER;
+                if thread.state == State::Ready {
+                    thread.cpu = target;
+                }
+            }
+            (_, State::Running | State::Ready) => {}
+            (_, State::Unseen | State::Fresh | State::Blocked(_) | State::Lost) => {
+                if wake == Wake::Wakeup {
+                    if thread.pending.time != NONE {
+                        woken = thread.pending;
+                    } else if self.traces_waking {
+                        // Who woke it was told by an event that is missing.
+                        woken.cause = NONE;
+                    }
+                }
+                thread.pending = NEVER;
+                // One that overtook the blocking counts from there.
+                let mut ready = now;
+                if let State::Blocked(kind) = thread.state {
+                    ready = woken.time.max(thread.since);
+                    if thread.since < ready {
+                        self.waits.push(thread.actor, thread.since, ready, kind, thread.cpu);
+                    }
+                }
+                let lost = thread.state == State::Lost;
+                thread.state = State::Ready;
+                thread.since = ready;
+                thread.cpu = target;
+                thread.wake = woken;
+                if lost {
+                    self.close(at, flags::CROSSES_LOSS);
+                }
+            }
+        }
+    }
+
+    /// Ends the instance of a thread, if it has one, with what it has added up.
+    #[inline]
+    pub(crate) fn close(&mut self, at: u32, marks: u8) {
+        let thread = &mut self.threads.all[at as usize];
+        if thread.instance != NO_ROW {
+            thread.totals.flags |= marks;
+            self.instances.end(thread.instance, &thread.totals);
+            thread.instance = NO_ROW;
+        }
+    }
+
+    /// A thread is gone: its id may be used again.
+    fn retire(&mut self, at: u32, marks: u8) {
+        self.close(at, marks);
+        let Thread { tid, actor, priority, .. } = self.threads.all[at as usize];
+        self.actors.get_mut(actor).priority = priority;
+        self.threads.set(tid, NOBODY);
+        self.threads.all[at as usize].state = State::Fresh;
+    }
+
+    pub(crate) fn fork(&mut self, now: i64, cpu: u16, child: &Named<'_>, process: Option<i32>) {
+        if child.tid == 0 {
+            return;
+        }
+        let before = self.threads.find(child.tid);
+        if before != NOBODY {
+            self.lose(before);
+        }
+        let at = self.new_thread(child.tid, State::Fresh, cpu, now);
+        self.name(at, child);
+        let actor = self.threads.all[at as usize].actor;
+        self.actors.get_mut(actor).process = process;
+    }
+
+    /// A thread whose id is another's now: it must have exited unseen.
+    fn lose(&mut self, at: u32) {
+        let Thread { state, cpu, .. } = self.threads.all[at as usize];
+        if state == State::Running {
+            let last = self.cpus[usize::from(cpu)].last;
+            self.forget(cpu, last);
+        }
+        self.retire(at, flags::CROSSES_LOSS);
+    }
+
+    /// A thread runs another program. When it is not its process's first, it takes over the id of
+    /// that one, which ends.
+    pub(crate) fn exec(&mut self, now: i64, cpu: u16, tid: i32, old: i32, file: &[u8]) {
+        const COMM: usize = 15;
+        let start = file.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+        let name = &file[start..];
+        let named = Named { tid: old, name: &name[..name.len().min(COMM)], priority: None };
+        let at = self.thread(&named, cpu, now);
+        if tid != old && tid != 0 && old != 0 {
+            let leader = self.threads.find(tid);
+            if leader != NOBODY {
+                self.lose(leader);
+            }
+            self.threads.set(old, NOBODY);
+            self.threads.set(tid, at);
+            self.threads.all[at as usize].tid = tid;
+            let actor = self.threads.all[at as usize].actor;
+            self.actors.get_mut(actor).tid = Some(tid);
+        }
+    }
+
+    pub(crate) fn known(&mut self, now: i64, cpu: u16, task: &Named<'_>, process: Option<i32>) {
+        if task.tid != 0 {
+            let at = self.thread(task, cpu, now);
+            let actor = self.threads.all[at as usize].actor;
+            let process = process.or(self.actors.get_mut(actor).process);
+            self.actors.get_mut(actor).process = process;
+        }
+    }
+
+    pub(crate) fn exit(&mut self, now: i64, cpu: u16, tid: i32) {
+        if tid != 0 {
+            let at = self.thread(&Named { tid, name: &[], priority: None }, cpu, now);
+            self.threads.all[at as usize].exiting = true;
+        }
+    }
+
+    /// The trace ends: what goes on is cut there.
+    pub(crate) fn finish_threads(&mut self, end: i64) {
+        for cpu in 0..self.cpus.len() {
+            let place = &self.cpus[cpu];
+            let current = place.current;
+            if current != NOBODY {
+                let thread = &mut self.threads.all[current as usize];
+                let execution = end - place.since - place.taken;
+                thread.totals.execution += execution;
+                thread.totals.end = end;
+                self.fragments.push(&Fragment {
+                    actor: thread.actor,
+                    cpu: cpu as u16,
+                    begin: place.since,
+                    end,
+                    execution,
+                    instance: thread.instance,
+                    why: why::END_OF_TRACE,
+                });
+                self.actors.seen(thread.actor, end);
+            }
+        }
+        for at in 0..self.threads.all.len() as u32 {
+            let thread = &self.threads.all[at as usize];
+            let state = match thread.state {
+                State::Ready => Some(wait::WOKEN),
+                State::Preempted => Some(wait::PREEMPTED),
+                State::Blocked(kind) => Some(kind),
+                State::Unseen | State::Fresh | State::Running | State::Lost => None,
+            };
+            if let Some(state) = state
+                && thread.since < end
+            {
+                self.waits.push(thread.actor, thread.since, end, state, thread.cpu);
+            }
+            let (actor, priority) = (thread.actor, thread.priority);
+            let known = &mut self.actors.get_mut(actor).priority;
+            *known = priority.or(*known);
+            let lost = self.cpus.get(usize::from(thread.cpu));
+            let lost = lost.is_some_and(|cpu| cpu.losses != thread.losses_there);
+            let lost = lost && thread.state != State::Running;
+            let marks = if lost { flags::CROSSES_LOSS } else { 0 };
+            self.close(at, flags::CUT_BY_END | marks);
+        }
+    }
+}
