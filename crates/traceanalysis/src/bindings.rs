@@ -129,15 +129,38 @@ enum DeviceFields<'a> {
         expires: Ints<'a>,
         softexpires: Option<Ints<'a>>,
     },
-    HrtimerEntry { address: Ints<'a>, function: Option<Ints<'a>>, now: Option<Ints<'a>> },
-    HrtimerExit { address: Ints<'a> },
-    HrtimerCancel { address: Ints<'a> },
-    TimerStart { address: Ints<'a>, expires: Ints<'a> },
-    TimerEntry { address: Ints<'a>, function: Option<Ints<'a>>, now: Option<Ints<'a>> },
-    TimerExit { address: Ints<'a> },
-    TimerCancel { address: Ints<'a> },
-    TickStop { success: Ints<'a> },
-    Switch { prev: Ints<'a> },
+    HrtimerEntry {
+        address: Ints<'a>,
+        function: Option<Ints<'a>>,
+        now: Option<Ints<'a>>,
+    },
+    HrtimerExit {
+        address: Ints<'a>,
+    },
+    HrtimerCancel {
+        address: Ints<'a>,
+    },
+    TimerStart {
+        address: Ints<'a>,
+        expires: Ints<'a>,
+    },
+    TimerEntry {
+        address: Ints<'a>,
+        function: Option<Ints<'a>>,
+        now: Option<Ints<'a>>,
+    },
+    TimerExit {
+        address: Ints<'a>,
+    },
+    TimerCancel {
+        address: Ints<'a>,
+    },
+    TickStop {
+        success: Ints<'a>,
+    },
+    Switch {
+        prev: Ints<'a>,
+    },
 }
 
 /// An event type that means something, with its rows.
@@ -161,23 +184,22 @@ pub(crate) struct Bindings<'a> {
 impl<'a> Bindings<'a> {
     pub(crate) fn new(input: &'a Input) -> Self {
         let present = |wanted: &[&str]| {
-            input.events.iter().any(|event| {
-                wanted.contains(&event.name.as_str()) && event.has_rows()
-            })
+            input
+                .events
+                .iter()
+                .any(|event| wanted.contains(&event.name.as_str()) && event.has_rows())
         };
-        let by_name = input.events.iter().any(|event| {
-            specific_syscall(&event.name).is_some() && event.has_rows()
-        });
+        let by_name = input
+            .events
+            .iter()
+            .any(|event| specific_syscall(&event.name).is_some() && event.has_rows());
         let mut resolver = Resolver {
             syscalls: if by_name { Vec::new() } else { raw_names() },
             by_name,
             present: &present,
         };
-        let bound: Vec<_> = input
-            .events
-            .iter()
-            .map(|event| bind(event, |event| resolver.fields(event)))
-            .collect();
+        let bound: Vec<_> =
+            input.events.iter().map(|event| bind(event, |event| resolver.fields(event))).collect();
         let flags = bound.iter().flatten().any(|bound| bound.flags.is_some());
         Self {
             bound,
@@ -420,12 +442,12 @@ impl Resolver<'_> {
                     });
                 }
                 let name = name.strip_prefix("x86_irq_vectors_").unwrap_or(name);
-                let (vector, entry) = match (name.strip_suffix("_entry"), name.strip_suffix("_exit"))
-                {
-                    (Some(vector), _) => (vector, true),
-                    (_, Some(vector)) => (vector, false),
-                    _ => return None,
-                };
+                let (vector, entry) =
+                    match (name.strip_suffix("_entry"), name.strip_suffix("_exit")) {
+                        (Some(vector), _) => (vector, true),
+                        (_, Some(vector)) => (vector, false),
+                        _ => return None,
+                    };
                 let number = VECTORS.iter().position(|known| *known == vector)? as u8;
                 let other = if entry { "exit" } else { "entry" };
                 let others =
@@ -496,10 +518,9 @@ impl<'a> DeviceBindings<'a> {
             DeviceFields::HrtimerCancel { address } => {
                 DeviceEvent::HrtimerCancel { address: unsigned(address) }
             }
-            DeviceFields::TimerStart { address, expires } => DeviceEvent::TimerStart {
-                address: unsigned(address),
-                expires: unsigned(expires),
-            },
+            DeviceFields::TimerStart { address, expires } => {
+                DeviceEvent::TimerStart { address: unsigned(address), expires: unsigned(expires) }
+            }
             DeviceFields::TimerEntry { address, function, now } => DeviceEvent::TimerEntry {
                 address: unsigned(address),
                 function: function.as_ref().map(unsigned),
@@ -514,7 +535,9 @@ impl<'a> DeviceBindings<'a> {
             DeviceFields::TickStop { success } => {
                 DeviceEvent::TickStop { success: success.get(place) != 0 }
             }
-            DeviceFields::Switch { prev } => DeviceEvent::Switch { from_idle: prev.get(place) == 0 },
+            DeviceFields::Switch { prev } => {
+                DeviceEvent::Switch { from_idle: prev.get(place) == 0 }
+            }
         })
     }
 }
@@ -522,9 +545,10 @@ impl<'a> DeviceBindings<'a> {
 fn device_fields(event: &EventTable) -> Option<DeviceFields<'_>> {
     let batches = event.batches.as_slice();
     let int = |name: &str| Ints::of(batches, name);
-    let name = event.name.strip_prefix("timer_").filter(|rest| {
-        rest.starts_with("hrtimer_") || *rest == "tick_stop"
-    });
+    let name = event
+        .name
+        .strip_prefix("timer_")
+        .filter(|rest| rest.starts_with("hrtimer_") || *rest == "tick_stop");
     Some(match name.unwrap_or(&event.name) {
         "block_rq_insert" => DeviceFields::Insert(BlockFields::of(batches)?),
         "block_rq_issue" => DeviceFields::Issue(BlockFields::of(batches)?),
@@ -553,9 +577,9 @@ fn device_fields(event: &EventTable) -> Option<DeviceFields<'_>> {
         "timer_expire_exit" => DeviceFields::TimerExit { address: int("timer")? },
         "timer_cancel" => DeviceFields::TimerCancel { address: int("timer")? },
         "tick_stop" => DeviceFields::TickStop { success: int("success")? },
-        "sched_switch" => DeviceFields::Switch {
-            prev: int("prev_tid").or_else(|| int("prev_pid"))?,
-        },
+        "sched_switch" => {
+            DeviceFields::Switch { prev: int("prev_tid").or_else(|| int("prev_pid"))? }
+        }
         _ => return None,
     })
 }

@@ -50,8 +50,7 @@ impl Block {
         let row = self.row(request);
         self.size(row, request);
         self.queued[row] = now;
-        self.open
-            .insert((request.device, request.sector), Open { row, left: request.sectors });
+        self.open.insert((request.device, request.sector), Open { row, left: request.sectors });
     }
 
     /// Issued again after the driver gave it back, it counts from the first time.

@@ -55,7 +55,8 @@ impl Devices {
             }
             DeviceEvent::TickStop { success: true } => self.ticks.stop(now, cpu),
             DeviceEvent::Switch { from_idle: true } => self.ticks.leave_idle(now, cpu),
-            DeviceEvent::TickStop { success: false } | DeviceEvent::Switch { from_idle: false } => {}
+            DeviceEvent::TickStop { success: false } | DeviceEvent::Switch { from_idle: false } => {
+            }
         }
     }
 }

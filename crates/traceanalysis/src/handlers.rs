@@ -113,8 +113,7 @@ impl Scheduling {
             return;
         }
         let (begin, nested) = (place.whole_since, place.taken);
-        let marks =
-            if place.after_loss { flags::CROSSES_LOSS } else { flags::BEGAN_BEFORE };
+        let marks = if place.after_loss { flags::CROSSES_LOSS } else { flags::BEGAN_BEFORE };
         place.taken = 0;
         let actor = self.actors.handler(handler, &[], now);
         self.push(cpu, handler, actor, begin, (NONE, NONE), marks);

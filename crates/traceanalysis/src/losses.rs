@@ -1,11 +1,11 @@
 //! What a loss of events does to what is believed.
 
+use crate::growing::Fragment;
 use crate::input::Loss;
 use crate::model::Named;
 use crate::output::{flags, why};
 use crate::scheduling::Scheduling;
 use crate::tasks::{NOBODY, State};
-use crate::growing::Fragment;
 
 /// What happens to a CPU at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

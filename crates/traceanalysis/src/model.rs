@@ -51,19 +51,57 @@ pub(crate) const IN_NMI: u8 = 0x40;
 /// An event of scheduling, interrupts or system calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event<'a> {
-    Switch { prev: Named<'a>, state: i64, next: Named<'a> },
-    Wake { wake: Wake, task: Named<'a>, target: Option<u16>, flags: Flags },
-    Enter { handler: Handler, name: &'a [u8], flags: Flags },
-    Leave { handler: Handler },
-    SoftirqRaise { vector: i32, flags: Flags },
-    SyscallEntry { name: u16, is_yield: bool },
-    SyscallExit { name: u16, result: Option<i64> },
-    Fork { child: Named<'a>, process: Option<i32> },
-    Exec { tid: i32, old: i32, file: &'a [u8] },
-    Rename { task: Named<'a> },
+    Switch {
+        prev: Named<'a>,
+        state: i64,
+        next: Named<'a>,
+    },
+    Wake {
+        wake: Wake,
+        task: Named<'a>,
+        target: Option<u16>,
+        flags: Flags,
+    },
+    Enter {
+        handler: Handler,
+        name: &'a [u8],
+        flags: Flags,
+    },
+    Leave {
+        handler: Handler,
+    },
+    SoftirqRaise {
+        vector: i32,
+        flags: Flags,
+    },
+    SyscallEntry {
+        name: u16,
+        is_yield: bool,
+    },
+    SyscallExit {
+        name: u16,
+        result: Option<i64>,
+    },
+    Fork {
+        child: Named<'a>,
+        process: Option<i32>,
+    },
+    Exec {
+        tid: i32,
+        old: i32,
+        file: &'a [u8],
+    },
+    Rename {
+        task: Named<'a>,
+    },
     /// What a tracer says of a thread that was there before the trace.
-    Known { task: Named<'a>, process: Option<i32> },
-    Exit { tid: i32 },
+    Known {
+        task: Named<'a>,
+        process: Option<i32>,
+    },
+    Exit {
+        tid: i32,
+    },
 }
 
 /// An event of devices and timers.

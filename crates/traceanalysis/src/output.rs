@@ -62,18 +62,22 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Their names, in the order of [`Tables::into_named`].
+    pub const NAMES: [&'static str; 8] =
+        ["actors", "instances", "fragments", "waits", "syscalls", "block", "timers", "ticks"];
+
     /// The tables with their names.
-    pub fn into_named(self) -> [(&'static str, RecordBatch); 8] {
-        [
-            ("actors", self.actors),
-            ("instances", self.instances),
-            ("fragments", self.fragments),
-            ("waits", self.waits),
-            ("syscalls", self.syscalls),
-            ("block", self.block),
-            ("timers", self.timers),
-            ("ticks", self.ticks),
-        ]
+    pub fn into_named(self) -> impl Iterator<Item = (&'static str, RecordBatch)> {
+        Self::NAMES.into_iter().zip([
+            self.actors,
+            self.instances,
+            self.fragments,
+            self.waits,
+            self.syscalls,
+            self.block,
+            self.timers,
+            self.ticks,
+        ])
     }
 }
 

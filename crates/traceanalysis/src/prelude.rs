@@ -26,7 +26,8 @@ struct Whole<'a> {
 impl<'a> First<'a> {
     /// `begins`: by CPU, ascending, the times from which on its events are complete.
     pub(crate) fn new(input: &Input, bindings: &Bindings<'a>, begins: &[Vec<i64>]) -> Self {
-        let whole = |times: &Vec<i64>| times.iter().map(|&begin| Whole { begin, who: None }).collect();
+        let whole =
+            |times: &Vec<i64>| times.iter().map(|&begin| Whole { begin, who: None }).collect();
         let cpus = begins.iter().map(whole);
         let mut this = Self { cpus: cpus.collect() };
         let switches = input.events.iter().position(|event| event.name == "sched_switch");

@@ -52,7 +52,12 @@ impl Scheduling {
     }
 
     /// Passes all events through the state machines.
-    pub(crate) fn run(input: &Input, bindings: &Bindings<'_>, cpus: usize, span: (i64, i64)) -> Self {
+    pub(crate) fn run(
+        input: &Input,
+        bindings: &Bindings<'_>,
+        cpus: usize,
+        span: (i64, i64),
+    ) -> Self {
         let losses = Losses::new(&input.losses, cpus, span);
         let first = First::new(input, bindings, &losses.whole_from(span.0));
         let mut this = Self::new(input, bindings.contexts, &losses, span);

@@ -149,9 +149,8 @@ mod tests {
 
     #[test]
     fn without_labels_the_release_decides() {
-        let kernel = |release: &str| {
-            States::new(None, &[("kernel_release".to_owned(), release.to_owned())])
-        };
+        let kernel =
+            |release: &str| States::new(None, &[("kernel_release".to_owned(), release.to_owned())]);
         assert_eq!(kernel("6.1.0-13-amd64").left(0x100), Left::Runnable);
         assert_eq!(kernel("4.4.0").left(0x800), Left::Runnable);
         assert_eq!(kernel("4.4.0").left(0x400), Left::Blocked(wait::OTHER));

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, Int64Array, RecordBatch, StringArray, UInt16Array, UInt64Array,
-};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt16Array, UInt64Array};
 
 use crate::growing::{NONE, nullable};
 use crate::output::schemas;
 
 /// Functions of the high-resolution timer that drives the tick, by the kernel's age.
-const TICK_FUNCTIONS: [&str; 3] = ["tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler"];
+const TICK_FUNCTIONS: [&str; 3] =
+    ["tick_nohz_handler", "tick_sched_timer", "tick_nohz_highres_handler"];
 
 #[derive(Clone, Copy)]
 struct Started {
@@ -124,14 +123,7 @@ impl Timers {
         });
     }
 
-    fn run(
-        &mut self,
-        ran: i64,
-        cpu: u16,
-        address: u64,
-        function: Option<u64>,
-        kind: &'static str,
-    ) {
+    fn run(&mut self, ran: i64, cpu: u16, address: u64, function: Option<u64>, kind: &'static str) {
         self.running.entry(cpu).or_default().push(self.kind.len());
         self.kind.push(kind);
         self.address.push(address);

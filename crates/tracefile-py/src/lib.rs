@@ -3,6 +3,7 @@
 //! Glue only. Arrow columns go over without a copy, through the Arrow C stream interface, and the
 //! interpreter is free for other threads while a trace is opened, decoded or hashed.
 
+mod analysis;
 mod errors;
 
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_pyarrow::{IntoPyArrow, ToPyArrow};
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use serde_json::Value;
 use tracefile::{Options, Selection};
 
@@ -140,10 +141,11 @@ fn content_hash(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
 #[pymodule]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("BENCHVISE_DECODER_VERSION"))?;
-    module.add("ANALYSES", PyTuple::empty(module.py()))?;
+    module.add("ANALYSES", traceanalysis::Tables::NAMES)?;
     module.add_class::<Trace>()?;
     module.add_class::<Decoded>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::analyse, module)?)?;
     errors::add(module)
 }

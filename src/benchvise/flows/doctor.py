@@ -21,6 +21,7 @@ from benchvise.measure.hostside.wrk import find_generator
 from benchvise.report.assets import load_assets
 from benchvise.report.units import format_value
 from benchvise.store import Store
+from benchvise.trace.decoder import decoder
 
 ARCHITECTURES = ("x86_64", "aarch64", "armv7hf", "armv6hf", "riscv64")
 
@@ -58,6 +59,7 @@ def examine(store_url: str | None) -> list[Finding]:
         _store(store_url),
         _settings(),
         _report(),
+        _traces(),
     ]
 
 
@@ -175,3 +177,11 @@ def _report() -> Finding:
     except BenchviseError as error:
         return Finding("report", State.MISSING, error.message, error.remedy)
     return Finding("report", State.OK, "charts are built in")
+
+
+def _traces() -> Finding:
+    try:
+        version = decoder().VERSION
+    except BenchviseError as error:
+        return Finding("traces", State.LIMITED, error.message, error.remedy)
+    return Finding("traces", State.OK, f"the decoder is built in, version {version}")

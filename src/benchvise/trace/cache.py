@@ -36,6 +36,9 @@ import pyarrow as pa
 from benchvise.trace.decoder import decoder
 from benchvise.trace.signature import CACHE_SUFFIX, Stat, files_of, signature, sizes
 
+_LAYOUT = 1
+"""Counted up when what stands in a manifest or its facts changes its meaning."""
+
 _MANIFEST = "manifest"
 _KEY_BYTES = 32
 _STALE_S = 3600
@@ -121,7 +124,7 @@ def _places(trace: Path) -> Iterator[Path]:
 
 def _load(trace: Path, directory: Path) -> Part | None:
     manifest = _unsealed((directory / _MANIFEST).read_bytes())
-    if manifest["version"] != decoder().VERSION:
+    if manifest["version"] != _version():
         return None
     now = signature(trace)
     then: list[Stat] = [tuple(stat) for stat in manifest["signature"]]
@@ -130,22 +133,45 @@ def _load(trace: Path, directory: Path) -> Part | None:
             return None
         with suppress(OSError):
             _write_manifest(directory, {**manifest, "signature": now})
-    tables = dict(_tables(directory, manifest["tables"]))
+    tables = _Tables(directory, manifest["tables"])
     size = sum(entry.get("size", 0) for entry in manifest["tables"])
     return Part(tables, manifest["facts"], directory, size, manifest["content"], now)
 
 
-def _tables(directory: Path, entries: list[dict[str, Any]]) -> Iterator[tuple[str, pa.Table]]:
-    for entry in entries:
-        if "schema" in entry:
-            buffer = pa.py_buffer(base64.b64decode(entry["schema"]))
-            yield entry["name"], pa.ipc.read_schema(buffer).empty_table()
-            continue
-        path = directory / entry["file"]
-        stat = path.stat()
-        if (stat.st_size, stat.st_mtime_ns) != (entry["size"], entry["changed"]):
-            raise ValueError(f"{path} is not as it was written")
-        yield entry["name"], pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+class _Tables(Mapping[str, pa.Table]):
+    """Those with rows are mapped at once, which checks them; of the others only a schema is made,
+    when somebody asks: a trace describes thousands of events that never occurred."""
+
+    def __init__(self, directory: Path, entries: list[dict[str, Any]]) -> None:
+        self._empty = {entry["name"]: entry["schema"] for entry in entries if "schema" in entry}
+        self._mapped = {
+            entry["name"]: _mapped(directory, entry) for entry in entries if "schema" not in entry
+        }
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name in self._mapped:
+            return self._mapped[name]
+        buffer = pa.py_buffer(base64.b64decode(self._empty[name]))
+        return pa.ipc.read_schema(buffer).empty_table()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._mapped
+        yield from self._empty
+
+    def __len__(self) -> int:
+        return len(self._mapped) + len(self._empty)
+
+
+def _mapped(directory: Path, entry: dict[str, Any]) -> pa.Table:
+    path = directory / entry["file"]
+    stat = path.stat()
+    if (stat.st_size, stat.st_mtime_ns) != (entry["size"], entry["changed"]):
+        raise ValueError(f"{path} is not as it was written")
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def _version() -> str:
+    return f"{decoder().VERSION}-{_LAYOUT}"
 
 
 def _content(trace: Path) -> str:
@@ -176,7 +202,7 @@ def _store(
             numbered = enumerate(tables.items())
             entries = list(pool.map(lambda item: _write(unfinished, item[0], *item[1]), numbered))
         manifest = {
-            "version": decoder().VERSION,
+            "version": _version(),
             "signature": stats,
             "content": content or _content(trace),
             "facts": dict(facts),

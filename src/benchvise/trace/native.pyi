@@ -12,7 +12,7 @@ import pyarrow as pa
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
 
-ANALYSES: tuple[str, ...]
+ANALYSES: list[str]
 """The names of the tables that ``analyse`` gives."""
 
 class TraceError(Exception):
@@ -141,5 +141,5 @@ def analyse(
     described in ``crates/traceanalysis/src/output.rs``.
 
     Raises:
-        TraceError: a column is not what its event type says.
+        ValueError: ``info`` is not such a description.
     """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,6 +19,10 @@ from benchvise.trace.signature import Stat, signature
 _INDEX = "index"
 _EVENT = "event:"
 """Stands before the names of event tables in the cache, so that an event may be named `index`."""
+
+_NO_INDEX = pa.schema(
+    [("time", pa.int64()), ("cpu", pa.uint16()), ("event", pa.uint16()), ("row", pa.uint32())]
+).empty_table()
 
 
 @dataclass(slots=True)
@@ -50,6 +54,8 @@ class OpenTrace:
     """What ``native.Trace.info`` said, JSON."""
     tables: Mapping[str, pa.Table]
     """By event name: ``time``, ``cpu``, fields. Also of events that never occurred."""
+    counts: Mapping[str, int]
+    """How often each event occurred, without those that never did."""
     index: pa.Table
     """All events in order of time: ``time``, ``cpu``, ``event`` (place in the description),
     ``row`` (of its table)."""
@@ -72,20 +78,19 @@ class OpenTrace:
 
     @cached_property
     def analysis(self) -> Mapping[str, pa.Table]:
-        """Actors, their instances, fragments and waits, system calls, ...: crates/traceanalysis.
-
-        Raises:
-            TraceError: the events do not make sense together.
-        """
+        """Actors, their instances, fragments and waits, system calls, ...: crates/traceanalysis."""
         if self._part is not None:
             kept = cache.load(self.path, "analysis")
             if kept is not None and kept.content == self._part.content:
                 self.keeping.take(kept)
                 return kept.tables
-        with translated():
-            tables: dict[str, pa.Table] = decoder().analyse(
-                self.description_text, dict(self.tables), self.index, self.losses, self.span
-            )
+        tables: dict[str, pa.Table] = decoder().analyse(
+            self.description_text,
+            {name: self.tables[name] for name in self.counts},
+            self.index,
+            self.losses,
+            self.span,
+        )
         if self._part is not None:
             try:
                 kept = cache.store(
@@ -98,8 +103,11 @@ class OpenTrace:
         return tables
 
 
-def open_trace(path: Path, *, use_cache: bool = True) -> OpenTrace:
+def open_trace(path: Path, *, use_cache: bool = True, counting: bool = False) -> OpenTrace:
     """Opens a trace and decodes all its events, or maps what is kept of it.
+
+    For ``counting`` alone, what is not kept is decoded without fields, has an empty index, and is
+    not kept either.
 
     Raises:
         UsageError: there is no such trace, or no decoder.
@@ -110,13 +118,16 @@ def open_trace(path: Path, *, use_cache: bool = True) -> OpenTrace:
         return _from_part(path, kept)
     trace = open_native(path)
     stats = _signature(path)
+    text = trace.info()
+    names = [kind["name"] for kind in json.loads(text)["events"]] if counting else []
     with translated():
-        decoded = trace.decode()
+        decoded = trace.decode(dict.fromkeys(names, ()) if counting else None, not counting)
     opened = OpenTrace(
         path,
-        trace.info(),
+        text,
         decoded.tables,
-        cast("pa.Table", decoded.index),  # it was asked for
+        {name: table.num_rows for name, table in decoded.tables.items() if table.num_rows},
+        _NO_INDEX if decoded.index is None else decoded.index,
         [dict(loss) for loss in decoded.losses],
         [dict(place) for place in decoded.damage],
         decoded.events,
@@ -125,7 +136,7 @@ def open_trace(path: Path, *, use_cache: bool = True) -> OpenTrace:
     )
     if _signature(path) != stats:
         opened.remarks.append("the trace is being written to: this is what it held when opened")
-    elif use_cache:
+    elif use_cache and not counting:
         opened = _kept(opened, stats)
     return opened
 
@@ -136,6 +147,7 @@ def _kept(opened: OpenTrace, stats: list[Stat]) -> OpenTrace:
     tables |= {_EVENT + name: table for name, table in opened.tables.items()}
     facts = {
         "description": opened.description_text,
+        "counts": opened.counts,
         "losses": opened.losses,
         "damage": opened.damage,
         "events": opened.events,
@@ -152,20 +164,32 @@ def _kept(opened: OpenTrace, stats: list[Stat]) -> OpenTrace:
     return again
 
 
+class _Events(Mapping[str, pa.Table]):
+    """The event tables of a part by their own names."""
+
+    def __init__(self, kept: Mapping[str, pa.Table]) -> None:
+        self._kept = kept
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self._kept[_EVENT + name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (n.removeprefix(_EVENT) for n in self._kept if n.startswith(_EVENT))
+
+    def __len__(self) -> int:
+        return len(self._kept) - 1
+
+
 def _from_part(path: Path, part: cache.Part) -> OpenTrace:
     facts = part.facts
     keeping = Keeping(wanted=True, reused=True)
     keeping.take(part)
-    events = {
-        name.removeprefix(_EVENT): table
-        for name, table in part.tables.items()
-        if name.startswith(_EVENT)
-    }
     span = facts["span"]
     return OpenTrace(
         path,
         facts["description"],
-        events,
+        _Events(part.tables),
+        facts["counts"],
         part.tables[_INDEX],
         facts["losses"],
         facts["damage"],

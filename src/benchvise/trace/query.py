@@ -136,9 +136,14 @@ class Tables:
             *(_listed(name, "trace", table) for name, table in self._own.items()),
             Listed("tables", "trace", None, "name, kind, rows, columns"),
         ]
+        fields = {
+            kind["name"]: [field["name"] for field in kind["fields"]]
+            for kind in self._trace.description["events"]
+        }
+        counts = self._trace.counts
         events = [
-            _listed(name, "event", self._trace.tables[event])
-            for name, event in self._events.items()
+            Listed(name, "event", counts.get(own, 0), ", ".join(["time", "cpu", *fields[own]]))
+            for name, own in self._events.items()
         ]
         return found + sorted(events, key=lambda table: (-(table.rows or 0), table.name))
 

@@ -72,7 +72,12 @@ impl Chunk {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn unpack(&self, file: &[u8], codec: Codec, into: &mut Vec<u8>) -> Result<(), String> {
+    pub(crate) fn unpack(
+        &self,
+        file: &[u8],
+        codec: Codec,
+        into: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let packed = file.get(self.packed.clone()).ok_or("a chunk beyond the file's end")?;
         codec.unpack(packed, self.size, into)
     }
@@ -94,7 +99,10 @@ pub(crate) fn chunks(
         let begin = reader.position();
         let next = (|| Some((reader.u32()? as usize, reader.u32()? as usize)))();
         let Some((packed, size)) = next else {
-            return (chunks, Some((begin, format!("the file ends before chunk {number} of {count}"))));
+            return (
+                chunks,
+                Some((begin, format!("the file ends before chunk {number} of {count}"))),
+            );
         };
         if size > MOST_CHUNK {
             return (chunks, Some((begin, format!("a chunk of {size} bytes uncompressed"))));

@@ -131,8 +131,13 @@ pub(crate) fn field(line: &str, long: u8) -> Option<FormatField<'_>> {
     if offset >= 1 << 27 || size >= 1 << 27 {
         return None;
     }
-    declared(declaration.trim(), size, signed, long)
-        .map(|(name, kind, pointer)| FormatField { name, offset, size, kind, pointer })
+    declared(declaration.trim(), size, signed, long).map(|(name, kind, pointer)| FormatField {
+        name,
+        offset,
+        size,
+        kind,
+        pointer,
+    })
 }
 
 fn declared(declaration: &str, size: u32, signed: bool, long: u8) -> Option<(&str, Kind, bool)> {
@@ -203,13 +208,12 @@ fn item(of: &str, size: Option<u32>, signed: bool, long: u8) -> Item {
         Some(&("int" | "unsigned")) => 4,
         _ => 0,
     };
-    let signed_name =
-        matches!(words.last(), Some(&("int" | "long" | "short" | "pid_t")) if !unsigned)
-            || words.last().is_some_and(|word| {
-                word.trim_start_matches('_').starts_with('s') && word.len() <= 5 || {
-                    word.starts_with("int") && word.ends_with("_t")
-                }
-            });
+    let signed_name = matches!(words.last(), Some(&("int" | "long" | "short" | "pid_t")) if !unsigned)
+        || words.last().is_some_and(|word| {
+            word.trim_start_matches('_').starts_with('s') && word.len() <= 5 || {
+                word.starts_with("int") && word.ends_with("_t")
+            }
+        });
     match size.unwrap_or(u32::from(by_name)) {
         size @ (2 | 4 | 8) => Item::Number { size: size as u8, signed: signed || signed_name },
         _ => Item::Byte,

@@ -43,7 +43,12 @@ pub(crate) struct Parts {
 }
 
 /// Cuts the pages of all buffers into units.
-pub(crate) fn cut(file: &Mapped, head: &Head<'_>, layout: &PageLayout, buffers: &[Buffer]) -> Parts {
+pub(crate) fn cut(
+    file: &Mapped,
+    head: &Head<'_>,
+    layout: &PageLayout,
+    buffers: &[Buffer],
+) -> Parts {
     let mut parts = Parts::default();
     // What the CPUs' data may have together: a file whose buffers lie over each other is hostile.
     let mut left = file.len();
@@ -206,8 +211,7 @@ impl Work<'_, '_> {
 
     /// Sorts the records of a block by type.
     fn block<const BIG: bool>(&mut self, block: &[u8], place: usize, plain: bool, page: usize) {
-        let (layout, events, clock) =
-            (&self.trace.layout, &self.trace.events, self.trace.time);
+        let (layout, events, clock) = (&self.trace.layout, &self.trace.events, self.trace.time);
         for (number, bytes) in block.chunks(page).enumerate() {
             let begin = number * page;
             let (mut count, mut first, mut last, mut back) = (0u64, i64::MAX, i64::MIN, None);

@@ -25,8 +25,8 @@ pub(crate) fn read<'a>(
     ));
     let mut formats = Vec::new();
     let mut keep = |system, text| formats.push((system, Cow::Borrowed(text)));
-    let whole = head::ftrace_formats(&mut reader, &mut keep)
-        && head::event_formats(&mut reader, &mut keep);
+    let whole =
+        head::ftrace_formats(&mut reader, &mut keep) && head::event_formats(&mut reader, &mut keep);
     if !whole {
         return Err(cut(reader.position(), "the event formats"));
     }
@@ -108,8 +108,7 @@ fn sequential(options: &mut Options, reader: &mut Reader<'_>, order: ByteOrder) 
 
 /// Offset and size of each CPU's pages.
 fn buffer(head: &mut Head<'_>, reader: &mut Reader<'_>, name: String, cpus: u32, page: u32) {
-    let mut buffer =
-        Buffer { name, clock: head.options.clock.clone(), page, cpus: Vec::new() };
+    let mut buffer = Buffer { name, clock: head.options.clock.clone(), page, cpus: Vec::new() };
     for cpu in 0..cpus {
         let at = reader.position() as u64;
         let Some((offset, size)) = (|| Some((reader.u64()?, reader.u64()?)))() else {

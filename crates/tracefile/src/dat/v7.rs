@@ -239,8 +239,7 @@ fn buffer(head: &mut Head<'_>, data: &[u8]) {
     let clock = (!clock.is_empty()).then_some(clock);
     let mut buffer = Buffer { name, clock, page, cpus: Vec::new() };
     for _ in 0..count {
-        let Some((cpu, offset, size)) =
-            (|| Some((reader.u32()?, reader.u64()?, reader.u64()?)))()
+        let Some((cpu, offset, size)) = (|| Some((reader.u32()?, reader.u64()?, reader.u64()?)))()
         else {
             let what = format!("a BUFFER option tells {count} CPUs and has {}", buffer.cpus.len());
             head.damage.push((section, what));
