@@ -53,6 +53,8 @@ TOGETHER = frozenset(
         "test_rig_virtual_qemu",
         "test_store_databases",
         "test_store_failures",
+        "test_trace_open",
+        "test_trace_query",
     }
 )
 

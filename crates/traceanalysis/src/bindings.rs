@@ -3,6 +3,7 @@
 use crate::columns::{Ints, Place, Rows, Texts};
 use crate::input::{EventTable, Input};
 use crate::model::{DeviceEvent, Event, Flags, Handler, Kind, Named, Request, Wake};
+use crate::walk::Columns;
 
 /// System vectors: ftrace has `NAME_entry` and `NAME_exit`, LTTng `x86_irq_vectors_NAME_entry`.
 pub(crate) const VECTORS: [&str; 12] = [
@@ -175,6 +176,8 @@ struct Bound<'a, F> {
 /// How to read the events of scheduling, interrupts and system calls, by their number.
 pub(crate) struct Bindings<'a> {
     bound: Vec<Option<Bound<'a, Fields<'a>>>>,
+    /// Of the other types: the rows, and the thread that ran.
+    others: Vec<Option<(Rows, Ints<'a>)>>,
     /// Names of system calls, by the number that events have here.
     pub(crate) syscalls: Vec<String>,
     /// Whether events tell in which context they happened, or interrupts were traced.
@@ -201,7 +204,12 @@ impl<'a> Bindings<'a> {
         let bound: Vec<_> =
             input.events.iter().map(|event| bind(event, |event| resolver.fields(event))).collect();
         let flags = bound.iter().flatten().any(|bound| bound.flags.is_some());
+        let others = input.events.iter().zip(&bound).map(|(event, bound)| match bound {
+            Some(_) => None,
+            None => Some((Rows::new(&event.batches), Ints::of(&event.batches, "common_pid")?)),
+        });
         Self {
+            others: others.collect(),
             bound,
             syscalls: resolver.syscalls,
             contexts: flags || present(&["irq_handler_entry"]),
@@ -215,17 +223,39 @@ impl<'a> Bindings<'a> {
 
     /// The thread that ran when an event happened, where the tracer notes it.
     pub(crate) fn thread(&self, event: u16, row: u32) -> Option<i32> {
-        let bound = self.bound.get(usize::from(event))?.as_ref()?;
-        Some(bound.thread.as_ref()?.i32(bound.rows.place(row)?))
+        match self.bound.get(usize::from(event))? {
+            Some(bound) => Some(bound.thread.as_ref()?.i32(bound.rows.place(row)?)),
+            None => {
+                let (rows, thread) = self.others[usize::from(event)].as_ref()?;
+                Some(thread.i32(rows.place(row)?))
+            }
+        }
     }
 
-    /// The event; `None` for rows that the table does not have.
+    /// The time of the first of the events of a CPU, back from `at` and after `since`, in which a
+    /// thread ran without interruption.
+    pub(crate) fn first_of(&self, index: Columns<'_>, at: usize, since: i64, tid: i32) -> i64 {
+        let mut first = index.times[at];
+        for before in (0..at).rev().take_while(|&before| index.times[before] > since) {
+            if index.cpus[before] == index.cpus[at] {
+                match self.thread(index.events[before], index.rows[before]) {
+                    Some(other) if other != tid => break,
+                    Some(_) => first = index.times[before],
+                    None => {}
+                }
+            }
+        }
+        first
+    }
+
+    /// The event, and the thread that ran when it happened where the tracer notes that; `None` for
+    /// rows that the table does not have.
     #[inline]
-    pub(crate) fn read(&self, event: u16, row: u32) -> Option<Event<'a>> {
+    pub(crate) fn read(&self, event: u16, row: u32) -> Option<(Event<'a>, Option<i32>)> {
         let bound = self.bound[usize::from(event)].as_ref()?;
         let place = bound.rows.place(row)?;
         let flags = || -> Flags { bound.flags.as_ref().map(|flags| flags.get(place) as u8) };
-        Some(match &bound.fields {
+        let event = match &bound.fields {
             Fields::Switch { prev, state, next } => Event::Switch {
                 prev: prev.get(place),
                 state: state.get(place),
@@ -297,7 +327,8 @@ impl<'a> Bindings<'a> {
                 process: process.as_ref().map(|process| process.i32(place)),
             },
             Fields::Exit { tid } => Event::Exit { tid: tid.i32(place) },
-        })
+        };
+        Some((event, bound.thread.as_ref().map(|thread| thread.i32(place))))
     }
 }
 

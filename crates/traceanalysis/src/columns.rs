@@ -45,6 +45,12 @@ impl Rows {
         self.near.is_empty()
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = Place> + '_ {
+        let batches = self.starts.windows(2).enumerate();
+        batches
+            .flat_map(|(batch, ends)| (0..ends[1] - ends[0]).map(move |row| Place { batch, row }))
+    }
+
     /// `None` when the table has no such row.
     #[inline]
     pub(crate) fn place(&self, row: u32) -> Option<Place> {

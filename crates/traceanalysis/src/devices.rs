@@ -22,9 +22,9 @@ impl Devices {
             timers: Timers::new(&input.symbols),
             ticks: Ticks::default(),
         };
-        walk(&input.index, &bindings.known(), &mut |time, cpu, event, row| {
-            if let Some(event) = bindings.read(event, row) {
-                this.event(time, cpu, &event);
+        walk(&input.index, &bindings.known(), &mut |index, at| {
+            if let Some(event) = bindings.read(index.events[at], index.rows[at]) {
+                this.event(index.times[at], index.cpus[at], &event);
             }
         });
         this

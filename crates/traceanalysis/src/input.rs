@@ -1,8 +1,10 @@
 //! What an analysis is given.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use arrow_array::RecordBatch;
+
+use crate::columns::{Ints, Rows};
 
 /// Names of the values of a field: (first value, last value, name).
 pub type Labels = Vec<(i128, i128, String)>;
@@ -60,7 +62,8 @@ pub struct Input {
 
 impl Input {
     /// The input for what `tracefile` has decoded, with the index.
-    pub fn of(info: &tracefile::Info, decoded: tracefile::Decoded) -> Self {
+    pub fn of(trace: &tracefile::Trace, decoded: tracefile::Decoded) -> Self {
+        let info = trace.info();
         let mut batches: HashMap<usize, Vec<RecordBatch>> =
             decoded.tables.into_iter().map(|table| (table.event, table.batches)).collect();
         let events = info.events.iter().enumerate().map(|(number, event)| EventTable {
@@ -83,7 +86,7 @@ impl Input {
             begin: loss.begin,
             end: loss.end,
         });
-        Self {
+        let mut input = Self {
             events: events.collect(),
             index: decoded.index.map(|index| index.into_batch()).into_iter().collect(),
             losses: losses.collect(),
@@ -91,6 +94,25 @@ impl Input {
             symbols: Vec::new(),
             environment: info.environment.clone(),
             span: decoded.span,
+        };
+        input.symbols = input
+            .functions()
+            .into_iter()
+            .filter_map(|address| Some((address, trace.symbol(address)?)))
+            .collect();
+        input
+    }
+
+    /// The addresses of functions that timers run: those of which `symbols` may tell the names.
+    pub fn functions(&self) -> Vec<u64> {
+        let timers = self.events.iter().filter(|event| event.name.contains("timer_"));
+        let mut addresses = BTreeSet::new();
+        for event in timers {
+            let place = Rows::new(&event.batches);
+            if let Some(functions) = Ints::of(&event.batches, "function") {
+                addresses.extend(place.all().map(|place| functions.get(place) as u64));
+            }
         }
+        addresses.into_iter().collect()
     }
 }

@@ -114,6 +114,37 @@ impl Scheduling {
         }
     }
 
+    /// Whether an event of a thread says that the CPU runs another than is believed. Without
+    /// switches nothing is believed.
+    #[inline]
+    pub(crate) fn is_other(&self, cpu: u16, tid: i32) -> bool {
+        let current = self.cpus[usize::from(cpu)].current;
+        match self.threads.all.get(current as usize) {
+            Some(thread) => thread.tid != tid,
+            None => self.traces_switches,
+        }
+    }
+
+    /// A thread runs that was not seen to be switched to: switches can be missing without any loss
+    /// being told (some kernels leave out some of those that end idling). It runs since `now`, the
+    /// first event in which it is seen.
+    #[cold]
+    pub(crate) fn correct(&mut self, now: i64, cpu: u16, tid: i32) {
+        let last = self.cpus[usize::from(cpu)].last;
+        self.forget(cpu, last);
+        let at = self.thread(&Named { tid, name: &[], priority: None }, cpu, now);
+        self.elsewhere(at);
+        self.start(cpu, at, now, flags::CROSSES_LOSS);
+    }
+
+    /// A thread that runs on one CPU and is seen on another: the switch there is missing.
+    pub(crate) fn elsewhere(&mut self, at: u32) {
+        if self.threads.all[at as usize].state == State::Running {
+            let there = self.threads.all[at as usize].cpu;
+            self.forget(there, self.cpus[usize::from(there)].last);
+        }
+    }
+
     /// From here on the events of a CPU are complete. `current`: who ran when they begin.
     pub(crate) fn begin_whole(
         &mut self,

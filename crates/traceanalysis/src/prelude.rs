@@ -9,7 +9,7 @@ use arrow_array::types::{Int64Type, UInt16Type};
 use crate::bindings::Bindings;
 use crate::input::{EventTable, Input};
 use crate::model::{Event, Named};
-use crate::walk::{NO_CPU, columns};
+use crate::walk::{Columns, NO_CPU};
 
 pub(crate) struct First<'a> {
     /// By CPU, in order of their beginnings.
@@ -65,7 +65,7 @@ impl<'a> First<'a> {
             if let (Some(time), Some(cpu)) = (time, cpu) {
                 for (at, (&time, &cpu)) in time.values().iter().zip(cpu.values()).enumerate() {
                     if let Some(whole) = self.open(cpu, time)
-                        && let Some(Event::Switch { prev, .. }) =
+                        && let Some((Event::Switch { prev, .. }, _)) =
                             bindings.read(number, row + at as u32)
                     {
                         whole.who = Some((time, prev));
@@ -79,7 +79,8 @@ impl<'a> First<'a> {
     /// For CPUs that do not switch: the thread of their first event.
     fn by_any_event(&mut self, input: &Input, bindings: &Bindings<'a>) {
         let mut missing = self.cpus.iter().flatten().filter(|whole| whole.who.is_none()).count();
-        for (times, cpus, events, rows) in input.index.iter().filter_map(columns) {
+        for index in input.index.iter().filter_map(Columns::of) {
+            let Columns { times, cpus, events, rows } = index;
             for at in 0..times.len() {
                 if missing == 0 {
                     return;

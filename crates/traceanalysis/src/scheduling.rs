@@ -19,6 +19,7 @@ pub(crate) struct Scheduling {
     pub(crate) contexts: bool,
     /// Whether wake-ups are told where they are decided.
     pub(crate) traces_waking: bool,
+    pub(crate) traces_switches: bool,
     pub(crate) cpus: Vec<Cpu>,
     /// By CPU: events may be missing anywhere.
     pub(crate) anywhere: Vec<bool>,
@@ -39,6 +40,7 @@ impl Scheduling {
             states: States::new(named("sched_switch"), &input.environment),
             contexts,
             traces_waking: named("sched_waking").is_some_and(EventTable::has_rows),
+            traces_switches: named("sched_switch").is_some_and(EventTable::has_rows),
             cpus: losses.at_first.iter().map(|&missing| Cpu::new(span.0, missing)).collect(),
             anywhere: losses.anywhere.clone(),
             losses: 0,
@@ -65,14 +67,21 @@ impl Scheduling {
             this.begin_whole(cpu as u16, span.0, first.at(cpu, span.0), false);
         }
         let mut edges = losses.edges.iter().peekable();
-        walk(&input.index, &bindings.known(), &mut |time, cpu, event, row| {
-            while let Some(&&(at, edge, lost)) = edges.peek()
-                && (at < time || at == time && edge == Edge::End)
+        walk(&input.index, &bindings.known(), &mut |index, at| {
+            let (time, cpu) = (index.times[at], index.cpus[at]);
+            while let Some(&&(edge_time, edge, lost)) = edges.peek()
+                && (edge_time < time || edge_time == time && edge == Edge::End)
             {
                 edges.next();
-                this.edge(at, edge, lost, &first);
+                this.edge(edge_time, edge, lost, &first);
             }
-            if let Some(event) = bindings.read(event, row) {
+            if let Some((event, thread)) = bindings.read(index.events[at], index.rows[at]) {
+                if let Some(tid) = thread
+                    && this.is_other(cpu, tid)
+                {
+                    let since = this.cpus[usize::from(cpu)].last;
+                    this.correct(bindings.first_of(index, at, since, tid), cpu, tid);
+                }
                 this.event(time, cpu, &event);
                 this.cpus[usize::from(cpu)].last = time;
             }

@@ -225,12 +225,7 @@ impl Scheduling {
             self.stop(cpu, from, now, left);
         }
         self.leave(cpu, from, now, left);
-        if self.threads.all[to as usize].state == State::Running {
-            // It cannot run here while it runs there: the switch there is missing.
-            let there = self.threads.all[to as usize].cpu;
-            let last = self.cpus[usize::from(there)].last;
-            self.forget(there, last);
-        }
+        self.elsewhere(to);
         self.start(cpu, to, now, 0);
     }
 

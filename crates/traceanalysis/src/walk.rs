@@ -7,29 +7,39 @@ use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
 /// Stands in the index for a CPU that is not known.
 pub(crate) const NO_CPU: u16 = u16::MAX;
 
-/// The columns of a batch of the index; `None` when it is not one.
-pub(crate) fn columns(batch: &RecordBatch) -> Option<(&[i64], &[u16], &[u16], &[u32])> {
-    let column = |name| batch.column_by_name(name);
-    Some((
-        column("time")?.as_primitive_opt::<Int64Type>()?.values(),
-        column("cpu")?.as_primitive_opt::<UInt16Type>()?.values(),
-        column("event")?.as_primitive_opt::<UInt16Type>()?.values(),
-        column("row")?.as_primitive_opt::<UInt32Type>()?.values(),
-    ))
+/// The columns of a batch of the index.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    pub(crate) times: &'a [i64],
+    pub(crate) cpus: &'a [u16],
+    pub(crate) events: &'a [u16],
+    pub(crate) rows: &'a [u32],
 }
 
-/// Gives `receive` the time, CPU, type and row of all events of known types and CPUs.
+impl<'a> Columns<'a> {
+    /// `None` when the batch is none of an index.
+    pub(crate) fn of(batch: &'a RecordBatch) -> Option<Self> {
+        let column = |name| batch.column_by_name(name);
+        Some(Self {
+            times: column("time")?.as_primitive_opt::<Int64Type>()?.values(),
+            cpus: column("cpu")?.as_primitive_opt::<UInt16Type>()?.values(),
+            events: column("event")?.as_primitive_opt::<UInt16Type>()?.values(),
+            rows: column("row")?.as_primitive_opt::<UInt32Type>()?.values(),
+        })
+    }
+}
+
+/// Gives `receive` the place in the index of all events of known types and CPUs.
 #[inline]
-pub(crate) fn walk(
-    index: &[RecordBatch],
+pub(crate) fn walk<'a>(
+    index: &'a [RecordBatch],
     known: &[bool],
-    receive: &mut impl FnMut(i64, u16, u16, u32),
+    receive: &mut impl FnMut(Columns<'a>, usize),
 ) {
-    for (times, cpus, events, rows) in index.iter().filter_map(columns) {
-        for at in 0..times.len() {
-            let event = events[at];
-            if known.get(usize::from(event)).copied().unwrap_or(false) && cpus[at] != NO_CPU {
-                receive(times[at], cpus[at], event, rows[at]);
+    for columns in index.iter().filter_map(Columns::of) {
+        for (at, (&event, &cpu)) in columns.events.iter().zip(columns.cpus).enumerate() {
+            if known.get(usize::from(event)).copied().unwrap_or(false) && cpu != NO_CPU {
+                receive(columns, at);
             }
         }
     }
@@ -39,7 +49,7 @@ pub(crate) fn walk(
 pub(crate) fn extent(index: &[RecordBatch]) -> (Option<(i64, i64)>, usize) {
     let mut span = None;
     let mut most = 0;
-    for (times, cpus, ..) in index.iter().filter_map(columns) {
+    for Columns { times, cpus, .. } in index.iter().filter_map(Columns::of) {
         if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
             span = Some((span.map_or(first, |(first, _)| first), last));
         }

@@ -34,6 +34,7 @@ struct Decoded {
     index: Option<Py<PyAny>>,
     losses: Py<PyAny>,
     damage: Py<PyAny>,
+    notes: Vec<String>,
     events: u64,
     span: Option<(i64, i64)>,
 }
@@ -95,6 +96,7 @@ impl Trace {
             index: index.transpose()?,
             losses: objects(py, decoded.losses.iter().map(tracefile::Loss::to_json))?,
             damage: objects(py, decoded.damage.iter().map(tracefile::Damage::to_json))?,
+            notes: decoded.notes,
             events: decoded.events,
             span: decoded.span,
         })

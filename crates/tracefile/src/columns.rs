@@ -183,6 +183,18 @@ impl Column {
         self.valid();
     }
 
+    /// Pushes many integers of 8 bits.
+    #[inline]
+    pub(crate) fn octets(&mut self, values: &[u8]) {
+        match &mut self.values {
+            Values::U8(v) => v.extend_from_slice(values),
+            _ => unreachable!("octets for a column of {:?}", self.column),
+        }
+        if let Some(validity) = &mut self.validity {
+            validity.append_n(values.len(), true);
+        }
+    }
+
     /// The column of the items of a list: push them, then call [`Column::end_list`].
     pub(crate) fn items(&mut self) -> &mut Column {
         match &mut self.values {

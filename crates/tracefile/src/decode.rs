@@ -49,6 +49,8 @@ pub(crate) struct Outcome {
     /// Losses; one without a beginning is given the time of the stream's event before this unit.
     pub(crate) losses: Vec<Loss>,
     pub(crate) damage: Vec<Damage>,
+    /// Remarks on faults of the producer that cost no events: time that goes back, and the like.
+    pub(crate) notes: Vec<String>,
     /// All events of the unit, chosen or not.
     pub(crate) events: u64,
     /// Times of the first and last event, chosen or not.
@@ -190,6 +192,8 @@ pub struct Decoded {
     pub losses: Vec<Loss>,
     /// What could not be decoded.
     pub damage: Vec<Damage>,
+    /// Remarks: those of [`Info::notes`], and what was seen on the way.
+    pub notes: Vec<String>,
     /// All events that were seen, chosen or not.
     pub events: u64,
     /// Times of the first and last of them.
@@ -255,6 +259,7 @@ impl<'a> Work<'a> {
             index: None,
             losses: self.source.info().losses.clone(),
             damage: self.source.info().damage.clone(),
+            notes: self.source.info().notes.clone(),
             events: 0,
             span: None,
         }
@@ -273,6 +278,7 @@ impl Ends {
             loss
         }));
         result.damage.extend(outcome.damage);
+        result.notes.extend(outcome.notes);
         result.events += outcome.events;
         if let Some((first, last)) = outcome.span {
             *before = Some(last);

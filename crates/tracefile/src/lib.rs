@@ -15,6 +15,7 @@
 
 mod bytes;
 mod columns;
+mod ctf;
 mod dat;
 mod decode;
 mod describe;
@@ -79,11 +80,16 @@ impl Trace {
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
 /// be read, [`Error::Damaged`] when its description is beyond use, [`Error::Io`].
 pub fn open(path: &Path) -> Result<Trace> {
+    if path.is_dir() || path.file_name() == Some("metadata".as_ref()) {
+        return ctf::open(path);
+    }
     let file = map::Mapped::open(path)?;
     let source: Box<dyn decode::Source> = match &*file {
         head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
         _ => {
-            let reason = "it does not begin like a trace.dat".into();
+            let reason = "neither a directory with CTF metadata nor a file that begins like a \
+                          trace.dat"
+                .into();
             return Err(Error::NotATrace { path: path.to_owned(), reason });
         }
     };

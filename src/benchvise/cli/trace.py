@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from benchvise.cli import trace_analyses, trace_latency
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.trace_options import CacheOption, TraceArgument
 from benchvise.flows import trace as flow
 from benchvise.report.terminal import rendered
 from benchvise.report.trace_tables import (
@@ -24,19 +25,20 @@ from benchvise.trace.query import Limits
 
 app = typer.Typer(help="Kernel traces: what they hold, and what it means.", no_args_is_help=True)
 
-TraceArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", help="A trace.dat, a perf.data, or a directory with a CTF trace."
-    ),
-]
-CacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--cache/--no-cache",
-        help="Keep what was decoded beside the trace, for the next time.",
-    ),
-]
+for name, command in {
+    "stats": trace_analyses.stats,
+    "actors": trace_analyses.actors,
+    "load": trace_analyses.load,
+    "switches": trace_analyses.switches,
+    "latency": trace_latency.latency,
+    "sched": trace_analyses.sched,
+    "wakeups": trace_analyses.wakeups,
+    "syscalls": trace_analyses.syscalls,
+    "block": trace_analyses.block,
+    "timers": trace_analyses.timers,
+    "compare": trace_latency.compare,
+}.items():
+    app.command(name)(command)
 
 
 class AnswerFormat(StrEnum):

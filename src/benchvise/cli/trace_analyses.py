@@ -1,7 +1,4 @@
-"""``benchvise trace stats | actors | switches | load | sched | wakeups | syscalls | block | timers``.
-
-What took the CPUs, and what threads and handlers did.
-"""
+"""``benchvise trace stats``, ``actors`` and their like: what took the CPUs, and what each did."""
 
 from __future__ import annotations
 
@@ -11,13 +8,14 @@ from typing import Annotated
 import typer
 
 from benchvise.cli.output import JsonOption, print_json, stderr
-from benchvise.cli.trace import CacheOption, TraceArgument, app
 from benchvise.cli.trace_options import (
     BinsOption,
     ByNameOption,
+    CacheOption,
     NamesArgument,
     SinceOption,
     TopOption,
+    TraceArgument,
     UnsureOption,
     UntilOption,
     show,
@@ -38,7 +36,6 @@ def load_trace(path: Path, since: str | None, until: str | None, *, cache: bool)
         return flow.load(path, since, until, use_cache=cache)
 
 
-@app.command("stats")
 def stats(
     file: TraceArgument,
     names: NamesArgument = None,
@@ -61,7 +58,6 @@ def stats(
         show(cpu_tables.stats_rows(found, top, loaded.cautions))
 
 
-@app.command("actors")
 def actors(
     file: TraceArgument,
     names: NamesArgument = None,
@@ -113,7 +109,6 @@ def actors(
         show([actor_tables.actor_rows(found, top, loaded.cautions)])
 
 
-@app.command("load")
 def load(
     file: TraceArgument,
     names: NamesArgument = None,
@@ -137,7 +132,6 @@ def load(
         show([cpu_tables.over_time_rows(found, "CPU load", top, loaded.cautions)])
 
 
-@app.command("switches")
 def switches(
     file: TraceArgument,
     names: NamesArgument = None,
@@ -163,7 +157,6 @@ def switches(
         show([cpu_tables.over_time_rows(found, "Context switches", top, loaded.cautions)])
 
 
-@app.command("sched")
 def sched(
     file: TraceArgument,
     names: NamesArgument = None,
@@ -186,7 +179,6 @@ def sched(
         show([actor_tables.scheduling_rows(found, top, loaded.cautions)])
 
 
-@app.command("wakeups")
 def wakeups(
     file: TraceArgument,
     names: NamesArgument = None,
@@ -210,7 +202,6 @@ def wakeups(
         show(actor_tables.wakeup_rows(found, top, loaded.cautions))
 
 
-@app.command("syscalls")
 def syscalls(
     file: TraceArgument,
     names: NamesArgument = None,
@@ -235,7 +226,6 @@ def syscalls(
         show(actor_tables.syscall_rows(found, top, loaded.cautions))
 
 
-@app.command("block")
 def block(
     file: TraceArgument,
     since: SinceOption = None,
@@ -255,7 +245,6 @@ def block(
         show([actor_tables.block_rows(found, loaded.cautions)])
 
 
-@app.command("timers")
 def timers(
     file: TraceArgument,
     since: SinceOption = None,

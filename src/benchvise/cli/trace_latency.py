@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from benchvise.cli.output import JsonOption, print_json
-from benchvise.cli.trace import CacheOption, TraceArgument, app
 from benchvise.cli.trace_analyses import load_trace
 from benchvise.cli.trace_options import (
+    CacheOption,
     NamesArgument,
     SinceOption,
     TopOption,
+    TraceArgument,
     UnsureOption,
     UntilOption,
     show,
@@ -41,7 +42,6 @@ class Match(StrEnum):
     NEXT = "next"
 
 
-@app.command("latency")
 def latency(
     file: TraceArgument,
     start: Annotated[
@@ -97,7 +97,7 @@ def latency(
 
     From each end it climbs back along the wake-ups and raises to the nearest start.
 
-    Example: benchvise trace latency trace.dat --from irq:eth0 --to task:iperf3 --assert 'p99 < 80us'
+    Example: benchvise trace latency FILE --from irq:eth0 --to task:iperf3 --assert 'p99 < 80us'
     """
     question = flow.question(
         [start, *(via or ()), end],
@@ -120,7 +120,6 @@ def latency(
         raise typer.Exit(1)
 
 
-@app.command("compare")
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="The base: a trace file or directory.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,19 @@ from benchvise.cli.output import stdout
 from benchvise.report.tables import Table
 from benchvise.report.terminal import rendered
 
+TraceArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A trace.dat, a perf.data, or a directory with a CTF trace."
+    ),
+]
+CacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Keep what was decoded beside the trace, for the next time.",
+    ),
+]
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(

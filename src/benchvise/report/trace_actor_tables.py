@@ -293,10 +293,7 @@ def timer_rows(found: Timers, top: int, remarks: Remarks) -> list[Table]:
             Cell(clean(one.kind), "muted"),
             cells.count(one.timers),
             cells.count(one.count),
-            *(
-                _late(one.lateness, one.late_jiffies, name)
-                for name in ("median", "p99", "maximum")
-            ),
+            *(_late(one.lateness, one.late_jiffies, name) for name in ("median", "p99", "maximum")),
             cells.moment(one.latest_at),
             cells.figure(one.execution, "median"),
             cells.figure(one.execution, "maximum"),

@@ -117,7 +117,9 @@ def assertion_lines(checked: Sequence[Checked]) -> list[Cell]:
     for one in checked:
         value = one.reason or _amount(one)
         text = f"{clean(one.text)} ({clean(value, 400)})"
-        lines.append(Cell(f"holds: {text}", "good") if one.holds else Cell(f"FAILED: {text}", "bad"))
+        lines.append(
+            Cell(f"holds: {text}", "good") if one.holds else Cell(f"FAILED: {text}", "bad")
+        )
     return lines
 
 

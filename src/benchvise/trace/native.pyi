@@ -77,6 +77,9 @@ class Decoded:
     def damage(self) -> list[DamageData]:
         """What could not be decoded."""
     @property
+    def notes(self) -> list[str]:
+        """Remarks: repaired faults of producers, guesses that were made."""
+    @property
     def events(self) -> int:
         """All events that were seen, chosen or not."""
     @property

@@ -61,6 +61,8 @@ class OpenTrace:
     ``row`` (of its table)."""
     losses: list[dict[str, Any]]
     damage: list[dict[str, Any]]
+    notes: list[str]
+    """What the decoder has to say: repaired faults of producers, guesses that were made."""
     events: int
     span: tuple[int, int] | None
     """Times of the first and the last event."""
@@ -130,6 +132,7 @@ def open_trace(path: Path, *, use_cache: bool = True, counting: bool = False) ->
         _NO_INDEX if decoded.index is None else decoded.index,
         [dict(loss) for loss in decoded.losses],
         [dict(place) for place in decoded.damage],
+        decoded.notes,
         decoded.events,
         decoded.span,
         Keeping(use_cache),
@@ -150,6 +153,7 @@ def _kept(opened: OpenTrace, stats: list[Stat]) -> OpenTrace:
         "counts": opened.counts,
         "losses": opened.losses,
         "damage": opened.damage,
+        "notes": opened.notes,
         "events": opened.events,
         "span": opened.span,
     }
@@ -193,6 +197,7 @@ def _from_part(path: Path, part: cache.Part) -> OpenTrace:
         part.tables[_INDEX],
         facts["losses"],
         facts["damage"],
+        facts["notes"],
         facts["events"],
         (span[0], span[1]) if span else None,
         keeping,

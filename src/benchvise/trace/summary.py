@@ -89,7 +89,7 @@ def summarise(path: Path, *, use_cache: bool = True) -> Summary:
         len(said["events"]) - len(types),
         opened.losses,
         opened.damage,
-        [*said["notes"], *opened.remarks],
+        [*opened.notes, *opened.remarks],
         opened.keeping.size if opened.keeping.reused else None,
     )
 

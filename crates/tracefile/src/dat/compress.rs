@@ -18,6 +18,9 @@ pub(crate) enum Codec {
 const MOST_SECTION: usize = 256 << 20;
 /// The largest chunk: trace-cmd makes them of ten pages.
 const MOST_CHUNK: usize = 64 << 20;
+/// The most that a byte can become: zstd stores 128 kB of zeros in four. It bounds what a file can
+/// make of itself.
+const MOST_GROWTH: usize = 1 << 15;
 
 impl Codec {
     /// `None` for a name that is not known.
@@ -83,35 +86,46 @@ impl Chunk {
     }
 }
 
-/// Walks the table of a CPU's chunks, which stand one behind the other at `at`: a count, then sizes
-/// and data of each. Also tells where and why the walk ended early.
-pub(crate) fn chunks(
-    file: &[u8],
-    at: usize,
-    order: ByteOrder,
-) -> (Vec<Chunk>, Option<(usize, String)>) {
+/// The chunks of a CPU's pages.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    pub(crate) chunks: Vec<Chunk>,
+    /// Where they end.
+    pub(crate) end: usize,
+    /// Where and why the walk ended early.
+    pub(crate) cut: Option<(usize, String)>,
+}
+
+/// Walks the table of chunks, which stand one behind the other at `at`: a count, then sizes and data
+/// of each.
+pub(crate) fn chunks(file: &[u8], at: usize, order: ByteOrder) -> Chunks {
     let mut reader = Reader::new(file, order).at(at);
-    let mut chunks = Vec::new();
+    let mut found = Chunks { end: at, ..Chunks::default() };
     let Some(count) = reader.u32() else {
-        return (chunks, Some((at, "no count of compressed chunks".into())));
+        found.cut = Some((at, "no count of compressed chunks".into()));
+        return found;
     };
     for number in 0..count {
         let begin = reader.position();
-        let next = (|| Some((reader.u32()? as usize, reader.u32()? as usize)))();
-        let Some((packed, size)) = next else {
-            return (
-                chunks,
-                Some((begin, format!("the file ends before chunk {number} of {count}"))),
-            );
+        let next = (|| {
+            let (packed, size) = (reader.u32()? as usize, reader.u32()? as usize);
+            let data = reader.position();
+            reader.take(packed)?;
+            Some(Chunk { packed: data..data + packed, size })
+        })();
+        let Some(chunk) = next else {
+            found.cut =
+                Some((begin, format!("the data end before chunk {number} of {count} does")));
+            break;
         };
-        if size > MOST_CHUNK {
-            return (chunks, Some((begin, format!("a chunk of {size} bytes uncompressed"))));
+        let most = chunk.packed.len().saturating_mul(MOST_GROWTH).min(MOST_CHUNK);
+        if chunk.size > most {
+            let what = format!("chunk {number} of {count} would be {} bytes", chunk.size);
+            found.cut = Some((begin, what));
+            break;
         }
-        let data = reader.position();
-        let Some(taken) = reader.take(packed) else {
-            return (chunks, Some((begin, format!("the file ends in chunk {number} of {count}"))));
-        };
-        chunks.push(Chunk { packed: data..data + taken.len(), size });
+        found.end = reader.position();
+        found.chunks.push(chunk);
     }
-    (chunks, None)
+    found
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::dat::format::{self, Format};
-use crate::dat::labels;
+use crate::dat::labels::Shown;
 use crate::dat::layout::{self, Layout};
-use crate::{ByteOrder, ColumnType, EventType, Field, Scope};
+use crate::{ColumnType, EventType, Field, Scope};
 
 /// All event types; the last one takes records whose type has no format.
 pub(crate) struct Events {
@@ -19,7 +19,6 @@ pub(crate) struct Events {
     by_id: Vec<u16>,
     /// Where `common_type` is, which tells an event's id.
     pub(crate) type_at: usize,
-    pub(crate) order: ByteOrder,
 }
 
 impl Events {
@@ -28,7 +27,6 @@ impl Events {
     pub(crate) fn parse(
         formats: &[(String, Cow<'_, [u8]>)],
         long: u8,
-        order: ByteOrder,
         notes: &mut Vec<String>,
     ) -> Self {
         let read: Vec<Result<_, String>> =
@@ -38,7 +36,6 @@ impl Events {
             layouts: Vec::with_capacity(read.len() + 1),
             by_id: Vec::new(),
             type_at: 0,
-            order,
         };
         let mut places = HashMap::new();
         let mut names: HashMap<String, usize> = HashMap::new();
@@ -107,6 +104,7 @@ fn one(system: &str, text: &[u8], long: u8) -> Result<(u16, usize, EventType, La
 
 /// How an event is described to the outside: its fields but `common_type`, which is the table.
 pub(crate) fn event_type(system: &str, format: &Format) -> EventType {
+    let shown = Shown::read(format.print);
     let mut names: HashMap<&str, usize> = HashMap::new();
     let fields = format.shown().map(|field| {
         let count = names.entry(field.name).or_insert(0);
@@ -116,8 +114,8 @@ pub(crate) fn event_type(system: &str, format: &Format) -> EventType {
             column: layout::column_type(field),
             scope: if field.common() { Scope::Common } else { Scope::Payload },
             nullable: matches!(field.kind, format::Kind::Located { .. }),
-            base: if field.pointer { 16 } else { 10 },
-            labels: labels::labels(format.print, field.name).into(),
+            base: shown.base(field.name).unwrap_or(if field.pointer { 16 } else { 10 }),
+            labels: shown.labels(field.name).into(),
         }
     });
     EventType {

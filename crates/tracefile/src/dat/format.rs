@@ -179,10 +179,8 @@ fn declared(declaration: &str, size: u32, signed: bool, long: u8) -> Option<(&st
 
 /// `unsigned int vec` → (`unsigned int`, `vec`).
 fn split_name(declaration: &str) -> Option<(&str, &str)> {
-    let begin = declaration
-        .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .map_or(0, |at| at + 1);
-    let (of, name) = declaration.split_at(begin);
+    let of = declaration.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let name = &declaration[of.len()..];
     (!name.is_empty()).then_some((of.trim(), name))
 }
 

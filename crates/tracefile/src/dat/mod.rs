@@ -19,7 +19,6 @@ mod unit;
 mod v6;
 mod v7;
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::dat::compress::Codec;
@@ -78,7 +77,7 @@ pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
     })?;
     let layout = PageLayout::parse(&format::readable(&header_page), head.order)
         .map_err(|what| damaged(&format!("header_page: {what}")))?;
-    let events = Events::parse(&head.formats, layout.long as u8, head.order, &mut head.notes);
+    let events = Events::parse(&head.formats, layout.long as u8, &mut head.notes);
     let buffers = std::mem::take(&mut head.buffers);
     let parts = unit::cut(&file, &head, &layout, &buffers);
     let clock = clock(&head, buffers.first().and_then(|buffer| buffer.clock.clone()));
@@ -237,11 +236,4 @@ fn environment(head: &Head<'_>, layout: &PageLayout) -> Vec<(String, String)> {
     pairs.push(("kernel_long_bytes", layout.long.to_string()));
     pairs.push(("user_long_bytes", head.user_long.to_string()));
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// For fuzzing: opens and decodes bytes as a trace.dat.
-#[doc(hidden)]
-pub fn fuzz(path: &Path) -> Result<crate::Decoded> {
-    let trace = crate::open(path)?;
-    trace.decode(&crate::Selection::everything(), &crate::Options::default())
 }

@@ -77,28 +77,24 @@ pub(crate) fn cut(
             let begin = usize::try_from(data.offset).unwrap_or(usize::MAX).min(file.len());
             let have = file.len() - begin;
             let told = usize::try_from(bytes).unwrap_or(usize::MAX);
-            if told > have {
+            if told > have && head.codec == Codec::None {
                 let what = format!("the file ends {} bytes before its data do", told - have);
                 damage(file.len() as u64, what);
             }
             let mut units = Vec::new();
-            if head.codec == Codec::None {
+            if told.min(have) > left {
+                damage(data.offset, "its data lie over those of other CPUs: left out".into());
+            } else if head.codec == Codec::None {
+                left -= told.min(have);
                 units = runs(begin..begin + told.min(have), page);
             } else if told > 0 {
                 // The size that the file tells does not count the count of chunks.
-                let (chunks, cut) = compress::chunks(file, begin, head.order);
-                if let Some((at, what)) = cut.filter(|_| told <= have) {
+                let found = compress::chunks(&file[..begin + left.min(have)], begin, head.order);
+                left -= found.end - begin;
+                if let Some((at, what)) = found.cut {
                     damage(at as u64, what);
                 }
-                units = groups(chunks);
-            }
-            let used = units.iter().map(|(_, bytes)| bytes).sum();
-            match left.checked_sub(used) {
-                Some(rest) => left = rest,
-                None => {
-                    damage(data.offset, "its data lie over those of other CPUs: left out".into());
-                    units.clear();
-                }
+                units = groups(found.chunks);
             }
             parts.streams.push(Stream { name, cpu, files: vec![file.path().to_owned()], bytes });
             for (data, bytes) in units {

@@ -1,0 +1,93 @@
+//! Common Trace Format 1.8 and 2.
+//!
+//! ```text
+//! metadata ─→ tsdl, ctf2 ─→ classes ─→ references ─→ layout: steps of each event class
+//!                                                       │
+//! files ─→ streams: packets in order of time ─→ units ─→ source: header, time, steps ─→ rows
+//! ```
+//!
+//! What comes from the metadata is checked when the trace is opened; what comes from packets is
+//! checked where it is read.
+
+mod classes;
+mod clock;
+mod ctf2;
+mod cursor;
+mod events;
+mod find;
+mod index_file;
+mod layout;
+mod metadata;
+mod packet;
+mod program;
+mod references;
+mod source;
+mod streams;
+mod tsdl;
+mod uuid;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use classes::TraceClass;
+use metadata::{Language, Problem, Text};
+
+use crate::map::Mapped;
+use crate::{Error, Result, Trace};
+
+/// What is wrong with a metadata text, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    offset: usize,
+    what: String,
+}
+
+/// Opens the trace in a directory, or in the only directory below it that has one, or beside a
+/// metadata file.
+pub(crate) fn open(path: &Path) -> Result<Trace> {
+    let mut found = Vec::new();
+    for directory in find::directories(path)? {
+        let (class, size) = read_metadata(&directory.join("metadata"))?;
+        found.push((directory, class.uuid, (class, size)));
+    }
+    let mut files = Vec::new();
+    let mut best: Option<(PathBuf, TraceClass, u64)> = None;
+    for (directory, (class, size)) in find::only(path, found)? {
+        for file in find::stream_files(&directory)? {
+            let mapped = Mapped::open(&file)?;
+            if !mapped.is_empty() {
+                files.push(mapped);
+            }
+        }
+        // Metadata only ever grows: of the parts of a rotated session, the longest knows most.
+        if best.as_ref().is_none_or(|(.., known)| size > *known) {
+            best = Some((directory.join("metadata"), class, size));
+        }
+    }
+    let (metadata, class, _) = best.expect("one directory at least");
+    Ok(Trace { source: Box::new(source::Ctf::new(&metadata, class, files)?) })
+}
+
+/// The classes that a metadata file describes, and the length of its text.
+fn read_metadata(path: &Path) -> Result<(TraceClass, u64)> {
+    let file = Mapped::open(path)?;
+    let refused = |problem| match problem {
+        Problem::Damaged(offset, what) => Error::damaged(path, offset, what),
+        Problem::Unsupported(what) => Error::unsupported(path, what),
+    };
+    let text = Text::new(&file).map_err(refused)?;
+    let mut class = parse(&text).map_err(refused)?;
+    class.notes.extend(text.notes);
+    Ok((class, text.text.len() as u64))
+}
+
+/// The classes that a metadata text describes, with all references resolved.
+fn parse(text: &Text) -> std::result::Result<TraceClass, Problem> {
+    let mut class = match text.language() {
+        Language::Tsdl => tsdl::classes(&text.text)
+            .map_err(|fault| Problem::Damaged(text.in_file(fault.offset), fault.what))?,
+        Language::Json => ctf2::classes(&text.text)?,
+    };
+    references::resolve(&mut class).map_err(|what| Problem::Damaged(0, what))?;
+    Ok(class)
+}

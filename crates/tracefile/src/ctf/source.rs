@@ -1,0 +1,336 @@
+//! An opened trace: its description, its units, and how they decode.
+
+use std::path::Path;
+
+use super::classes::TraceClass;
+use super::clock::{self, TimeBase};
+use super::cursor::{Cursor, Stop};
+use super::events::HeaderReader;
+use super::layout::{self, Layout};
+use super::packet;
+use super::program;
+use super::streams::{self, Packet, PacketStream};
+use super::walk::State;
+use crate::decode::{Outcome, Rows, Source, Unit};
+use crate::map::Mapped;
+use crate::select::Chosen;
+use crate::{Clock, Damage, Error, EventType, Format, Info, Result};
+
+/// Small packets are decoded together: each unit makes its own batches.
+const UNIT_BYTES: u64 = 4 << 20;
+/// Ids up to here are found by a table, others by a map.
+const TABLE_IDS: u64 = 1 << 16;
+
+pub(super) struct Ctf {
+    class: TraceClass,
+    info: Info,
+    files: Vec<Mapped>,
+    streams: Vec<PacketStream>,
+    layouts: Vec<Layout>,
+    /// By stream class.
+    headers: Vec<HeaderReader>,
+    bases: Vec<TimeBase>,
+    units: Vec<Unit>,
+    /// Of each unit: its packets within its stream.
+    ranges: Vec<std::ops::Range<usize>>,
+}
+
+impl Ctf {
+    pub(super) fn new(metadata: &Path, class: TraceClass, files: Vec<Mapped>) -> Result<Self> {
+        let mut layouts = Vec::with_capacity(class.events.len());
+        let mut events = Vec::with_capacity(class.events.len());
+        for (at, event) in class.events.iter().enumerate() {
+            let (fields, layout) = layout::compile(&class, at).map_err(|what| {
+                Error::unsupported(metadata, format!("the event {} of {what}", event.name))
+            })?;
+            layouts.push(layout);
+            let (name, system) = (event.name.clone(), event.system.clone());
+            events.push(EventType { name, system, fields, print_format: String::new() });
+        }
+        name_apart(&mut events, &class);
+        let main = class.streams.iter().find_map(|stream| stream.clock);
+        let main_clock = main.map(|at| &class.clocks[at]);
+        let base =
+            |clock: Option<usize>| TimeBase::new(clock.map(|at| &class.clocks[at]), main_clock);
+        let bases: Vec<TimeBase> = class.streams.iter().map(|stream| base(stream.clock)).collect();
+        let scan = streams::scan(&class, &files);
+        let mut notes = class.notes.clone();
+        notes.extend(scan.notes);
+        if class.streams.iter().any(|stream| stream.clock.is_some() && stream.clock != main) {
+            notes.push(
+                "its streams have several clocks: times were brought to the first by their offsets"
+                    .into(),
+            );
+        }
+        let mut losses = Vec::new();
+        for (at, stream) in scan.streams.iter().enumerate() {
+            losses.extend(stream.losses(at, &bases[stream.class], &mut notes));
+            if stream
+                .packets
+                .iter()
+                .any(|packet| packet.head.end == Some(0) && packet.end().is_none())
+            {
+                notes.push(format!(
+                    "{}: the end of a packet is 0, as after a crash; it was taken from what follows",
+                    stream.description.name
+                ));
+            }
+        }
+        let (units, ranges) = units(&scan.streams);
+        let info = Info {
+            format: if class.version == 2 { Format::Ctf2 } else { Format::Ctf1 },
+            byte_order: class.byte_order,
+            environment: class.environment.clone(),
+            clock: Clock {
+                name: main_clock.map_or_else(String::new, |clock| clock.name.clone()),
+                frequency_hz: main_clock.map_or(1_000_000_000, |clock| clock.frequency),
+                epoch_offset_ns: main_clock.filter(|clock| clock.unix).map(clock::epoch_offset_ns),
+                uuid: main_clock.and_then(|clock| clock.uuid.clone()),
+            },
+            streams: scan.streams.iter().map(|stream| stream.description.clone()).collect(),
+            events,
+            tasks: Vec::new(),
+            losses,
+            damage: scan.damage,
+            notes,
+        };
+        let headers = class.streams.iter().map(HeaderReader::new).collect();
+        let streams = scan.streams;
+        Ok(Self { class, info, files, streams, layouts, headers, bases, units, ranges })
+    }
+}
+
+/// Events of several stream classes may share a name; tables may not.
+fn name_apart(events: &mut [EventType], class: &TraceClass) {
+    let mut taken = std::collections::HashSet::new();
+    for (event, of) in events.iter_mut().zip(&class.events) {
+        if !taken.insert(event.name.clone()) {
+            let stream = class.streams[of.stream].id;
+            event.name = format!("{}#{stream}.{}", of.name, of.id);
+            taken.insert(event.name.clone());
+        }
+    }
+}
+
+fn units(streams: &[PacketStream]) -> (Vec<Unit>, Vec<std::ops::Range<usize>>) {
+    let (mut units, mut ranges): (Vec<Unit>, Vec<std::ops::Range<usize>>) = (vec![], vec![]);
+    for (stream, of) in streams.iter().enumerate() {
+        for (at, packet) in of.packets.iter().enumerate() {
+            if let (Some(unit), Some(range)) = (units.last_mut(), ranges.last_mut())
+                && unit.stream == stream
+                && unit.cpu == packet.cpu()
+                && unit.bytes + packet.bytes <= UNIT_BYTES
+            {
+                unit.bytes += packet.bytes;
+                range.end += 1;
+            } else {
+                units.push(Unit { stream, cpu: packet.cpu(), bytes: packet.bytes });
+                ranges.push(at..at + 1);
+            }
+        }
+    }
+    (units, ranges)
+}
+
+impl Source for Ctf {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    fn decode(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome {
+        let stream = self.units[unit].stream;
+        let mut work = Work::new(self, stream, chosen);
+        for packet in &self.streams[stream].packets[self.ranges[unit].clone()] {
+            work.packet(packet, rows);
+        }
+        work.finish()
+    }
+}
+
+/// An event class, projected to what is chosen of it.
+struct Projected {
+    event: usize,
+    chosen: bool,
+    layout: Layout,
+}
+
+/// The decoding of one unit.
+struct Work<'a> {
+    ctf: &'a Ctf,
+    stream: usize,
+    class: usize,
+    chosen: &'a Chosen,
+    /// By event class id; made when the class is first seen.
+    table: Vec<Option<Box<Projected>>>,
+    others: std::collections::HashMap<u64, Box<Projected>>,
+    outcome: Outcome,
+    faults: Faults,
+    last: i64,
+}
+
+impl<'a> Work<'a> {
+    fn new(ctf: &'a Ctf, stream: usize, chosen: &'a Chosen) -> Self {
+        let class = ctf.streams[stream].class;
+        let ids = ctf.class.streams[class].events.keys().filter(|&&id| id < TABLE_IDS);
+        let mut table = Vec::new();
+        table.resize_with(ids.max().map_or(0, |&id| id as usize + 1), || None);
+        Self {
+            ctf,
+            stream,
+            class,
+            chosen,
+            table,
+            others: std::collections::HashMap::new(),
+            outcome: Outcome::default(),
+            faults: Faults::default(),
+            last: i64::MIN,
+        }
+    }
+
+    fn packet(&mut self, packet: &Packet, rows: &mut Rows) {
+        let file = &self.ctf.files[packet.file];
+        let bytes = &file[packet.offset as usize..(packet.offset + packet.bytes) as usize];
+        let mut state = State::new(self.ctf.class.slots, bytes.len());
+        // Read when the trace was opened; again for the values that events refer to.
+        let Ok(head) = packet::head(&self.ctf.class, bytes, &mut state) else { return };
+        let mut cursor = Cursor::new(bytes, packet.content_bits);
+        let context = cursor.from(head.context_at);
+        cursor.at = head.events_at;
+        let mut clock = head.begin.unwrap_or(0);
+        while cursor.at < cursor.end {
+            let before = cursor.at;
+            let problem = match self.event(&mut cursor, &context, &mut clock, &mut state, rows) {
+                Ok(()) if cursor.at > before => continue,
+                Ok(()) => "an event that has no size".to_owned(),
+                Err(Problem::Stop(Stop::Short)) if packet.cut => break,
+                Err(Problem::Stop(stop)) => format!("an event's header: {stop}"),
+                Err(Problem::Event(_, Stop::Short)) if packet.cut => break,
+                Err(Problem::Event(name, stop)) => format!("the event {name}: {stop}"),
+                Err(Problem::Unknown(id)) => format!("an event of the unknown class {id}"),
+            };
+            let left = (cursor.end - before).div_ceil(8);
+            self.outcome.damage.push(Damage {
+                file: file.path().to_owned(),
+                offset: packet.offset + before / 8,
+                stream: Some(self.stream),
+                what: format!("{problem}; the rest of its packet, {left} bytes, is left out"),
+            });
+            break;
+        }
+        self.faults.late += u64::from(packet.end().is_some_and(|end| clock > end));
+    }
+
+    #[inline]
+    fn event(
+        &mut self,
+        cursor: &mut Cursor,
+        context: &Cursor,
+        clock: &mut u64,
+        state: &mut State,
+        rows: &mut Rows,
+    ) -> std::result::Result<(), Problem> {
+        let begin = cursor.at;
+        let header = self.ctf.headers[self.class].read(cursor, state, *clock)?;
+        let known = self.table.get(header.id as usize).is_some_and(Option::is_some);
+        if !known {
+            self.learn(header.id)?;
+        }
+        let projected = match self.table.get(header.id as usize) {
+            Some(Some(projected)) => projected,
+            _ => &self.others[&header.id],
+        };
+        let event = projected.event;
+        let layout = &projected.layout;
+        let time = self.ctf.bases[self.class].ns(header.clock);
+        if projected.chosen {
+            let columns = rows.begin(event, time);
+            let result = (|| {
+                if !layout.packet.is_empty() {
+                    program::run(&layout.packet, &mut context.clone(), state, columns)?;
+                }
+                if !layout.header.is_empty() {
+                    let mut header = cursor.from(begin);
+                    program::run(&layout.header, &mut header, state, columns)?;
+                }
+                program::run(&layout.body, cursor, state, columns)
+            })();
+            if let Err(stop) = result {
+                rows.abandon(event);
+                return Err(Problem::Event(self.name(event), stop));
+            }
+        } else if let Err(stop) = program::run(&layout.body, cursor, state, &mut []) {
+            return Err(Problem::Event(self.name(event), stop));
+        }
+        *clock = header.clock;
+        self.outcome.events += 1;
+        self.faults.backwards += u64::from(time < self.last);
+        self.last = time;
+        let (first, last) = self.outcome.span.unwrap_or((time, time));
+        self.outcome.span = Some((first.min(time), last.max(time)));
+        Ok(())
+    }
+
+    fn name(&self, event: usize) -> String {
+        self.ctf.info.events[event].name.clone()
+    }
+
+    #[cold]
+    fn learn(&mut self, id: u64) -> std::result::Result<(), Problem> {
+        if self.others.contains_key(&id) {
+            return Ok(());
+        }
+        let events = &self.ctf.class.streams[self.class].events;
+        let event = *events.get(&id).ok_or(Problem::Unknown(id))?;
+        let fields = self.chosen.fields(event);
+        let layout = self.ctf.layouts[event].project(fields);
+        let projected = Box::new(Projected { event, chosen: fields.is_some(), layout });
+        match self.table.get_mut(id as usize) {
+            Some(place) => *place = Some(projected),
+            None => {
+                self.others.insert(id, projected);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Outcome {
+        let name = &self.ctf.info.streams[self.stream].name;
+        let Faults { backwards, late } = self.faults;
+        if backwards > 0 {
+            let what = format!("{name}: time goes back {backwards} times; the order is the file's");
+            self.outcome.notes.push(what);
+        }
+        if late > 0 {
+            let what =
+                format!("{name}: events after the stated end of their packet, in {late} packets");
+            self.outcome.notes.push(what);
+        }
+        self.outcome
+    }
+}
+
+/// What producers do wrong without harm.
+#[derive(Default)]
+struct Faults {
+    /// Events whose time is before that of the event before them.
+    backwards: u64,
+    /// Packets with events after their end.
+    late: u64,
+}
+
+enum Problem {
+    /// Within an event's header.
+    Stop(Stop),
+    Event(String, Stop),
+    Unknown(u64),
+}
+
+impl From<Stop> for Problem {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}

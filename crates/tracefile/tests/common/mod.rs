@@ -1,0 +1,84 @@
+//! Real traces, when they are there.
+
+#![allow(dead_code)] // Each test uses some of it.
+
+use std::path::PathBuf;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, types};
+use tracefile::{Decoded, Trace};
+
+/// An unpacked real trace; `None`, with a word about it, when there is none.
+pub fn real(name: &str) -> Option<PathBuf> {
+    let Some(directory) = std::env::var_os("BENCHVISE_TRACES") else {
+        println!("left out: {name}: BENCHVISE_TRACES names no directory with unpacked traces");
+        return None;
+    };
+    let path = PathBuf::from(directory).join(name);
+    if !path.exists() {
+        println!("left out: {} is not there", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+/// The figures of an independent decoder for the real traces.
+pub fn expected() -> Option<serde_json::Value> {
+    let path = match std::env::var_os("BENCHVISE_TRACES_EXPECTED") {
+        Some(path) => PathBuf::from(path),
+        None => PathBuf::from(std::env::var_os("BENCHVISE_TRACES")?).join("expected.json"),
+    };
+    match std::fs::read(&path) {
+        Ok(text) => Some(serde_json::from_slice(&text).expect("expected.json is JSON")),
+        Err(error) => {
+            println!("left out: {}: {error}", path.display());
+            None
+        }
+    }
+}
+
+/// The rows of an event type in one batch; `None` when it has none.
+pub fn table(trace: &Trace, decoded: &Decoded, event: &str) -> Option<RecordBatch> {
+    let known = trace.info().events.iter().position(|known| known.name == event)?;
+    let table = decoded.tables.iter().find(|table| table.event == known)?;
+    let rows: usize = table.batches.iter().map(RecordBatch::num_rows).sum();
+    (rows > 0).then(|| {
+        let columns = (0..table.schema.fields().len()).map(|at| {
+            let parts: Vec<&dyn Array> =
+                table.batches.iter().map(|batch| batch.column(at).as_ref()).collect();
+            concat(&parts)
+        });
+        RecordBatch::try_new(table.schema.clone(), columns.collect()).expect("same rows in each")
+    })
+}
+
+fn concat(parts: &[&dyn Array]) -> ArrayRef {
+    let data: Vec<_> = parts.iter().map(|part| part.to_data()).collect();
+    let mut all = arrow_data::transform::MutableArrayData::new(data.iter().collect(), false, 0);
+    for (at, part) in parts.iter().enumerate() {
+        all.extend(at, 0, part.len());
+    }
+    arrow_array::make_array(all.freeze())
+}
+
+/// A value of an integer column.
+pub fn integer(column: &ArrayRef, row: usize) -> i128 {
+    use arrow_schema::DataType as D;
+    match column.data_type() {
+        D::Int8 => column.as_primitive::<types::Int8Type>().value(row).into(),
+        D::Int16 => column.as_primitive::<types::Int16Type>().value(row).into(),
+        D::Int32 => column.as_primitive::<types::Int32Type>().value(row).into(),
+        D::Int64 => column.as_primitive::<types::Int64Type>().value(row).into(),
+        D::UInt8 => column.as_primitive::<types::UInt8Type>().value(row).into(),
+        D::UInt16 => column.as_primitive::<types::UInt16Type>().value(row).into(),
+        D::UInt32 => column.as_primitive::<types::UInt32Type>().value(row).into(),
+        D::UInt64 => column.as_primitive::<types::UInt64Type>().value(row).into(),
+        D::Boolean => column.as_boolean().value(row).into(),
+        other => panic!("{other} is no integer"),
+    }
+}
+
+/// A column by name.
+pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
+    batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name} in {}", batch.schema()))
+}
