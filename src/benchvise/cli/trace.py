@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli import trace_analyses, trace_latency
+from benchvise.cli import trace_analyses, trace_export, trace_latency
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.trace_options import CacheOption, TraceArgument
 from benchvise.flows import trace as flow
@@ -37,6 +37,7 @@ for name, command in {
     "block": trace_analyses.block,
     "timers": trace_analyses.timers,
     "compare": trace_latency.compare,
+    "export": trace_export.export,
 }.items():
     app.command(name)(command)
 
