@@ -112,7 +112,7 @@ def actors(
 def load(
     file: TraceArgument,
     names: NamesArgument = None,
-    bins: BinsOption = 60,
+    bins: BinsOption = 48,
     since: SinceOption = None,
     until: UntilOption = None,
     by_name: ByNameOption = False,
@@ -135,7 +135,7 @@ def load(
 def switches(
     file: TraceArgument,
     names: NamesArgument = None,
-    bins: BinsOption = 60,
+    bins: BinsOption = 48,
     since: SinceOption = None,
     until: UntilOption = None,
     by_name: ByNameOption = False,
@@ -219,7 +219,7 @@ def syscalls(
     Example: benchvise trace syscalls trace.dat task:nginx --by-name
     """
     loaded = load_trace(file, since, until, cache=cache)
-    found = flow.syscalls(loaded, names or (), by_name=by_name)
+    found = flow.syscalls(loaded, names or (), by_name=by_name, most=None if as_json else top)
     if as_json:
         print_json("trace-syscalls", loaded.told(found))
     else:

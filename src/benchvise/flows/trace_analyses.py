@@ -28,7 +28,7 @@ from benchvise.trace.analysis.latency import Assertion, Latency, Method, parse_a
 from benchvise.trace.analysis.latency import latency as latency_of
 from benchvise.trace.analysis.latency.assertions import Checked
 from benchvise.trace.analysis.latency.ends import End
-from benchvise.trace.analysis.model import Actor, Analysis, Loss, Span
+from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, Span
 from benchvise.trace.analysis.names import find_all
 from benchvise.trace.analysis.scheduling import TaskScheduling
 from benchvise.trace.analysis.scheduling import scheduling as scheduling_of
@@ -92,7 +92,7 @@ def load(path: Path, since: str | None, until: str | None, *, use_cache: bool) -
     names = tuple(name for name, table in trace.tables.items() if table.num_rows)
     losses = tuple(_losses(trace))
     analysis = Analysis(trace.analysis, whole, losses, events, names, within)
-    return Loaded(path, trace, analysis, tuple(_cautions(trace, losses)))
+    return Loaded(path, trace, analysis, tuple(_cautions(trace, analysis)))
 
 
 def _span(whole: Span, since: str | None, until: str | None) -> Span:
@@ -132,9 +132,11 @@ def _losses(trace: OpenTrace) -> list[Loss]:
     ]
 
 
-def _cautions(trace: OpenTrace, losses: Sequence[Loss]) -> list[str]:
+def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
     """What makes all figures of a trace doubtful, the worst first."""
     found = []
+    losses = analysis.losses
+    missing = int(((analysis.instances["flags"] & Flag.LOSS) != 0).sum())
     if losses:
         counts = [loss.count for loss in losses]
         known = sum(count or 0 for count in counts)
@@ -144,11 +146,16 @@ def _cautions(trace: OpenTrace, losses: Sequence[Loss]) -> list[str]:
             f"LOST: {known} {kinds}{more} in {len(losses)} places: "
             "instances that were active then are unsure"
         )
+    elif missing:
+        found.append(
+            f"MISSING: {missing} instances do not fit what came before them, though the trace "
+            "tells of no loss: they are unsure"
+        )
     if trace.damage:
         found.append(
             f"DAMAGED: {len(trace.damage)} places could not be read; trace info tells which"
         )
-    if not trace.tables.get("sched_switch", ()) or not trace.tables["sched_switch"].num_rows:
+    if analysis.events("sched_switch") is None:
         found.append("no sched_switch: the trace does not say which task ran when")
     return [*found, *trace.remarks]
 
@@ -223,9 +230,11 @@ def wakeups(loaded: Loaded, names: Sequence[str], *, by_name: bool, unsure: bool
     return wakeups_of(loaded.analysis, loaded.chosen(names), by_name=by_name, unsure=unsure)
 
 
-def syscalls(loaded: Loaded, names: Sequence[str], *, by_name: bool) -> Calls:
-    """System calls."""
-    return syscalls_of(loaded.analysis, loaded.chosen(names), by_name=by_name)
+def syscalls(
+    loaded: Loaded, names: Sequence[str], *, by_name: bool, most: int | None = None
+) -> Calls:
+    """System calls; of calls by actors the ``most`` foremost, or all."""
+    return syscalls_of(loaded.analysis, loaded.chosen(names), by_name=by_name, most=most)
 
 
 def block(loaded: Loaded) -> list[Requests]:

@@ -72,7 +72,7 @@ def actor_rows(found: Sequence[ActorFigures], top: int, remarks: Remarks) -> Tab
 def _unsure(count: int) -> str:
     return (
         f"{count} unsure instances left out: cut by an end of the trace, or active while events "
-        "were lost (--unsure keeps them)"
+        "are missing (--unsure keeps them)"
     )
 
 
@@ -137,7 +137,7 @@ def scheduling_rows(found: Sequence[TaskScheduling], top: int, remarks: Remarks)
     columns = (
         Column("Task"),
         *_right("Waits\nn", "\nmedian", "\np99", "\nmax", "Longest\nat", "Slice\nmedian", "\nmax"),
-        *_right("Switches", "Pre-\nempted", "Migra-\ntions", "Uninter-\nruptible"),
+        *_right("Switches", "Pre-\nempted", "Migra-\ntions"),
     )
     rows = tuple(
         (
@@ -152,7 +152,6 @@ def scheduling_rows(found: Sequence[TaskScheduling], top: int, remarks: Remarks)
             cells.count(one.switches),
             cells.count(one.preemptions),
             cells.count(one.migrations),
-            cells.duration(one.uninterruptible or None),
         )
         for one in found[:top]
     )
@@ -177,7 +176,7 @@ def _waking_table(
     columns = (
         Column("Woken"),
         *((Column("By"),) if pairs else ()),
-        *_right("n", "Latency median", "p95", "p99", "Max", "Longest at", "Other CPU"),
+        *_right("n", "Latency\nmedian", "\np95", "\np99", "\nmax", "Longest\nat", "Other\nCPU"),
     )
     rows = tuple(
         (
@@ -207,8 +206,13 @@ def syscall_rows(found: Calls, top: int, remarks: Remarks) -> list[Table]:
     """System calls by call, then by call and actor."""
     return [
         _call_table("System calls, most time first", found.calls, top, remarks, actors=False),
-        _call_table("By call and actor", found.by_actor, top, (), actors=True),
+        _call_table("By call and actor", found.by_actor, top, _left(found, top), actors=True),
     ]
+
+
+def _left(found: Calls, top: int) -> list[str]:
+    left = found.pairs - top
+    return [f"not listed: {left} more lines (--top {found.pairs})"] if left > 0 else []
 
 
 def _call_table(
@@ -236,7 +240,7 @@ def _call_table(
         )
         for one in found[:top]
     )
-    told = [*remarks, *_more(found, top, "lines")]
+    told = [*remarks, *([] if actors else _more(found, top, "calls"))]
     unfinished = sum(one.unfinished for one in found)
     if unfinished and not actors:
         told.append(f"without an exit in the trace: {unfinished} calls, not in the figures")
@@ -247,9 +251,9 @@ def block_rows(found: Sequence[Requests], remarks: Remarks) -> Table:
     """Requests by device and kind: in the queue, in the device, in all."""
     columns = (
         Column("Device"),
-        Column("Kind"),
+        Column("Kind", right=True),
         *_right("n", "Queue\nmedian", "\np99", "Device\nmedian", "\np99", "\nmax"),
-        *_right("In all\nmedian", "\np99", "Longest\nat", "Bytes", "Rate"),
+        *_right("In all\np99", "Longest\nat", "Bytes", "Rate"),
     )
     rows = tuple(
         (
@@ -261,7 +265,6 @@ def block_rows(found: Sequence[Requests], remarks: Remarks) -> Table:
             cells.figure(one.service, "median", strong=True),
             cells.figure(one.service, "p99"),
             cells.figure(one.service, "maximum"),
-            cells.figure(one.total, "median", strong=True),
             cells.figure(one.total, "p99"),
             cells.moment(one.worst_at),
             Cell(format_value(one.bytes, "B")),

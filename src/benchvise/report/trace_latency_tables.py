@@ -50,7 +50,7 @@ def _whole(found: Latency, remarks: Sequence[str]) -> Table:
     told = [*remarks, *(_told(found, number) for number in range(len(found.hops)))]
     if found.unsure:
         kept = "kept" if found.unsure_kept else "left out (--unsure keeps them)"
-        told.append(f"UNSURE: {found.unsure} occurrences with lost events on their way, {kept}")
+        told.append(f"UNSURE: {found.unsure} occurrences with events missing on their way, {kept}")
     if found.total is None:
         told.append("nothing matched: no start led to an end")
     elif found.total.p99_interval is None:

@@ -28,7 +28,7 @@ from benchvise.trace.analysis.names import Grouping
 _FLAG_WORDS = {
     Flag.CUT_BEGIN: "began before the trace",
     Flag.CUT_END: "cut by the end of the trace",
-    Flag.LOSS: "events were lost meanwhile",
+    Flag.LOSS: "events are missing meanwhile",
 }
 
 

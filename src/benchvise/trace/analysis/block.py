@@ -11,6 +11,7 @@ from benchvise.trace.analysis.figures import (
     Groups,
     distribution,
     minus,
+    numbered,
     or_else,
     sums,
 )
@@ -50,8 +51,8 @@ def requests(analysis: Analysis) -> list[Requests]:
     kept = np.flatnonzero(analysis.span.holds(start))
     kinds, letters = rows.texts("kind")
     key = rows["device"][kept] * max(1, len(letters)) + kinds[kept]
-    numbers, pair = np.unique(key, return_inverse=True)
-    groups = Groups(pair.astype(np.int64), numbers.size)
+    numbers, pair = numbered(key)
+    groups = Groups(pair, numbers.size)
     total = minus(rows["completed"], np.where(start == rows["completed"], NONE, start))
     figures = {
         "queue": minus(rows["issued"], rows["queued"]),

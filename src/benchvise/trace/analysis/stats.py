@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.trace.analysis.figures import sums
-from benchvise.trace.analysis.model import NONE, Actor, Analysis, Bools, Ended, Loss, Span
+from benchvise.trace.analysis.model import NONE, Actor, Analysis, Bools, Ended, Flag, Ints, Loss, Span
 from benchvise.trace.analysis.names import Grouping
 from benchvise.trace.analysis.occupancy import own_time
 
@@ -71,14 +71,20 @@ def stats(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False)
 
 
 def switched(analysis: Analysis) -> Bools:
-    """Which fragments ended in the span by a switch, which the end of a trace is not."""
+    """Which fragments of tasks ended in the span by a switch that is in the trace.
+
+    The end of the trace is none, nor is the end that was put where events are missing.
+    """
     rows = analysis.fragments
     tasks = analysis.of_kind("task", "idle")[rows["actor"]]
-    ended: Bools = tasks & (rows["why"] != Ended.CUT) & analysis.span.holds(rows["end"])
+    flags = analysis.instances["flags"][rows["instance"]] if len(rows) else rows["why"]
+    guessed = (rows["why"] == Ended.YIELDED) & (flags & Flag.LOSS != 0)
+    seen = tasks & ~guessed & (rows["why"] != Ended.CUT)
+    ended: Bools = seen & analysis.span.holds(rows["end"])
     return ended
 
 
-def _cpu(analysis: Analysis, cpu: int, own: np.ndarray) -> CpuStats:
+def _cpu(analysis: Analysis, cpu: int, own: Ints) -> CpuStats:
     rows, instances = analysis.fragments, analysis.instances
     here = rows["cpu"] == cpu
     kinds = analysis.kinds[rows["actor"]]
@@ -108,7 +114,7 @@ def _meets(loss: Loss, analysis: Analysis) -> bool:
 
 
 def _actors(
-    analysis: Analysis, chosen: Sequence[Actor], own: np.ndarray, *, by_name: bool
+    analysis: Analysis, chosen: Sequence[Actor], own: Ints, *, by_name: bool
 ) -> list[ActorStats]:
     rows, instances = analysis.fragments, analysis.instances
     grouping = Grouping(analysis.actors, chosen, by_name=by_name)

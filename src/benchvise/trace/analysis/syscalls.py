@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import Distribution, Groups, distribution, minus, sums
+from benchvise.trace.analysis.figures import (
+    Distribution,
+    Groups,
+    distribution,
+    minus,
+    numbered,
+    sums,
+)
 from benchvise.trace.analysis.model import NONE, Actor, Analysis, Rows
 from benchvise.trace.analysis.names import Grouping
 
@@ -33,14 +40,20 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """By call, and by call and actor; those with the most time first."""
+    """By call, and by call and actor; those with the most time first.
+
+    ``pairs`` is how many calls by actors there are, of which ``by_actor`` may hold the first.
+    """
 
     calls: tuple[Call, ...]
     by_actor: tuple[Call, ...]
+    pairs: int
 
 
-def syscalls(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False) -> Calls:
-    """The system calls of the chosen tasks that begin in the span."""
+def syscalls(
+    analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False, most: int | None = None
+) -> Calls:
+    """The system calls of the chosen tasks that begin in the span; ``most`` calls by actors."""
     rows = Rows(analysis.tables["syscalls"])
     grouping = Grouping(analysis.actors, chosen, by_name=by_name)
     codes, names = rows.texts("name")
@@ -50,14 +63,16 @@ def syscalls(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = Fal
     result = rows["result"]
     failed = (result < 0) & (result >= -4095)
 
-    def table(keys: np.ndarray, labels: list[tuple[str, str]]) -> list[Call]:
+    def table(
+        keys: np.ndarray, labels: list[tuple[str, str]], most: int | None = None
+    ) -> list[Call]:
         groups = Groups(keys, len(labels))
         ordered = groups.sorted(latency[kept])
         errors = np.bincount(keys[failed[kept]], minlength=len(labels))
         unfinished = np.bincount(keys[latency[kept] == NONE], minlength=len(labels))
         total = sums(keys, np.where(latency == NONE, 0, latency)[kept], len(labels))
         found = []
-        for at in np.lexsort((-groups.sizes, -total)):
+        for at in np.lexsort((-groups.sizes, -total))[:most]:
             if groups.sizes[at] == 0:
                 continue
             mine = kept[groups.rows(at)]
@@ -78,12 +93,13 @@ def syscalls(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = Fal
         return found
 
     pair = codes[kept] * max(1, len(grouping)) + group[kept]
-    numbers, pairs = np.unique(pair, return_inverse=True)
+    numbers, pairs = numbered(pair)
     both = [
         (names[n // max(1, len(grouping))], grouping.labels[n % max(1, len(grouping))])
         for n in numbers
     ]
     return Calls(
         calls=tuple(table(codes[kept], [(name, "") for name in names])),
-        by_actor=tuple(table(pairs.astype(np.int64), both)),
+        by_actor=tuple(table(pairs, both, most)),
+        pairs=len(both),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import Distribution, Groups, distribution, minus
+from benchvise.trace.analysis.figures import Distribution, Groups, distribution, minus, numbered
 from benchvise.trace.analysis.intervals import clipped
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints, Rows
 
@@ -64,8 +64,8 @@ def _timers(analysis: Analysis) -> list[TimerFigures]:
     names, function_names = rows.texts("name")
     addresses, function = np.unique(rows["function"], return_inverse=True)
     key = (kinds * len(addresses) + function) * len(function_names) + names
-    numbers, group = np.unique(key[kept], return_inverse=True)
-    groups = Groups(group.astype(np.int64), numbers.size)
+    numbers, group = numbered(key[kept])
+    groups = Groups(group, numbers.size)
     figures = {
         "lateness": rows["lateness"],
         "late_jiffies": rows["late_jiffies"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.trace.analysis.actors import Instance, describe, latency
-from benchvise.trace.analysis.figures import Distribution, Groups, distribution
+from benchvise.trace.analysis.figures import Distribution, Groups, distribution, numbered
 from benchvise.trace.analysis.model import NONE, Actor, Analysis, Bools, Ints
 from benchvise.trace.analysis.names import Grouping
 
@@ -59,13 +59,13 @@ def wakeups(
         values = np.where(analysis.sure, values, NONE)
     parts = _Parts(analysis, kept, values, away)
     pair = group[kept] * (len(wakers) + 1) + by + 1
-    numbers, pairs = np.unique(pair, return_inverse=True)
+    numbers, pairs = numbered(pair)
     labels = [*wakers.labels, UNKNOWN]  # -1 is the last
     return Wakeups(
         tasks=tuple(parts.wakings(group[kept], [(name, "") for name in woken.labels])),
         pairs=tuple(
             parts.wakings(
-                pairs.astype(np.int64),
+                pairs,
                 [
                     (woken.labels[n // (len(wakers) + 1)], labels[n % (len(wakers) + 1) - 1])
                     for n in numbers

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import Distribution, distribution
+from benchvise.trace.analysis.figures import Distribution, distinct, distribution
 from benchvise.trace.analysis.latency.ends import End, Points, points
 from benchvise.trace.analysis.latency.links import Links, Method, by_cause, by_order
 from benchvise.trace.analysis.latency.stages import Hops, hop, join
@@ -147,9 +147,9 @@ def _told(start: Points, end: Points, links: Links, in_span: Bools | None) -> Ho
         end=end.text,
         method=links.method,
         starts=len(start) if in_span is None else int(in_span.sum()),
-        starts_matched=int(np.unique(links.start[linked]).size),
+        starts_matched=distinct(links.start[linked]),
         ends=len(end),
-        ends_matched=int(np.unique(links.end[linked]).size),
+        ends_matched=distinct(links.end[linked]),
         left_out=start.left_out + end.left_out,
     )
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchvise.errors import UsageError
+from benchvise.trace.analysis.figures import numbered
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Flag, Ints, integers
 from benchvise.trace.analysis.names import find, mask
 
@@ -244,7 +245,7 @@ def running(analysis: Analysis, cpu: Ints, time: Ints) -> Ints:
         for kinds in (("task", "idle"), ("softirq",), ("irq",))
     ]
     for layer in layers:
-        for one in np.unique(cpu):
+        for one in numbered(cpu)[0]:
             rows = np.flatnonzero(layer & (fragments["cpu"] == one))
             if rows.size == 0:
                 continue

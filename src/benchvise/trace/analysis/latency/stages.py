@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from benchvise.trace.analysis.figures import numbered
 from benchvise.trace.analysis.latency.ends import Edge, Points
 from benchvise.trace.analysis.latency.links import Links, Method
 from benchvise.trace.analysis.model import Analysis, Ints
@@ -49,16 +50,20 @@ def hop(analysis: Analysis, start: Points, end: Points, links: Links) -> Hops:
     ways: list[tuple[str, ...]] = []
     widest = 2 * links.path.shape[1] + 1
     times = np.zeros((len(links), widest), dtype=np.int64)
-    for depth in np.unique(links.depth):
+    for depth in numbered(links.depth)[0]:
         rows = np.flatnonzero(links.depth == depth)
         path = links.path[rows, : depth + 1]
         marks = _marks(analysis, start, end, links, rows, path)
         times[rows, : marks.shape[1] - 1] = np.diff(marks, axis=1)
         actors = group_of[analysis.instances["actor"][path]]
-        chains, which = np.unique(actors, axis=0, return_inverse=True)
+        which = np.zeros(rows.size, dtype=np.int64)
+        for level in range(depth + 1):
+            which = numbered(which * len(groups) + actors[:, level])[1]
+        chains = np.zeros((int(which.max()) + 1, depth + 1), dtype=np.int64)
+        chains[which] = actors
         for chain in chains:
             ways.append(_names([groups[code] for code in chain[::-1]], start, end))
-        way[rows] = len(ways) - len(chains) + which.reshape(-1)
+        way[rows] = len(ways) - len(chains) + which
     width = max((len(names) for names in ways), default=1)
     return Hops(links.start, links.end, way, ways, times[:, :width], links.unsure)
 
@@ -127,7 +132,7 @@ def join(first: Hops, second: Hops) -> Hops:
     offset = np.arange(of_second.size) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
     of_first = order[low[of_second] + offset]
     pairs = first.way[of_first] * max(1, len(second.ways)) + second.way[of_second]
-    numbers, way = np.unique(pairs, return_inverse=True)
+    numbers, way = numbered(pairs)
     ways = []
     width = first.times.shape[1] + second.times.shape[1]
     times = np.zeros((of_first.size, width), dtype=np.int64)
@@ -141,7 +146,7 @@ def join(first: Hops, second: Hops) -> Hops:
     return Hops(
         first.start[of_first],
         second.end[of_second],
-        way.astype(np.int64),
+        way,
         ways,
         times,
         first.unsure[of_first] | second.unsure[of_second],
