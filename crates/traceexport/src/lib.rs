@@ -241,3 +241,87 @@ fn process_tree(actors: &[RecordBatch]) -> Vec<u8> {
     }
     tree
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        ArrayRef, Int32Array, Int64Array, StringArray, UInt16Array, UInt32Array, UInt64Array,
+    };
+    use traceanalysis::EventTable;
+
+    use super::*;
+
+    fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn waking(times: Vec<i64>) -> RecordBatch {
+        let count = times.len();
+        batch(vec![
+            ("time", Arc::new(Int64Array::from(times))),
+            ("cpu", Arc::new(UInt16Array::from(vec![0; count]))),
+            ("common_pid", Arc::new(Int32Array::from(vec![7; count]))),
+            ("pid", Arc::new(Int32Array::from(vec![-1; count]))),
+        ])
+    }
+
+    /// Two batches of a known event, and an unknown one on a CPU that is not known.
+    fn input() -> Input {
+        let other = batch(vec![
+            ("time", Arc::new(Int64Array::from(vec![5, 30]))),
+            ("cpu", Arc::new(UInt16Array::from(vec![0, u16::MAX]))),
+            ("what", Arc::new(StringArray::from(vec![Some("x"), None]))),
+            ("size", Arc::new(UInt64Array::from(vec![u64::MAX, 0]))),
+        ]);
+        let event = |name: &str, batches| EventTable {
+            name: name.into(),
+            batches,
+            ..EventTable::default()
+        };
+        let index = batch(vec![
+            ("time", Arc::new(Int64Array::from(vec![1, 5, 20, 30]))),
+            ("cpu", Arc::new(UInt16Array::from(vec![0, 0, 0, u16::MAX]))),
+            ("event", Arc::new(UInt16Array::from(vec![0, 1, 0, 1]))),
+            ("row", Arc::new(UInt32Array::from(vec![0, 0, 1, 1]))),
+        ]);
+        Input {
+            events: vec![
+                event("sched_waking", vec![waking(vec![1]), waking(vec![20])]),
+                event("other", vec![other]),
+            ],
+            index: vec![index],
+            losses: vec![traceanalysis::Loss { cpu: Some(0), begin: Some(6), end: Some(19) }],
+            ..Input::default()
+        }
+    }
+
+    fn contains(bytes: &[u8], part: &[u8]) -> bool {
+        bytes.windows(part.len()).any(|window| window == part)
+    }
+
+    #[test]
+    fn events_are_written_by_cpu_and_cut_where_some_were_lost() {
+        let mut out = Vec::new();
+        let written = perfetto(&input(), &[], Some(1000), &mut out).unwrap();
+        assert_eq!(written, Written { events: 3, generic: 1, left_out: 1 });
+        // sched_waking (20) at 1 of thread 7, and pid = -1 as ten bytes of a varint.
+        let first = b"\x08\x01\x10\x07\xa2\x01\x0b\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+        assert!(contains(&out, first));
+        // The generic one: its name, a text, and an unsigned number.
+        assert!(contains(&out, b"\x0a\x05other\x12\x09\x0a\x04what\x1a\x01x"));
+        // The bundle after the loss: CPU 0, events lost before it; and the packet's end.
+        assert!(contains(&out, b"\x08\x00\x18\x01\x50\x01"));
+        // The clocks: boot time 1, real time 1001.
+        assert!(contains(&out, b"\x08\x06\x10\x01") && contains(&out, b"\x08\x01\x10\xe9\x07"));
+    }
+
+    #[test]
+    fn a_trace_without_events_is_a_file_without_bundles() {
+        let mut out = Vec::new();
+        let written = perfetto(&Input::default(), &[], None, &mut out).unwrap();
+        assert_eq!(written, Written::default());
+        assert!(out.len() < 40);
+    }
+}
