@@ -18,9 +18,9 @@ BENCH_PACKAGES := linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
 	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2
 
-# Real boards, disks and networks on a machine that others use too: a test that fails is tried once
+# Real boards, disks and networks on a machine that others use too: a test that fails is tried twice
 # more. Those that needed it are listed at the end, and are to be mended.
-RERUN := --reruns 1 --reruns-delay 2
+RERUN := --reruns 2 --reruns-delay 2
 
 .PHONY: demo test lint bench fuzz docs dist clean install probe probes web
 
@@ -49,6 +49,10 @@ lint: install web
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
 	$(BIN)/python -m benchmarks
+
+# SECONDS for each target: make fuzz SECONDS=600
+fuzz:
+	scripts/fuzz $(or $(SECONDS),60)
 
 docs: install probe
 	$(BIN)/python docs/generate.py

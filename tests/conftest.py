@@ -1,12 +1,17 @@
 """For all tests: what a shell may have left to its background jobs is put right, and which tests
 may run beside others.
 
-A job in the background ignores SIGINT, and so would every program that a test interrupts.
+A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
+test interrupts.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,28 +25,38 @@ settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.load_profile("repeat")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 TESTS = Path(__file__).parent
 
-# These neither time anything nor change settings of the machine, so two may run at once. Whatever
-# is in tests/unit is of that kind too.
+# These judge no figure that a neighbour would change, and change no setting of the machine, so two
+# may run at once. Whatever is in tests/unit is of that kind too.
 TOGETHER = frozenset(
     {
         "test_architecture",
         "test_board_place",
         "test_board_ssh",
+        "test_command",
         "test_docs",
+        "test_network_peer",
         "test_package",
+        "test_probe",
         "test_probe_degrades",
         "test_probe_facts",
         "test_probe_foreign",
         "test_probe_guest",
+        "test_probe_ladder",
+        "test_probe_net",
+        "test_probe_os",
+        "test_probe_serve",
         "test_probe_state",
+        "test_probe_storage",
         "test_report_page",
         "test_rig_boot",
         "test_rig_compose",
         "test_rig_compose_boots",
         "test_rig_coordinator",
+        "test_rig_coordinator_card",
         "test_rig_cycle",
         "test_rig_docs",
         "test_rig_faults",
@@ -51,6 +66,8 @@ TOGETHER = frozenset(
         "test_rig_harts",
         "test_rig_virtual",
         "test_rig_virtual_qemu",
+        "test_state_cli",
+        "test_state_snapshot",
         "test_store_databases",
         "test_store_failures",
         "test_trace_open",
@@ -63,3 +80,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == TESTS / "unit" or item.path.stem in TOGETHER:
             item.add_marker(pytest.mark.together)
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on() -> Iterator[None]:
+    """Commands that a failed test left running are ended, so that they put back what they set."""
+    yield
+    for number in (signal.SIGINT, signal.SIGKILL):
+        deadline = time.monotonic() + 20
+        for pid in (left := commands_of_ours()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        while left and commands_of_ours() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def commands_of_ours() -> list[int]:
+    """Children of this process that run ``python -m benchvise``, zombies not counted."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    found = []
+    for pid in children:
+        with contextlib.suppress(OSError):
+            if b"\0-m\0benchvise\0" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(int(pid))
+    return found

@@ -85,16 +85,28 @@ class Lab:
 
 
 @contextmanager
-def lab(directory: Path) -> Iterator[Lab]:
-    """Everything of it runs within this context."""
+def lab(
+    directory: Path,
+    more_resources: dict[str, Any] | None = None,
+    more_drivers: dict[str, Any] | None = None,
+) -> Iterator[Lab]:
+    """Everything of it runs within this context.
+
+    What else the exporter offers for the first place, and the drivers of the rig file for it, can
+    be given by labgrid's own names.
+    """
     relays = Relays()
     threading.Thread(target=relays.serve_forever, daemon=True).start()
     console = socket.create_server(("127.0.0.1", 0))
     port = free_port()
     made = Lab(directory, f"127.0.0.1:{port}", relays)
-    (directory / "exported.yaml").write_text(yaml.safe_dump(exported(made, console)))
+    offered, described = exported(made, console), rig(made)
+    offered[made.places[0]].update(more_resources or {})
+    target = described["targets"][made.places[0]]
+    target["drivers"] = {**(more_drivers or {}), **target["drivers"]}
+    (directory / "exported.yaml").write_text(yaml.safe_dump(offered))
     (directory / "places.yaml").write_text(yaml.safe_dump(places(made)))
-    made.rig_file.write_text(yaml.safe_dump(rig(made), sort_keys=False))
+    made.rig_file.write_text(yaml.safe_dump(described, sort_keys=False))
     with ExitStack() as stack:
         stack.callback(console.close)
         stack.callback(relays.shutdown)
@@ -103,7 +115,8 @@ def lab(directory: Path) -> Iterator[Lab]:
         wait_until(lambda: answers(port), "the coordinator's start")
         exporter = ["labgrid.remote.exporter", "-c", made.address, "-n", "shelf"]
         stack.enter_context(running([*exporter, "exported.yaml"], directory))
-        wait_until(lambda: exports(made), "the export")
+        count = sum(len(group) for group in offered.values())
+        wait_until(lambda: exports(made) == count, "the export")
         yield made
 
 
@@ -127,11 +140,11 @@ def places(made: Lab) -> dict[str, Any]:
     }
 
 
-def exports(made: Lab) -> bool:
-    """Whether the coordinator has been told of all that is exported."""
+def exports(made: Lab) -> int:
+    """Of how many exported resources the coordinator has been told."""
     taker(made.rig_file, made.places[0])
     groups = RemotePlaceManager.get().session.resources.get("shelf", {})
-    return sum(len(group) for group in groups.values()) == 3 * len(made.places)
+    return sum(len(group) for group in groups.values())
 
 
 def exported(made: Lab, console: socket.socket) -> dict[str, Any]:
@@ -154,7 +167,7 @@ def rig(made: Lab) -> dict[str, Any]:
     drivers: dict[str, Any] = {"NetworkPowerDriver": {}, "SerialDriver": {}, "CardStrategy": {}}
     return {
         "targets": {
-            place: {"resources": {"RemotePlace": {"name": place}}, "drivers": drivers}
+            place: {"resources": {"RemotePlace": {"name": place}}, "drivers": dict(drivers)}
             for place in made.places
         },
         "options": {

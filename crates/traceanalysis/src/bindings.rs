@@ -173,6 +173,15 @@ struct Bound<'a, F> {
     fields: F,
 }
 
+/// Numbers of events.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) switches: usize,
+    pub(crate) wakes: usize,
+    pub(crate) handlers: usize,
+    pub(crate) calls: usize,
+}
+
 /// How to read the events of scheduling, interrupts and system calls, by their number.
 pub(crate) struct Bindings<'a> {
     bound: Vec<Option<Bound<'a, Fields<'a>>>>,
@@ -216,9 +225,33 @@ impl<'a> Bindings<'a> {
         }
     }
 
+    /// How many events there are of what begins rows: with room for all, tables never move.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for bound in self.bound.iter().flatten() {
+            let count = match &bound.fields {
+                Fields::Switch { .. } => &mut counts.switches,
+                Fields::Wake { wake: Wake::Waking | Wake::Wakeup, .. } => &mut counts.wakes,
+                Fields::IrqEntry { .. }
+                | Fields::VectorEntry(_)
+                | Fields::HrtimerEntry
+                | Fields::SoftirqEntry { .. } => &mut counts.handlers,
+                Fields::SyscallEntry { .. } | Fields::RawSyscallEntry { .. } => &mut counts.calls,
+                _ => continue,
+            };
+            *count += bound.rows.count();
+        }
+        counts
+    }
+
     /// Which event numbers [`Bindings::read`] knows.
     pub(crate) fn known(&self) -> Vec<bool> {
         self.bound.iter().map(Option::is_some).collect()
+    }
+
+    /// Whether the tracer notes with every event which thread ran.
+    pub(crate) fn notes_threads(&self) -> bool {
+        self.bound.iter().flatten().any(|bound| bound.thread.is_some())
     }
 
     /// The thread that ran when an event happened, where the tracer notes it.
@@ -233,10 +266,12 @@ impl<'a> Bindings<'a> {
     }
 
     /// The time of the first of the events of a CPU, back from `at` and after `since`, in which a
-    /// thread ran without interruption.
+    /// thread ran without interruption. It does not look back far.
     pub(crate) fn first_of(&self, index: Columns<'_>, at: usize, since: i64, tid: i32) -> i64 {
+        const FARTHEST: usize = 4096;
         let mut first = index.times[at];
-        for before in (0..at).rev().take_while(|&before| index.times[before] > since) {
+        let events = (at.saturating_sub(FARTHEST)..at).rev();
+        for before in events.take_while(|&before| index.times[before] > since) {
             if index.cpus[before] == index.cpus[at] {
                 match self.thread(index.events[before], index.rows[before]) {
                     Some(other) if other != tid => break,

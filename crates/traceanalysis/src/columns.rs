@@ -45,6 +45,10 @@ impl Rows {
         self.near.is_empty()
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.starts[self.starts.len() - 1]
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = Place> + '_ {
         let batches = self.starts.windows(2).enumerate();
         batches
@@ -102,7 +106,7 @@ impl<'a> Ints<'a> {
     }
 
     /// The value; of 64-bit unsigned ones the same bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, place: Place) -> i64 {
         let Place { batch, row } = place;
         match self {

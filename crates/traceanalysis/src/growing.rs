@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{
-    ArrayRef, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array,
+    ArrayRef, ArrowPrimitiveType, Int64Array, PrimitiveArray, RecordBatch, StringArray, UInt32Array,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, ScalarBuffer};
 
 use crate::output::schemas;
 
@@ -14,9 +15,20 @@ pub(crate) const NONE: i64 = i64::MIN;
 
 /// A column of times in which [`NONE`] is null.
 pub(crate) fn nullable(values: Vec<i64>) -> ArrayRef {
-    let nulls = NullBuffer::from_iter(values.iter().map(|&value| value != NONE));
-    let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
-    Arc::new(Int64Array::new(values.into(), nulls))
+    let nulls = BooleanBuffer::collect_bool(values.len(), |at| values[at] != NONE);
+    let nulls = Some(NullBuffer::new(nulls)).filter(|nulls| nulls.null_count() > 0);
+    Arc::new(Int64Array::new(kept(values), nulls))
+}
+
+/// The values as a buffer; room that was not needed is given back, which moves nothing.
+fn kept<T: ArrowNativeType>(mut values: Vec<T>) -> ScalarBuffer<T> {
+    values.shrink_to_fit();
+    values.into()
+}
+
+/// A column without nulls.
+fn column<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> ArrayRef {
+    Arc::new(PrimitiveArray::<T>::new(kept(values), None))
 }
 
 /// What is known of an instance when it begins.
@@ -41,7 +53,6 @@ pub(crate) struct Totals {
     pub(crate) flags: u8,
 }
 
-#[derive(Default)]
 pub(crate) struct Instances {
     actor: Vec<u32>,
     cpu: Vec<u16>,
@@ -59,6 +70,24 @@ pub(crate) struct Instances {
 }
 
 impl Instances {
+    pub(crate) fn with_capacity(rows: usize) -> Self {
+        Self {
+            actor: Vec::with_capacity(rows),
+            cpu: Vec::with_capacity(rows),
+            begin: Vec::with_capacity(rows),
+            end: Vec::with_capacity(rows),
+            ready: Vec::with_capacity(rows),
+            execution: Vec::with_capacity(rows),
+            fragments: Vec::with_capacity(rows),
+            preemptions: Vec::with_capacity(rows),
+            migrations: Vec::with_capacity(rows),
+            cause: Vec::with_capacity(rows),
+            cause_time: Vec::with_capacity(rows),
+            period: Vec::with_capacity(rows),
+            flags: Vec::with_capacity(rows),
+        }
+    }
+
     /// A new instance; its number.
     #[inline]
     pub(crate) fn begin(&mut self, begin: &Begin) -> u32 {
@@ -95,19 +124,19 @@ impl Instances {
             schemas::instances(),
             vec![
                 Arc::new(UInt32Array::from_iter_values(0..count)),
-                Arc::new(UInt32Array::from(self.actor)),
-                Arc::new(UInt16Array::from(self.cpu)),
-                Arc::new(Int64Array::from(self.begin)),
-                Arc::new(Int64Array::from(self.end)),
+                column::<UInt32Type>(self.actor),
+                column::<UInt16Type>(self.cpu),
+                column::<Int64Type>(self.begin),
+                column::<Int64Type>(self.end),
                 nullable(self.ready),
-                Arc::new(Int64Array::from(self.execution)),
-                Arc::new(UInt32Array::from(self.fragments)),
-                Arc::new(UInt32Array::from(self.preemptions)),
-                Arc::new(UInt32Array::from(self.migrations)),
+                column::<Int64Type>(self.execution),
+                column::<UInt32Type>(self.fragments),
+                column::<UInt32Type>(self.preemptions),
+                column::<UInt32Type>(self.migrations),
                 nullable(self.cause),
                 nullable(self.cause_time),
                 nullable(self.period),
-                Arc::new(UInt8Array::from(self.flags)),
+                column::<UInt8Type>(self.flags),
             ],
         )
         .expect("the columns of the schema")
@@ -124,7 +153,6 @@ pub(crate) struct Fragment {
     pub(crate) why: u8,
 }
 
-#[derive(Default)]
 pub(crate) struct Fragments {
     actor: Vec<u32>,
     cpu: Vec<u16>,
@@ -136,6 +164,18 @@ pub(crate) struct Fragments {
 }
 
 impl Fragments {
+    pub(crate) fn with_capacity(rows: usize) -> Self {
+        Self {
+            actor: Vec::with_capacity(rows),
+            cpu: Vec::with_capacity(rows),
+            begin: Vec::with_capacity(rows),
+            end: Vec::with_capacity(rows),
+            execution: Vec::with_capacity(rows),
+            instance: Vec::with_capacity(rows),
+            why: Vec::with_capacity(rows),
+        }
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, fragment: &Fragment) {
         self.actor.push(fragment.actor);
@@ -151,20 +191,19 @@ impl Fragments {
         RecordBatch::try_new(
             schemas::fragments(),
             vec![
-                Arc::new(UInt32Array::from(self.actor)),
-                Arc::new(UInt16Array::from(self.cpu)),
-                Arc::new(Int64Array::from(self.begin)),
-                Arc::new(Int64Array::from(self.end)),
-                Arc::new(Int64Array::from(self.execution)),
-                Arc::new(UInt32Array::from(self.instance)),
-                Arc::new(UInt8Array::from(self.why)),
+                column::<UInt32Type>(self.actor),
+                column::<UInt16Type>(self.cpu),
+                column::<Int64Type>(self.begin),
+                column::<Int64Type>(self.end),
+                column::<Int64Type>(self.execution),
+                column::<UInt32Type>(self.instance),
+                column::<UInt8Type>(self.why),
             ],
         )
         .expect("the columns of the schema")
     }
 }
 
-#[derive(Default)]
 pub(crate) struct Waits {
     actor: Vec<u32>,
     begin: Vec<i64>,
@@ -174,6 +213,16 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
+    pub(crate) fn with_capacity(rows: usize) -> Self {
+        Self {
+            actor: Vec::with_capacity(rows),
+            begin: Vec::with_capacity(rows),
+            end: Vec::with_capacity(rows),
+            state: Vec::with_capacity(rows),
+            cpu: Vec::with_capacity(rows),
+        }
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, actor: u32, begin: i64, end: i64, state: u8, cpu: u16) {
         self.actor.push(actor);
@@ -187,18 +236,17 @@ impl Waits {
         RecordBatch::try_new(
             schemas::waits(),
             vec![
-                Arc::new(UInt32Array::from(self.actor)),
-                Arc::new(Int64Array::from(self.begin)),
-                Arc::new(Int64Array::from(self.end)),
-                Arc::new(UInt8Array::from(self.state)),
-                Arc::new(UInt16Array::from(self.cpu)),
+                column::<UInt32Type>(self.actor),
+                column::<Int64Type>(self.begin),
+                column::<Int64Type>(self.end),
+                column::<UInt8Type>(self.state),
+                column::<UInt16Type>(self.cpu),
             ],
         )
         .expect("the columns of the schema")
     }
 }
 
-#[derive(Default)]
 pub(crate) struct Syscalls {
     pub(crate) actor: Vec<u32>,
     pub(crate) cpu: Vec<u16>,
@@ -209,15 +257,26 @@ pub(crate) struct Syscalls {
 }
 
 impl Syscalls {
+    pub(crate) fn with_capacity(rows: usize) -> Self {
+        Self {
+            actor: Vec::with_capacity(rows),
+            cpu: Vec::with_capacity(rows),
+            name: Vec::with_capacity(rows),
+            begin: Vec::with_capacity(rows),
+            end: Vec::with_capacity(rows),
+            result: Vec::with_capacity(rows),
+        }
+    }
+
     pub(crate) fn into_batch(self, names: &[String]) -> RecordBatch {
         let names = self.name.iter().map(|&name| names[usize::from(name)].as_str());
         RecordBatch::try_new(
             schemas::syscalls(),
             vec![
-                Arc::new(UInt32Array::from(self.actor)),
-                Arc::new(UInt16Array::from(self.cpu)),
+                column::<UInt32Type>(self.actor),
+                column::<UInt16Type>(self.cpu),
                 Arc::new(StringArray::from_iter_values(names)),
-                Arc::new(Int64Array::from(self.begin)),
+                column::<Int64Type>(self.begin),
                 nullable(self.end),
                 nullable(self.result),
             ],

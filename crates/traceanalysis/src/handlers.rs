@@ -167,7 +167,7 @@ impl Scheduling {
             suspended.push(frame);
         }
         suspended.reverse();
-        self.threads.all[thread as usize].suspended = suspended;
+        self.threads.all[thread as usize].suspended.append(&mut suspended);
     }
 
     /// The softirqs of a thread go on with it.
@@ -199,12 +199,16 @@ impl Scheduling {
                 self.pop(cpu as u16, end, why::END_OF_TRACE, flags::CUT_BY_END);
             }
         }
-        for at in 0..self.threads.all.len() {
-            for frame in std::mem::take(&mut self.threads.all[at].suspended) {
-                let mut totals = frame.totals;
-                totals.flags |= flags::CUT_BY_END;
-                self.instances.end(frame.instance, &totals);
-            }
+        for at in 0..self.threads.all.len() as u32 {
+            self.drop_suspended(at, flags::CUT_BY_END);
+        }
+    }
+
+    /// The softirqs of a thread do not go on with it.
+    pub(crate) fn drop_suspended(&mut self, thread: u32, marks: u8) {
+        for mut frame in std::mem::take(&mut self.threads.all[thread as usize].suspended) {
+            frame.totals.flags |= marks;
+            self.instances.end(frame.instance, &frame.totals);
         }
     }
 }

@@ -53,20 +53,23 @@ pub fn analyse(input: &Input) -> Tables {
         (Some((first, last)), Some((begin, end))) => (first.min(begin), last.max(end)),
         (told, seen) => told.or(seen).unwrap_or_default(),
     };
+    let bindings = Bindings::new(input);
     std::thread::scope(|scope| {
         let devices = scope.spawn(|| {
             let Devices { block, timers, ticks } = Devices::run(input);
             (block.into_batch(), timers.into_batch(), ticks.into_batch())
         });
-        let bindings = Bindings::new(input);
         let scheduling = Scheduling::run(input, &bindings, cpus, span);
+        let calls = scheduling.syscalls;
+        let syscalls = scope.spawn(|| calls.into_batch(&bindings.syscalls));
+        let instances = scheduling.instances.into_batch();
         let (block, timers, ticks) = devices.join().expect("it does not panic");
         Tables {
             actors: scheduling.actors.into_batch(&input.tasks),
-            instances: scheduling.instances.into_batch(),
+            instances,
             fragments: scheduling.fragments.into_batch(),
             waits: scheduling.waits.into_batch(),
-            syscalls: scheduling.syscalls.into_batch(&bindings.syscalls),
+            syscalls: syscalls.join().expect("it does not panic"),
             block,
             timers,
             ticks,

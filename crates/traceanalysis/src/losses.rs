@@ -30,17 +30,22 @@ impl Losses {
     pub(crate) fn new(losses: &[Loss], cpus: usize, span: (i64, i64)) -> Self {
         let mut result =
             Self { at_first: vec![false; cpus], anywhere: vec![false; cpus], edges: vec![] };
-        for cpu in 0..cpus {
-            let mut spans: Vec<(i64, i64)> = Vec::new();
-            for loss in losses.iter().filter(|loss| loss.cpu.is_none_or(|c| usize::from(c) == cpu))
-            {
+        let mut by_cpu: Vec<Vec<(i64, i64)>> = vec![Vec::new(); cpus];
+        for loss in losses {
+            let concerned = match loss.cpu {
+                Some(cpu) => usize::from(cpu).min(cpus)..(usize::from(cpu) + 1).min(cpus),
+                None => 0..cpus,
+            };
+            for cpu in concerned {
                 match (loss.begin, loss.end) {
                     (None, None) => result.anywhere[cpu] = true,
                     (begin, end) => {
-                        spans.push((begin.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX)));
+                        by_cpu[cpu].push((begin.unwrap_or(i64::MIN), end.unwrap_or(i64::MAX)))
                     }
                 }
             }
+        }
+        for (cpu, mut spans) in by_cpu.into_iter().enumerate() {
             spans.sort_unstable();
             let mut merged: Vec<(i64, i64)> = Vec::new();
             for (begin, end) in spans {
@@ -76,22 +81,29 @@ impl Losses {
 }
 
 impl Scheduling {
-    /// Nothing is believed about a CPU any more: what ran there is cut at `at`, and marked.
+    /// Events of a CPU are missing after `at`: nothing is believed about it any more.
+    pub(crate) fn begin_loss(&mut self, cpu: u16, at: i64) {
+        self.forget(cpu, at);
+        let place = &mut self.cpus[usize::from(cpu)];
+        place.raised.fill(None);
+        place.in_loss = true;
+    }
+
+    /// Who runs on a CPU is not known any more: what was believed is cut at `at`, and marked.
     #[cold]
     pub(crate) fn forget(&mut self, cpu: u16, at: i64) {
+        let at = at.max(self.cpus[usize::from(cpu)].since);
         while !self.cpus[usize::from(cpu)].frames.is_empty() {
             self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
         }
         let place = &mut self.cpus[usize::from(cpu)];
         place.losses += 1;
         self.losses += 1;
-        place.raised.fill(None);
         let current = std::mem::replace(&mut place.current, NOBODY);
         if current == NOBODY {
             return;
         }
         let thread = &mut self.threads.all[current as usize];
-        let at = at.max(place.since);
         let execution = at - place.since - place.taken;
         thread.totals.execution += execution;
         thread.totals.end = at;
@@ -134,6 +146,8 @@ impl Scheduling {
         self.forget(cpu, last);
         let at = self.thread(&Named { tid, name: &[], priority: None }, cpu, now);
         self.elsewhere(at);
+        // Not before what is known of it from other CPUs.
+        let now = now.max(self.threads.all[at as usize].since);
         self.start(cpu, at, now, flags::CROSSES_LOSS);
     }
 
@@ -154,7 +168,7 @@ impl Scheduling {
         after_loss: bool,
     ) {
         if after_loss {
-            self.forget(cpu, at);
+            self.begin_loss(cpu, at);
         }
         let place = &mut self.cpus[usize::from(cpu)];
         place.in_loss = self.anywhere[usize::from(cpu)];

@@ -1,7 +1,7 @@
 //! Who ran on each CPU when its events begin: at the beginning of the trace and after each loss.
 //!
-//! The first switch tells whom it switched away from: that one ran since. A CPU without a switch
-//! tells by the thread of its first event, where the tracer notes that with every event.
+//! The thread of the first event tells, where the tracer notes that with every event. Else the first
+//! switch tells whom it switched away from: that one ran since.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt16Type};
@@ -32,8 +32,10 @@ impl<'a> First<'a> {
         let mut this = Self { cpus: cpus.collect() };
         let switches = input.events.iter().position(|event| event.name == "sched_switch");
         if let Some(number) = switches.filter(|&number| input.events[number].has_rows()) {
+            if bindings.notes_threads() {
+                this.by_any_event(input, bindings);
+            }
             this.by_switches(&input.events[number], number as u16, bindings);
-            this.by_any_event(input, bindings);
         }
         this
     }
@@ -76,9 +78,9 @@ impl<'a> First<'a> {
         }
     }
 
-    /// For CPUs that do not switch: the thread of their first event.
+    /// By the thread of the first event.
     fn by_any_event(&mut self, input: &Input, bindings: &Bindings<'a>) {
-        let mut missing = self.cpus.iter().flatten().filter(|whole| whole.who.is_none()).count();
+        let mut missing = self.cpus.iter().flatten().count();
         for index in input.index.iter().filter_map(Columns::of) {
             let Columns { times, cpus, events, rows } = index;
             for at in 0..times.len() {

@@ -1,7 +1,7 @@
 //! Who runs, who waits, who interrupts and who calls the kernel: everything about threads and CPUs.
 
 use crate::actors::Actors;
-use crate::bindings::Bindings;
+use crate::bindings::{Bindings, Counts};
 use crate::cpu::Cpu;
 use crate::growing::{Fragments, Instances, Syscalls, Waits};
 use crate::input::{EventTable, Input};
@@ -34,11 +34,12 @@ pub(crate) struct Scheduling {
 }
 
 impl Scheduling {
-    fn new(input: &Input, contexts: bool, losses: &Losses, span: (i64, i64)) -> Self {
+    fn new(input: &Input, bindings: &Bindings<'_>, losses: &Losses, span: (i64, i64)) -> Self {
+        let Counts { switches, wakes, handlers, calls } = bindings.counts();
         let named = |name: &str| input.events.iter().find(|event| event.name == name);
         Self {
             states: States::new(named("sched_switch"), &input.environment),
-            contexts,
+            contexts: bindings.contexts,
             traces_waking: named("sched_waking").is_some_and(EventTable::has_rows),
             traces_switches: named("sched_switch").is_some_and(EventTable::has_rows),
             cpus: losses.at_first.iter().map(|&missing| Cpu::new(span.0, missing)).collect(),
@@ -46,10 +47,10 @@ impl Scheduling {
             losses: 0,
             threads: Threads::default(),
             actors: Actors::new(&input.events),
-            instances: Instances::default(),
-            fragments: Fragments::default(),
-            waits: Waits::default(),
-            syscalls: Syscalls::default(),
+            instances: Instances::with_capacity(switches + handlers),
+            fragments: Fragments::with_capacity(switches + handlers),
+            waits: Waits::with_capacity(switches + wakes),
+            syscalls: Syscalls::with_capacity(calls),
         }
     }
 
@@ -62,7 +63,7 @@ impl Scheduling {
     ) -> Self {
         let losses = Losses::new(&input.losses, cpus, span);
         let first = First::new(input, bindings, &losses.whole_from(span.0));
-        let mut this = Self::new(input, bindings.contexts, &losses, span);
+        let mut this = Self::new(input, bindings, &losses, span);
         for cpu in (0..cpus).filter(|&cpu| !losses.at_first[cpu]) {
             this.begin_whole(cpu as u16, span.0, first.at(cpu, span.0), false);
         }
@@ -93,10 +94,7 @@ impl Scheduling {
 
     fn edge(&mut self, at: i64, edge: Edge, cpu: u16, first: &First<'_>) {
         match edge {
-            Edge::Begin => {
-                self.forget(cpu, at);
-                self.cpus[usize::from(cpu)].in_loss = true;
-            }
+            Edge::Begin => self.begin_loss(cpu, at),
             Edge::End => self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true),
         }
     }

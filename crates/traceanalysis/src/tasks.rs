@@ -154,13 +154,18 @@ impl Scheduling {
     pub(crate) fn thread(&mut self, named: &Named<'_>, cpu: u16, now: i64) -> u32 {
         let at = match named.tid {
             0 => self.idle(cpu, now),
-            tid => match self.threads.find(tid) {
-                NOBODY => self.new_thread(tid, State::Unseen, cpu, now),
-                at => at,
-            },
+            tid => self.by_tid(tid, cpu, now),
         };
         self.name(at, named);
         at
+    }
+
+    #[inline]
+    fn by_tid(&mut self, tid: i32, cpu: u16, now: i64) -> u32 {
+        match self.threads.find(tid) {
+            NOBODY => self.new_thread(tid, State::Unseen, cpu, now),
+            at => at,
+        }
     }
 
     fn idle(&mut self, cpu: u16, now: i64) -> u32 {
@@ -213,10 +218,13 @@ impl Scheduling {
             left = Left::Dead;
         }
         let current = self.cpus[usize::from(cpu)].current;
-        if current != from && current != NOBODY {
+        if current != from {
             // Who ran is not who was believed to run: a switch is missing, though no loss is known.
-            let last = self.cpus[usize::from(cpu)].last;
-            self.forget(cpu, last);
+            if current != NOBODY {
+                let last = self.cpus[usize::from(cpu)].last;
+                self.forget(cpu, last);
+            }
+            self.elsewhere(from);
         }
         if !self.cpus[usize::from(cpu)].frames.is_empty() {
             self.suspend(cpu, from, now, left);
@@ -364,7 +372,11 @@ impl Scheduling {
         if task.tid == 0 {
             return;
         }
-        let at = self.thread(task, target.unwrap_or(cpu), now);
+        let at = self.by_tid(task.tid, target.unwrap_or(cpu), now);
+        if self.threads.all[at as usize].name.length == 0 {
+            // Later names are seen when it runs.
+            self.name(at, task);
+        }
         let mut woken = Woken { time: now, cause: self.context(cpu, flags) };
         let thread = &mut self.threads.all[at as usize];
         let target = target.filter(|&cpu| usize::from(cpu) < self.cpus.len()).unwrap_or(thread.cpu);
@@ -422,9 +434,12 @@ impl Scheduling {
     /// A thread is gone: its id may be used again.
     fn retire(&mut self, at: u32, marks: u8) {
         self.close(at, marks);
+        self.drop_suspended(at, flags::CROSSES_LOSS);
         let Thread { tid, actor, priority, .. } = self.threads.all[at as usize];
         self.actors.get_mut(actor).priority = priority;
-        self.threads.set(tid, NOBODY);
+        if self.threads.find(tid) == at {
+            self.threads.set(tid, NOBODY);
+        }
         self.threads.all[at as usize].state = State::Fresh;
     }
 

@@ -147,6 +147,50 @@ impl Column {
         self.valid();
     }
 
+    /// Pushes an integer of 8 bits; of a column as wide this is [`Column::unsigned`], but faster.
+    #[inline]
+    pub(crate) fn word8(&mut self, value: u8) {
+        match &mut self.values {
+            Values::U8(v) => v.push(value),
+            Values::I8(v) => v.push(value as i8),
+            _ => return self.unsigned(u64::from(value)),
+        }
+        self.valid();
+    }
+
+    /// Pushes an integer of 16 bits, see [`Column::word8`].
+    #[inline]
+    pub(crate) fn word16(&mut self, value: u16) {
+        match &mut self.values {
+            Values::U16(v) => v.push(value),
+            Values::I16(v) => v.push(value as i16),
+            _ => return self.unsigned(u64::from(value)),
+        }
+        self.valid();
+    }
+
+    /// Pushes an integer of 32 bits, see [`Column::word8`].
+    #[inline]
+    pub(crate) fn word32(&mut self, value: u32) {
+        match &mut self.values {
+            Values::I32(v) => v.push(value as i32),
+            Values::U32(v) => v.push(value),
+            _ => return self.unsigned(u64::from(value)),
+        }
+        self.valid();
+    }
+
+    /// Pushes an integer of 64 bits, see [`Column::word8`].
+    #[inline]
+    pub(crate) fn word64(&mut self, value: u64) {
+        match &mut self.values {
+            Values::U64(v) => v.push(value),
+            Values::I64(v) => v.push(value as i64),
+            _ => return self.unsigned(value),
+        }
+        self.valid();
+    }
+
     /// Pushes a signed integer, cut to the column's width.
     #[inline]
     pub(crate) fn signed(&mut self, value: i64) {

@@ -130,11 +130,17 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn finish(self, cpu: Option<u16>, schemas: &[SchemaRef]) -> (Vec<(usize, RecordBatch)>, Order) {
+    fn finish(
+        mut self,
+        cpu: Option<u16>,
+        schemas: &[SchemaRef],
+    ) -> (Vec<(usize, RecordBatch)>, Order) {
         let mut batches = Vec::new();
+        self.order.shrink();
         for (event, table) in self.tables.into_iter().enumerate() {
-            if let Some(table) = table.filter(|table| !table.time.is_empty()) {
+            if let Some(mut table) = table.filter(|table| !table.time.is_empty()) {
                 let count = table.time.len();
+                table.time.shrink_to_fit();
                 let cpu = match cpu {
                     Some(cpu) => UInt16Array::from_value(cpu, count),
                     None => UInt16Array::new_null(count),

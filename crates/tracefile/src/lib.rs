@@ -24,8 +24,11 @@ mod hash;
 mod index;
 mod map;
 mod model;
+mod perf;
 mod select;
 
+#[doc(hidden)]
+pub use ctf::open_bytes as open_ctf_bytes;
 pub use decode::{Decoded, Options, Table};
 pub use error::{Error, Result};
 pub use hash::content_hash;
@@ -83,15 +86,35 @@ pub fn open(path: &Path) -> Result<Trace> {
     if path.is_dir() || path.file_name() == Some("metadata".as_ref()) {
         return ctf::open(path);
     }
-    let file = map::Mapped::open(path)?;
+    opened(map::Mapped::open(path)?)
+}
+
+/// Opens the bytes of a trace that is one file: for fuzzing, which has no files.
+#[doc(hidden)]
+pub fn open_bytes(bytes: &[u8]) -> Result<Trace> {
+    opened(map::Mapped::of_bytes(bytes)?)
+}
+
+fn opened(file: map::Mapped) -> Result<Trace> {
     let source: Box<dyn decode::Source> = match &*file {
         head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
+        head if perf::MAGICS.iter().any(|magic| head.starts_with(magic)) => {
+            Box::new(perf::open(file)?)
+        }
         _ => {
-            let reason = "neither a directory with CTF metadata nor a file that begins like a \
-                          trace.dat"
+            let path = file.path().to_owned();
+            let reason = "neither a directory with CTF metadata, nor a file that begins like a \
+                          trace.dat or a perf.data"
                 .into();
-            return Err(Error::NotATrace { path: path.to_owned(), reason });
+            return Err(Error::NotATrace { path, reason });
         }
     };
     Ok(Trace { source })
+}
+
+/// Walks a page of a ring buffer, for fuzzing: the first byte chooses byte order and size of long.
+/// Returns the number of records.
+#[doc(hidden)]
+pub fn walk_page(bytes: &[u8]) -> usize {
+    dat::walk_page(bytes)
 }

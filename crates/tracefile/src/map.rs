@@ -18,14 +18,30 @@ impl Mapped {
         let length = file.metadata().map_err(|error| Error::io(path, error))?.len();
         let map = match length {
             0 => None,
-            // SAFETY: the map is private and read-only. A file that another process cuts short
-            // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
-            // are only ever read as plain bytes, so a change to them cannot break an invariant.
             _ => {
-                Some(unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, error))?)
+                // SAFETY: the map is private and read-only. A file that another process cuts short
+                // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
+                // are only ever read as plain bytes, so a change to them cannot break an invariant.
+                let map = unsafe { memmap2::Mmap::map(&file) };
+                Some(map.map_err(|error| Error::io(path, error))?)
             }
         };
         Ok(Self { path: path.to_owned(), map })
+    }
+
+    /// A copy of bytes that come from no file.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let path = PathBuf::from("bytes");
+        if bytes.is_empty() {
+            return Ok(Self { path, map: None });
+        }
+        let copy = || {
+            let mut map = memmap2::MmapMut::map_anon(bytes.len())?;
+            map.copy_from_slice(bytes);
+            map.make_read_only()
+        };
+        let map = copy().map_err(|error| Error::io(&path, error))?;
+        Ok(Self { path, map: Some(map) })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -199,13 +199,3 @@ pub struct Info {
     /// Remarks: repaired producer faults, guesses that were made.
     pub notes: Vec<String>,
 }
-
-/// The column of the `count`th field of a name in an event type. `time` and `cpu` are columns of
-/// every table: a field of that name gets an underscore behind it.
-pub(crate) fn column_name(name: &str, count: usize) -> String {
-    let taken = if matches!(name, "time" | "cpu") { "_" } else { "" };
-    match count {
-        0 | 1 => format!("{name}{taken}"),
-        _ => format!("{name}{taken}_{count}"),
-    }
-}

@@ -365,8 +365,8 @@ fn names_that_two_systems_have_are_told_apart() {
     let page = Page::new(X86, 4096, 0).small(1, &record);
     let (trace, decoded) = decode(&file.cpu(0, vec![page]).save("names.dat"));
     let batch = &table(&trace, &decoded, "other:tick")[0];
-    assert_eq!(batch["cpu_"].as_primitive::<UInt32Type>().value(0), 5);
-    assert_eq!(batch["time_"].as_primitive::<UInt32Type>().value(0), 6);
+    assert_eq!(batch["payload.cpu"].as_primitive::<UInt32Type>().value(0), 5);
+    assert_eq!(batch["payload.time"].as_primitive::<UInt32Type>().value(0), 6);
 }
 
 #[test]

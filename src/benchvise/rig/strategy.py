@@ -150,7 +150,8 @@ class CardStrategy(Strategy):
             raise RigError(
                 Fault.CARD_MISSING,
                 f"{self.target.name} has no SD mux and storage in the rig file",
-                "add its mux and a USBStorageDriver, or write the card by hand",
+                "add its mux driver and a USBStorageDriver before CardStrategy, or write the card "
+                "by hand",
             )
         self.off()
         mux.turn(Side.HOST)

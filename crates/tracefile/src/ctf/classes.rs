@@ -287,8 +287,25 @@ impl FieldClass {
 }
 
 /// Nothing real comes near these; metadata made to exhaust memory does.
-pub(super) const MOST_CLASSES: usize = 1 << 20;
+pub(super) const MOST_CLASSES: usize = 1 << 18;
+/// In one scope: what refers to what is looked up one by one.
+pub(super) const MOST_IN_SCOPE: usize = 1 << 13;
 pub(super) const MOST_NESTING: usize = 48;
+
+impl FieldClass {
+    /// Whether a scope's class is of a size that can be worked with.
+    pub(super) fn check_size(&self) -> Result<(), String> {
+        match self.measure() {
+            (_, depth) if depth > MOST_NESTING => {
+                Err(format!("more than {MOST_NESTING} types within each other"))
+            }
+            (number, _) if number > MOST_IN_SCOPE => {
+                Err(format!("more than {MOST_IN_SCOPE} fields within one"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 /// The next position that is a multiple of `align`, a power of two.
 #[inline]

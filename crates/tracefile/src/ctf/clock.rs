@@ -65,7 +65,7 @@ mod tests {
         let clock = clock(2_100_000_000, 1_679_921_155, 1_697_611_796);
         let base = TimeBase::new(Some(&clock), Some(&clock));
         assert_eq!(base.ns(21), 10);
-        assert_eq!(base.ns(u64::MAX / 2), 4_392_081_922_311_798_000);
+        assert_eq!(base.ns(u64::MAX / 2), 4_392_081_922_311_798_003);
         assert_eq!(epoch_offset_ns(&clock), 1_679_921_155_808_386_569);
     }
 

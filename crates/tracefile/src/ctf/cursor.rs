@@ -4,19 +4,34 @@ use crate::ByteOrder;
 
 use super::classes::Encoding;
 
-/// Why the reading of a field ended early.
+/// Why the reading of a field ended early. It fits into two registers: results of it are checked for
+/// every field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The packet's content ends within the field.
     Short,
     /// A variant has no option for its selector's value.
-    Selector(i128),
+    Selector(i64),
     /// A length that is no number of elements.
-    Length(i128),
+    Length(i64),
     /// Fields that hold nothing, in numbers that only serve to exhaust memory and time.
     Empty,
     /// A variable-length integer of more than 64 bits.
     Wide,
+}
+
+impl Stop {
+    pub(super) fn selector(value: i128) -> Self {
+        Self::Selector(clamp(value))
+    }
+
+    pub(super) fn length(value: i128) -> Self {
+        Self::Length(clamp(value))
+    }
+}
+
+fn clamp(value: i128) -> i64 {
+    value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
 
 impl std::fmt::Display for Stop {

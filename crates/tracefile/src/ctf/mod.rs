@@ -68,14 +68,26 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
     Ok(Trace { source: Box::new(source::Ctf::new(&metadata, class, files)?) })
 }
 
+/// Opens a trace of one stream file whose bytes are given: for fuzzing, and tests that damage them.
+#[doc(hidden)]
+pub fn open_bytes(metadata: &[u8], stream: &[u8]) -> Result<Trace> {
+    let (class, _) = classes_of(Path::new("metadata"), metadata)?;
+    let file = Mapped::of_bytes(stream)?;
+    let files = if file.is_empty() { vec![] } else { vec![file] };
+    Ok(Trace { source: Box::new(source::Ctf::new(Path::new("metadata"), class, files)?) })
+}
+
 /// The classes that a metadata file describes, and the length of its text.
 fn read_metadata(path: &Path) -> Result<(TraceClass, u64)> {
-    let file = Mapped::open(path)?;
+    classes_of(path, &Mapped::open(path)?)
+}
+
+fn classes_of(path: &Path, file: &[u8]) -> Result<(TraceClass, u64)> {
     let refused = |problem| match problem {
         Problem::Damaged(offset, what) => Error::damaged(path, offset, what),
         Problem::Unsupported(what) => Error::unsupported(path, what),
     };
-    let text = Text::new(&file).map_err(refused)?;
+    let text = Text::new(file).map_err(refused)?;
     let mut class = parse(&text).map_err(refused)?;
     class.notes.extend(text.notes);
     Ok((class, text.text.len() as u64))

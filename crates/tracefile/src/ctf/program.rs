@@ -32,10 +32,10 @@ pub(super) fn run(
             }
             Step::Choose { slot, optional, branches } => {
                 let value = state.slots[usize::from(*slot)];
-                let within = |&(first, last): &(i128, i128)| first <= value && value <= last;
-                let chosen = branches.iter().position(|one| one.ranges.iter().any(within));
+                let ranges = branches.iter().map(|branch| branch.ranges.as_slice());
+                let chosen = state.choose(value, ranges)?;
                 if chosen.is_none() && !optional {
-                    return Err(Stop::Selector(value));
+                    return Err(Stop::selector(value));
                 }
                 choose(branches, chosen, cursor, state, columns)?;
             }
@@ -90,13 +90,13 @@ fn fixed(
 fn one(read: &Read, bytes: &[u8], shift: u32, column: &mut Column) {
     let at = (read.at / 8) as usize;
     match read.kind {
-        ReadKind::U8 => column.unsigned(u64::from(bytes[at])),
-        ReadKind::Little16 => column.unsigned(u64::from(u16::from_le_bytes(array(bytes, at)))),
-        ReadKind::Little32 => column.unsigned(u64::from(u32::from_le_bytes(array(bytes, at)))),
-        ReadKind::Little64 => column.unsigned(u64::from_le_bytes(array(bytes, at))),
-        ReadKind::Big16 => column.unsigned(u64::from(u16::from_be_bytes(array(bytes, at)))),
-        ReadKind::Big32 => column.unsigned(u64::from(u32::from_be_bytes(array(bytes, at)))),
-        ReadKind::Big64 => column.unsigned(u64::from_be_bytes(array(bytes, at))),
+        ReadKind::U8 => column.word8(bytes[at]),
+        ReadKind::Little16 => column.word16(u16::from_le_bytes(array(bytes, at))),
+        ReadKind::Little32 => column.word32(u32::from_le_bytes(array(bytes, at))),
+        ReadKind::Little64 => column.word64(u64::from_le_bytes(array(bytes, at))),
+        ReadKind::Big16 => column.word16(u16::from_be_bytes(array(bytes, at))),
+        ReadKind::Big32 => column.word32(u32::from_be_bytes(array(bytes, at))),
+        ReadKind::Big64 => column.word64(u64::from_be_bytes(array(bytes, at))),
         ReadKind::Bits { bits, order, signed } => {
             column.unsigned(integer(bytes, shift + read.at, bits, order, signed));
         }

@@ -18,6 +18,8 @@ use crate::{Clock, Damage, Error, EventType, Format, Info, Result};
 
 /// Small packets are decoded together: each unit makes its own batches.
 const UNIT_BYTES: u64 = 4 << 20;
+/// Of all events together: contexts make columns of each event.
+const MOST_COLUMNS: usize = 1 << 20;
 /// Ids up to here are found by a table, others by a map.
 const TABLE_IDS: u64 = 1 << 16;
 
@@ -37,6 +39,7 @@ pub(super) struct Ctf {
 
 impl Ctf {
     pub(super) fn new(metadata: &Path, class: TraceClass, files: Vec<Mapped>) -> Result<Self> {
+        let mut columns = 0;
         let mut layouts = Vec::with_capacity(class.events.len());
         let mut events = Vec::with_capacity(class.events.len());
         for (at, event) in class.events.iter().enumerate() {
@@ -44,6 +47,11 @@ impl Ctf {
                 Error::unsupported(metadata, format!("the event {} of {what}", event.name))
             })?;
             layouts.push(layout);
+            columns += fields.len();
+            if columns > MOST_COLUMNS {
+                let what = format!("more than {MOST_COLUMNS} fields in all events");
+                return Err(Error::unsupported(metadata, what));
+            }
             let (name, system) = (event.name.clone(), event.system.clone());
             events.push(EventType { name, system, fields, print_format: String::new() });
         }
@@ -209,7 +217,9 @@ impl<'a> Work<'a> {
                 Err(Problem::Stop(Stop::Short)) if packet.cut => break,
                 Err(Problem::Stop(stop)) => format!("an event's header: {stop}"),
                 Err(Problem::Event(_, Stop::Short)) if packet.cut => break,
-                Err(Problem::Event(name, stop)) => format!("the event {name}: {stop}"),
+                Err(Problem::Event(event, stop)) => {
+                    format!("the event {}: {stop}", self.ctf.info.events[event].name)
+                }
                 Err(Problem::Unknown(id)) => format!("an event of the unknown class {id}"),
             };
             let left = (cursor.end - before).div_ceil(8);
@@ -260,10 +270,10 @@ impl<'a> Work<'a> {
             })();
             if let Err(stop) = result {
                 rows.abandon(event);
-                return Err(Problem::Event(self.name(event), stop));
+                return Err(Problem::Event(event, stop));
             }
         } else if let Err(stop) = program::run(&layout.body, cursor, state, &mut []) {
-            return Err(Problem::Event(self.name(event), stop));
+            return Err(Problem::Event(event, stop));
         }
         *clock = header.clock;
         self.outcome.events += 1;
@@ -272,10 +282,6 @@ impl<'a> Work<'a> {
         let (first, last) = self.outcome.span.unwrap_or((time, time));
         self.outcome.span = Some((first.min(time), last.max(time)));
         Ok(())
-    }
-
-    fn name(&self, event: usize) -> String {
-        self.ctf.info.events[event].name.clone()
     }
 
     #[cold]
@@ -325,7 +331,7 @@ struct Faults {
 enum Problem {
     /// Within an event's header.
     Stop(Stop),
-    Event(String, Stop),
+    Event(usize, Stop),
     Unknown(u64),
 }
 

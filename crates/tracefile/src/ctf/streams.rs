@@ -165,7 +165,7 @@ fn one(
         (None, Some(content)) if trace.version == 2 => content.next_multiple_of(8),
         (None, _) => there * 8,
     };
-    if !total_bits.is_multiple_of(8) || total_bits < head.events_at || total_bits == 0 {
+    if total_bits % 8 != 0 || total_bits < head.events_at || total_bits == 0 {
         return Err(format!("a packet size of {total_bits} bits"));
     }
     let content_bits = head.content_bits.unwrap_or(total_bits);

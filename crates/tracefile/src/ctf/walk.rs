@@ -38,21 +38,37 @@ impl State {
             Length::Of(reference) => {
                 let slot = reference.slot.expect("resolved when the trace was opened");
                 let value = self.slots[usize::from(slot)];
-                u64::try_from(value).map_err(|_| Stop::Length(value))
+                u64::try_from(value).map_err(|_| Stop::length(value))
             }
         }
     }
 
+    /// The first of some sets of ranges that a selector's value is in.
+    #[inline]
+    pub(super) fn choose<'a>(
+        &mut self,
+        value: i128,
+        mut ranges: impl Iterator<Item = &'a [(i128, i128)]>,
+    ) -> Result<Option<usize>, Stop> {
+        let mut looked_at = 0;
+        let chosen = ranges.position(|ranges| {
+            looked_at += ranges.len() as u64;
+            ranges.iter().any(|&(first, last)| first <= value && value <= last)
+        });
+        // A few are free; so many that they take longer than reading the fields are not.
+        self.spend(looked_at / 16)?;
+        Ok(chosen)
+    }
+
     /// The option that a variant's selector chooses; `None`: an optional field that is absent.
     #[inline]
-    pub(super) fn option(&self, variant: &Variant) -> Result<Option<usize>, Stop> {
+    pub(super) fn option(&mut self, variant: &Variant) -> Result<Option<usize>, Stop> {
         let slot = variant.selector.slot.expect("resolved when the trace was opened");
         let value = self.slots[usize::from(slot)];
-        let chosen = variant.options.iter().position(|option| {
-            option.ranges.iter().any(|&(first, last)| first <= value && value <= last)
-        });
+        let ranges = variant.options.iter().map(|option| option.ranges.as_slice());
+        let chosen = self.choose(value, ranges)?;
         match chosen {
-            None if !variant.optional => Err(Stop::Selector(value)),
+            None if !variant.optional => Err(Stop::selector(value)),
             chosen => Ok(chosen),
         }
     }

@@ -11,9 +11,8 @@ use crate::dat::labels::Shown;
 use crate::dat::layout::{self, Layout};
 use crate::{ColumnType, EventType, Field, Scope};
 
-/// All event types; the last one takes records whose type has no format.
+/// The layouts of all event types; the last one takes records whose type has no format.
 pub(crate) struct Events {
-    pub(crate) types: Vec<EventType>,
     pub(crate) layouts: Vec<Layout>,
     /// The event type of an id; [`Events::unknown`] for ids without one.
     by_id: Vec<u16>,
@@ -22,21 +21,18 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Reads formats, given as system and text. Those that cannot be read are noted; their events
-    /// are kept as bytes.
+    /// Reads formats, given as system and text, and returns the types in the order of the layouts.
+    /// Formats that cannot be read are noted; their events are kept as bytes.
     pub(crate) fn parse(
         formats: &[(String, Cow<'_, [u8]>)],
         long: u8,
         notes: &mut Vec<String>,
-    ) -> Self {
+    ) -> (Self, Vec<EventType>) {
         let read: Vec<Result<_, String>> =
             formats.par_iter().map(|(system, text)| one(system, text, long)).collect();
-        let mut events = Self {
-            types: Vec::with_capacity(read.len() + 1),
-            layouts: Vec::with_capacity(read.len() + 1),
-            by_id: Vec::new(),
-            type_at: 0,
-        };
+        let mut types: Vec<EventType> = Vec::with_capacity(read.len() + 1);
+        let mut events =
+            Self { layouts: Vec::with_capacity(read.len() + 1), by_id: Vec::new(), type_at: 0 };
         let mut places = HashMap::new();
         let mut names: HashMap<String, usize> = HashMap::new();
         for parsed in read {
@@ -47,11 +43,11 @@ impl Events {
                     continue;
                 }
             };
-            if places.contains_key(&id) || events.types.len() >= usize::from(u16::MAX) - 1 {
+            if places.contains_key(&id) || types.len() >= usize::from(u16::MAX) - 1 {
                 notes.push(format!("event {}: its ID {id} is taken", event.name));
                 continue;
             }
-            if events.types.is_empty() {
+            if types.is_empty() {
                 events.type_at = type_at;
             } else if type_at != events.type_at {
                 notes.push(format!("event {}: common_type stands elsewhere", event.name));
@@ -63,17 +59,17 @@ impl Events {
                 // A name that two systems have.
                 event.name = format!("{}:{}", event.system, event.name);
             }
-            places.insert(id, events.types.len() as u16);
-            events.types.push(event);
+            places.insert(id, types.len() as u16);
+            types.push(event);
             events.layouts.push(layout);
         }
-        let unknown = events.types.len() as u16;
-        events.types.push(unknown_type());
+        let unknown = types.len() as u16;
+        types.push(unknown_type());
         events.layouts.push(Layout::unknown(events.type_at as u32));
         let most = places.keys().max().map_or(0, |&id| usize::from(id) + 1);
         events.by_id = vec![unknown; most];
         places.into_iter().for_each(|(id, place)| events.by_id[usize::from(id)] = place);
-        events
+        (events, types)
     }
 
     /// The type of an event of this id.
@@ -81,7 +77,7 @@ impl Events {
     pub(crate) fn of_id(&self, id: u16) -> usize {
         match self.by_id.get(usize::from(id)) {
             Some(&event) => usize::from(event),
-            None => self.types.len() - 1,
+            None => self.layouts.len() - 1,
         }
     }
 }
@@ -105,17 +101,17 @@ fn one(system: &str, text: &[u8], long: u8) -> Result<(u16, usize, EventType, La
 /// How an event is described to the outside: its fields but `common_type`, which is the table.
 pub(crate) fn event_type(system: &str, format: &Format) -> EventType {
     let shown = Shown::read(format.print);
-    let mut names: HashMap<&str, usize> = HashMap::new();
-    let fields = format.shown().map(|field| {
-        let count = names.entry(field.name).or_insert(0);
-        *count += 1;
+    let fields = format.shown().enumerate().map(|(at, field)| {
+        let labels = shown.labels(field.name);
+        let same = format.shown().take(at).filter(|before| before.name == field.name).count();
         Field {
-            name: crate::model::column_name(field.name, *count),
+            name: column_name(field.name, same),
             column: layout::column_type(field),
             scope: if field.common() { Scope::Common } else { Scope::Payload },
             nullable: matches!(field.kind, format::Kind::Located { .. }),
             base: shown.base(field.name).unwrap_or(if field.pointer { 16 } else { 10 }),
-            labels: shown.labels(field.name).into(),
+            // Without labels, as nearly all fields are, nothing is allocated.
+            labels: if labels.is_empty() { Arc::default() } else { labels.into() },
         }
     });
     EventType {
@@ -123,6 +119,16 @@ pub(crate) fn event_type(system: &str, format: &Format) -> EventType {
         system: system.to_owned(),
         fields: fields.collect(),
         print_format: format.print.to_owned(),
+    }
+}
+
+/// The name of a field's column: its own, `payload.NAME` when that is a column of every table, with
+/// a number when so many fields of the name stand before it. (Names of fields have no dots.)
+fn column_name(name: &str, before: usize) -> String {
+    let place = if matches!(name, "time" | "cpu") { "payload." } else { "" };
+    match before {
+        0 => format!("{place}{name}"),
+        _ => format!("{place}{name}.{}", before + 1),
     }
 }
 

@@ -75,8 +75,12 @@ impl Format<'_> {
 
 /// The text as UTF-8: kernels write ASCII, anything else is damage that one event's texts show.
 pub(crate) fn readable(text: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(text)
+    // The check alone is several times faster than making it lossy.
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
+
+/// Fields of an event: the kernel's own have fewer than 100.
+const MOST_FIELDS: usize = 1024;
 
 /// Parses a format text; `long` is the size of the kernel's long in bytes.
 ///
@@ -99,6 +103,9 @@ pub(crate) fn parse(text: &str, long: u8) -> Result<Format<'_>, String> {
         } else if line.starts_with("field") {
             let field = field(line, long);
             fields.push(field.ok_or_else(|| format!("the field line {line:?}"))?);
+            if fields.len() > MOST_FIELDS {
+                return Err(format!("more than {MOST_FIELDS} fields"));
+            }
         } else if line.starts_with("print fmt:") {
             // The rest, also when the text goes on over lines.
             let begin = rest.find("print fmt:").unwrap_or(0) + "print fmt:".len();
@@ -115,14 +122,18 @@ pub(crate) fn parse(text: &str, long: u8) -> Result<Format<'_>, String> {
 pub(crate) fn field(line: &str, long: u8) -> Option<FormatField<'_>> {
     let (_, rest) = line.split_once(':')?;
     let (declaration, rest) = rest.split_once(';')?;
-    let mut offset = None;
-    let mut size = None;
-    let mut signed = false;
-    for part in rest.split(';') {
-        match part.trim().split_once(':') {
-            Some(("offset", value)) => offset = value.trim().parse::<u32>().ok(),
-            Some(("size", value)) => size = value.trim().parse::<u32>().ok(),
-            Some(("signed", value)) => signed = value.trim() == "1",
+    let (mut offset, mut size, mut signed) = (None, None, false);
+    let mut rest = rest.as_bytes();
+    while let Some(colon) = memchr::memchr(b':', rest) {
+        let name = rest[..colon].trim_ascii();
+        rest = &rest[colon + 1..];
+        let end = memchr::memchr(b';', rest).unwrap_or(rest.len());
+        let value = std::str::from_utf8(rest[..end].trim_ascii()).ok()?;
+        rest = &rest[(end + 1).min(rest.len())..];
+        match name {
+            b"offset" => offset = value.parse::<u32>().ok(),
+            b"size" => size = value.parse::<u32>().ok(),
+            b"signed" => signed = value == "1",
             _ => {}
         }
     }
@@ -165,7 +176,7 @@ fn declared(declaration: &str, size: u32, signed: bool, long: u8) -> Option<(&st
         (_, 0) => Kind::Rest(item(of, None, signed, long)),
         (Some(length), _) => {
             let count = length.parse::<u32>().ok().filter(|&count| count > 0);
-            let each = count.filter(|count| size % count == 0).map(|count| size / count);
+            let each = count.filter(|count| size.is_multiple_of(*count)).map(|count| size / count);
             Kind::Array(item(of, each, signed, long))
         }
         (None, 1) if of.split_whitespace().any(|word| word == "bool") => Kind::Bool,

@@ -22,13 +22,14 @@ impl<'a> Shown<'a> {
         if let Some((format, values)) = arguments.split_first() {
             shown.bases = bases(format, values);
         }
-        for name in ["__print_symbolic", "__print_flags"] {
-            for (at, _) in print.match_indices(name) {
-                if let Some((field, labels)) = table(print, at, name == "__print_flags")
-                    && !shown.labels.iter().any(|(known, _)| *known == field)
-                {
-                    shown.labels.push((field, labels));
-                }
+        for at in memchr::memmem::find_iter(print.as_bytes(), "__print_") {
+            let rest = &print[at..];
+            let flags = rest.starts_with("__print_flags");
+            if (flags || rest.starts_with("__print_symbolic"))
+                && let Some((field, labels)) = table(print, at, flags)
+                && !shown.labels.iter().any(|(known, _)| *known == field)
+            {
+                shown.labels.push((field, labels));
             }
         }
         shown

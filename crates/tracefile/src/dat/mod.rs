@@ -6,15 +6,16 @@
 //! unit ─→ pages ─→ records by event type (a block at a time) ─→ columns, field by field
 //! ```
 
+pub(crate) mod block;
 mod compress;
 pub(crate) mod events;
 pub(crate) mod format;
-mod head;
+pub(crate) mod head;
 pub(crate) mod labels;
 pub(crate) mod layout;
 mod options;
 pub(crate) mod page;
-mod symbols;
+pub(crate) mod symbols;
 mod unit;
 mod v6;
 mod v7;
@@ -31,7 +32,7 @@ use crate::dat::unit::Pages;
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
 use crate::select::Chosen;
-use crate::{Clock, Damage, Error, Format, Info, Loss, LossKind, Result};
+use crate::{ByteOrder, Clock, Damage, Error, Format, Info, Loss, LossKind, Result};
 
 /// The first bytes of the format.
 pub(crate) use crate::dat::head::MAGIC;
@@ -77,7 +78,7 @@ pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
     })?;
     let layout = PageLayout::parse(&format::readable(&header_page), head.order)
         .map_err(|what| damaged(&format!("header_page: {what}")))?;
-    let events = Events::parse(&head.formats, layout.long as u8, &mut head.notes);
+    let (events, types) = Events::parse(&head.formats, layout.long as u8, &mut head.notes);
     let buffers = std::mem::take(&mut head.buffers);
     let parts = unit::cut(&file, &head, &layout, &buffers);
     let clock = clock(&head, buffers.first().and_then(|buffer| buffer.clock.clone()));
@@ -89,7 +90,7 @@ pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
         clock,
         losses: losses(&head.options, &parts.streams),
         streams: parts.streams,
-        events: events.types.clone(),
+        events: types,
         tasks: head::tasks(&head.cmdlines),
         damage: std::mem::take(&mut head.damage)
             .into_iter()
@@ -236,4 +237,28 @@ fn environment(head: &Head<'_>, layout: &PageLayout) -> Vec<(String, String)> {
     pairs.push(("kernel_long_bytes", layout.long.to_string()));
     pairs.push(("user_long_bytes", head.user_long.to_string()));
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// See [`crate::walk_page`].
+pub(crate) fn walk_page(bytes: &[u8]) -> usize {
+    let Some((&kind, page)) = bytes.split_first() else { return 0 };
+    let (order, long) = (kind & 1 != 0, if kind & 2 == 0 { 8 } else { 4 });
+    let layout = PageLayout {
+        order: if order { ByteOrder::Big } else { ByteOrder::Little },
+        stamp: 0,
+        commit: 8,
+        long,
+        data: 8 + long,
+        size: page.len(),
+    };
+    let mut records = 0;
+    let count = |_, at: usize, length: usize| {
+        assert!(at + length <= page.len(), "a record beyond its page");
+        records += 1;
+    };
+    match order {
+        false => page::walk::<false>(page, &layout, count),
+        true => page::walk::<true>(page, &layout, count),
+    };
+    records
 }

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use crate::dat::TraceDat;
+use crate::dat::block::{Buckets, Left};
 use crate::dat::compress::{self, Chunk, Codec};
 use crate::dat::head::{Buffer, Head};
 use crate::dat::layout::Record;
@@ -149,8 +150,7 @@ pub(crate) fn decode(trace: &TraceDat, at: usize, chosen: &Chosen, rows: &mut Ro
         stream: trace.units[at].stream,
         chosen,
         rows,
-        buckets: trace.events.types.iter().map(|_| Vec::new()).collect(),
-        touched: Vec::new(),
+        buckets: Buckets::new(&trace.events),
         outcome: Outcome::default(),
         last: None,
         damages: 0,
@@ -181,10 +181,7 @@ struct Work<'a, 'r> {
     stream: usize,
     chosen: &'a Chosen,
     rows: &'a mut Rows<'r>,
-    /// The records of the block by event type.
-    buckets: Vec<Vec<Record>>,
-    /// Types with records in the block.
-    touched: Vec<u16>,
+    buckets: Buckets,
     outcome: Outcome,
     /// Time of the last event so far.
     last: Option<i64>,
@@ -201,7 +198,8 @@ impl Work<'_, '_> {
                 ByteOrder::Little => self.block::<false>(block, place, plain, page),
                 ByteOrder::Big => self.block::<true>(block, place, plain, page),
             }
-            self.gather(block);
+            let (events, order) = (&self.trace.events, self.trace.layout.order);
+            self.buckets.gather(events, self.chosen, block, order, self.rows);
         }
     }
 
@@ -210,33 +208,22 @@ impl Work<'_, '_> {
         let (layout, events, clock) = (&self.trace.layout, &self.trace.events, self.trace.time);
         for (number, bytes) in block.chunks(page).enumerate() {
             let begin = number * page;
-            let (mut count, mut first, mut last, mut back) = (0u64, i64::MAX, i64::MIN, None);
-            let mut short = 0u64;
+            let (mut count, mut first, mut last) = (0u64, i64::MAX, i64::MIN);
+            let (mut short, mut shortest) = (0u64, None);
             let end = page::walk::<BIG>(bytes, layout, |stamp, at, length| {
                 let time = clock.nanoseconds(stamp);
                 count += 1;
                 first = first.min(time);
                 last = last.max(time);
-                if length < events.type_at + 2 {
-                    short += 1;
-                    return;
+                let record = Record { time, at: (begin + at) as u32, length: length as u32 };
+                match self.buckets.push::<BIG>(events, self.chosen, block, record) {
+                    Ok(event) => self.rows.note(event, time),
+                    Err(Left::NotChosen) => {}
+                    Err(Left::Short(event)) => {
+                        short += 1;
+                        shortest = event;
+                    }
                 }
-                let id = page::u16_at::<BIG>(bytes, at + events.type_at);
-                let event = events.of_id(id);
-                if self.chosen.fields(event).is_none() {
-                    return;
-                }
-                if length < events.layouts[event].least as usize {
-                    short += 1;
-                    back = Some(event);
-                    return;
-                }
-                let bucket = &mut self.buckets[event];
-                if bucket.is_empty() {
-                    self.touched.push(event as u16);
-                }
-                bucket.push(Record { time, at: (begin + at) as u32, length: length as u32 });
-                self.rows.note(event, time);
             });
             let at = if plain { place + begin } else { place };
             if let Some(lost) = end.lost {
@@ -255,7 +242,8 @@ impl Work<'_, '_> {
                 self.damage(at + inside, what);
             }
             if short > 0 {
-                let name = back.map_or("of unknown type", |event| &events.types[event].name);
+                let name =
+                    shortest.map_or("of unknown type", |event| &self.trace.info.events[event].name);
                 let what = format!("{short} records shorter than their format ({name}): left out");
                 self.damage(at, what);
             }
@@ -265,21 +253,6 @@ impl Work<'_, '_> {
                 let (a, b) = self.outcome.span.unwrap_or((first, last));
                 self.outcome.span = Some((a.min(first), b.max(last)));
             }
-        }
-    }
-
-    /// Appends the sorted records of a block to their tables.
-    fn gather(&mut self, block: &[u8]) {
-        let (events, order) = (&self.trace.events, self.trace.layout.order);
-        for event in self.touched.drain(..).map(usize::from) {
-            let records = &mut self.buckets[event];
-            let fields = self.chosen.fields(event).unwrap_or_default();
-            let (times, columns) = self.rows.table(event);
-            times.extend(records.iter().map(|record| record.time));
-            for (&field, column) in fields.iter().zip(columns) {
-                events.layouts[event].gather(field, column, block, records, order);
-            }
-            records.clear();
         }
     }
 

@@ -56,7 +56,7 @@ fn concat(parts: &[&dyn Array]) -> ArrayRef {
     let data: Vec<_> = parts.iter().map(|part| part.to_data()).collect();
     let mut all = arrow_data::transform::MutableArrayData::new(data.iter().collect(), false, 0);
     for (at, part) in parts.iter().enumerate() {
-        all.extend(at, 0, part.len());
+        all.try_extend(at, 0, part.len()).expect("fits into one array");
     }
     arrow_array::make_array(all.freeze())
 }
@@ -81,4 +81,46 @@ pub fn integer(column: &ArrayRef, row: usize) -> i128 {
 /// A column by name.
 pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
     batch.column_by_name(name).unwrap_or_else(|| panic!("no column {name} in {}", batch.schema()))
+}
+
+/// The values of an integer column of an event's table.
+pub fn integers(trace: &Trace, decoded: &Decoded, event: &str, name: &str) -> Vec<i128> {
+    table(trace, decoded, event).map_or(vec![], |batch| {
+        let column = column(&batch, name);
+        (0..batch.num_rows()).map(|row| integer(column, row)).collect()
+    })
+}
+
+/// The rows of an event's table as text: time, cpu and fields with a space between; `-` is null.
+pub fn rows(trace: &Trace, decoded: &Decoded, event: &str) -> Vec<String> {
+    table(trace, decoded, event).map_or(vec![], |batch| {
+        let row = |row| batch.columns().iter().map(|c| text(c, row)).collect::<Vec<_>>().join(" ");
+        (0..batch.num_rows()).map(row).collect()
+    })
+}
+
+fn text(column: &ArrayRef, row: usize) -> String {
+    use arrow_schema::DataType as D;
+    if column.is_null(row) {
+        return "-".into();
+    }
+    match column.data_type() {
+        D::Utf8 => format!("{:?}", column.as_string::<i32>().value(row)),
+        D::Binary => format!("{:02x?}", column.as_binary::<i32>().value(row)),
+        D::Float32 => column.as_primitive::<types::Float32Type>().value(row).to_string(),
+        D::Float64 => column.as_primitive::<types::Float64Type>().value(row).to_string(),
+        D::List(_) => {
+            let items = column.as_list::<i32>().value(row);
+            let items: Vec<String> = (0..items.len()).map(|at| text(&items, at)).collect();
+            format!("[{}]", items.join(" "))
+        }
+        D::Struct(_) => {
+            let members = column.as_struct();
+            let named = members.columns().iter().zip(members.column_names());
+            let named: Vec<String> =
+                named.map(|(member, name)| format!("{name}={}", text(member, row))).collect();
+            format!("{{{}}}", named.join(" "))
+        }
+        _ => integer(column, row).to_string(),
+    }
 }

@@ -288,7 +288,7 @@ impl File {
         save(&self.bytes(), name)
     }
 
-    fn header_info(&self) -> Vec<u8> {
+    pub fn header_info(&self) -> Vec<u8> {
         let mut block = b"header_page\0".to_vec();
         block.extend(self.sized(&self.kernel.header_page(self.page)));
         block.extend(b"header_event\0");
@@ -302,13 +302,13 @@ impl File {
         block
     }
 
-    fn texts(&self, texts: &[String]) -> Vec<u8> {
+    pub fn texts(&self, texts: &[String]) -> Vec<u8> {
         let mut block = self.kernel.u32(texts.len() as u32);
         texts.iter().for_each(|text| block.extend(self.sized(text)));
         block
     }
 
-    fn event_formats(&self) -> Vec<u8> {
+    pub fn event_formats(&self) -> Vec<u8> {
         let mut block = self.kernel.u32(self.formats.len() as u32);
         for (system, texts) in &self.formats {
             block.extend(format!("{system}\0").bytes());
@@ -317,7 +317,7 @@ impl File {
         block
     }
 
-    fn kallsyms(&self) -> Vec<u8> {
+    pub fn kallsyms(&self) -> Vec<u8> {
         let text = "ffffffff81000000 T start\nffffffff81000010 t later\t[module]\n";
         let mut block = self.kernel.u32(text.len() as u32);
         block.extend(text.bytes());
@@ -509,7 +509,9 @@ impl File {
 
 /// Writes bytes where tests may write.
 pub fn save(bytes: &[u8], name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Fuzzers are no tests, and have no such directory.
+    let directory = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, Into::into);
+    let path = directory.join(name);
     // A new file: writing over one waits for the disk.
     let _ = std::fs::remove_file(&path);
     std::fs::write(&path, bytes).expect("the directory for tests can be written");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::super::classes::{
-    Bytes, Choice, Encoding, FieldClass, Integer, Kind, Length, Location, MOST_CLASSES,
-    MOST_NESTING, Member, Reference, Role, Roles, Scope, Variant,
+    Bytes, Choice, Encoding, FieldClass, Integer, Kind, Length, Location, MOST_CLASSES, Member,
+    Reference, Role, Roles, Scope, Variant,
 };
 use super::{Wrong, unsupported, wrong};
 use crate::{ByteOrder, Label};
@@ -42,12 +42,8 @@ impl Fields {
     /// A whole class, with all that is in it.
     pub(super) fn class(&mut self, value: &Value) -> Result<FieldClass, Wrong> {
         let class = self.any(value)?;
-        match class.measure() {
-            (_, depth) if depth > MOST_NESTING => {
-                wrong(format!("more than {MOST_NESTING} field classes within each other"))
-            }
-            _ => Ok(class),
-        }
+        class.check_size().map_err(Wrong::Damaged)?;
+        Ok(class)
     }
 
     fn spend(&mut self, classes: usize) -> Result<(), Wrong> {
@@ -207,7 +203,7 @@ impl Fields {
             Some(_) => return wrong("preferred-display-base is none of 2, 8, 10, 16"),
         };
         let labels = match (object.get("mappings"), object.get("flags")) {
-            (Some(Value::Object(mappings)), _) => labels(mappings, |range| Some(range))?,
+            (Some(Value::Object(mappings)), _) => labels(mappings, Some)?,
             // A flag's name is known by the value of its bit.
             (_, Some(Value::Object(flags))) => labels(flags, |(first, last)| {
                 (first == last && (0..64).contains(&first)).then(|| (1 << first, 1 << first))

@@ -314,7 +314,7 @@ fn set_role(class: &mut FieldClass, scope: Scope, name: &str) {
             role.into_iter().for_each(|role| roles.add(role));
         }
         (Kind::Array { length: Length::Fixed(16), of }, Some(Role::Uuid))
-            if of.fixed_bits() == Some(8) && of.align <= 8 =>
+            if of.fixed_bits() == Some(8) && of.align == 8 =>
         {
             let roles = Roles::one(Role::Uuid);
             class.kind = Kind::Bytes(Bytes { length: Length::Fixed(16), text: None, roles });

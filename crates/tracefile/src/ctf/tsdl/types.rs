@@ -100,10 +100,7 @@ impl Types {
     /// The class of a written type.
     pub(super) fn class(&mut self, offset: usize, of: &TypeSpec) -> Result<FieldClass, Fault> {
         let typed = self.typed(offset, of)?;
-        let (_, depth) = typed.class.measure();
-        if depth > MOST_NESTING {
-            return fault(offset, format!("more than {MOST_NESTING} types within each other"));
-        }
+        typed.class.check_size().or_else(|what| fault(offset, what))?;
         match typed.untagged {
             true => fault(offset, "a variant without a tag"),
             false => Ok(typed.class),
@@ -301,7 +298,7 @@ impl Types {
             Some(bits @ 1..=64) => bits as u8,
             Some(bits) => return fault(offset, format!("an integer of {bits} bits, not 1 to 64")),
         };
-        let align = align.unwrap_or(if bits.is_multiple_of(8) { 8 } else { 1 });
+        let align = align.unwrap_or(if bits % 8 == 0 { 8 } else { 1 });
         let kind = Kind::Integer(Integer {
             bits,
             variable: false,

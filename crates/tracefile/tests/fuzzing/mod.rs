@@ -1,0 +1,71 @@
+//! What the fuzzers run, and the seeds that they begin with; a short test runs the same.
+//!
+//! Everything goes through opening and decoding, as for a file that a user has.
+
+#![allow(dead_code, reason = "each fuzzer uses one target, and the test all")]
+
+mod ctf;
+mod dat;
+
+use std::collections::HashMap;
+
+use tracefile::{Options, Selection, Trace};
+
+/// A way into the decoder.
+pub struct Target {
+    pub name: &'static str,
+    /// Returns how many events there are; panics when something that must hold does not.
+    pub run: fn(&[u8]) -> u64,
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+pub const TARGETS: [Target; 5] = [
+    Target { name: "ctf_metadata", run: ctf::metadata, seeds: ctf::metadata_seeds },
+    Target { name: "ctf2_metadata", run: ctf::metadata, seeds: ctf::metadata2_seeds },
+    Target { name: "ctf_packet", run: ctf::packet, seeds: ctf::packet_seeds },
+    Target { name: "dat_head", run: dat::head, seeds: dat::head_seeds },
+    Target { name: "dat_page", run: dat::pages, seeds: dat::page_seeds },
+];
+
+pub fn target(name: &str) -> &'static Target {
+    TARGETS.iter().find(|target| target.name == name).expect("the name of a target")
+}
+
+/// What must hold of any file: an error or a result, and one that is sound.
+fn check(opened: tracefile::Result<Trace>) -> u64 {
+    let Ok(trace) = opened else { return 0 };
+    let _ = trace.info().to_json();
+    let Ok(decoded) = trace.decode(&Selection::everything(), &Options { index: true }) else {
+        return 0;
+    };
+    let mut rows = HashMap::new();
+    for table in &decoded.tables {
+        for batch in &table.batches {
+            *rows.entry(table.event).or_insert(0) += batch.num_rows();
+            for column in batch.columns() {
+                column.to_data().validate_full().expect("a column is what its type says");
+            }
+        }
+    }
+    let index = decoded.index.expect("it was asked for");
+    assert!(index.time.is_sorted(), "the index is in order of time");
+    let mut seen = HashMap::new();
+    for (&event, &row) in index.event.iter().zip(&index.row) {
+        let event = usize::from(event);
+        assert!((row as usize) < rows[&event], "the index leads to rows");
+        *seen.entry(event).or_insert(0) += 1;
+    }
+    assert_eq!(seen, rows, "every row is in the index once");
+    let mut streamed = HashMap::new();
+    let names: HashMap<_, _> =
+        trace.info().events.iter().map(|e| e.name.clone()).zip(0..).collect();
+    let waves = trace.stream(&Selection::everything(), 1, &mut |event, batch| {
+        *streamed.entry(names[&event.name]).or_insert(0) += batch.num_rows();
+        Ok(())
+    });
+    let waves = waves.expect("it can be decoded");
+    assert_eq!(streamed, rows, "streaming gives the same rows");
+    assert_eq!((waves.events, waves.span), (decoded.events, decoded.span));
+    assert_eq!((waves.losses, waves.damage), (decoded.losses, decoded.damage));
+    decoded.events
+}

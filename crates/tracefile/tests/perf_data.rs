@@ -1,0 +1,316 @@
+//! perf.data: files made by hand after the format, and, where perf may record, a fresh one against
+//! `perf script`.
+
+mod made;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use made::{File, Kernel, X86, tick};
+use tracefile::{Error, Format, Options, Selection};
+
+// Bits of a sample's form.
+const IP: u64 = 1 << 0;
+const TID: u64 = 1 << 1;
+const TIME: u64 = 1 << 2;
+const CALLCHAIN: u64 = 1 << 5;
+const CPU: u64 = 1 << 7;
+const PERIOD: u64 = 1 << 8;
+const RAW: u64 = 1 << 10;
+const IDENTIFIER: u64 = 1 << 16;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+
+const TRACEPOINT: u32 = 2;
+const SOFTWARE: u32 = 1;
+
+/// A perf.data file with events 0 (a tracepoint) and 1 (`second`).
+struct Perf {
+    kernel: Kernel,
+    form: u64,
+    second: u32,
+    records: Vec<u8>,
+}
+
+impl Perf {
+    fn new(kernel: Kernel) -> Self {
+        let form = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | RAW | IDENTIFIER;
+        Self { kernel, form, second: SOFTWARE, records: vec![] }
+    }
+
+    fn record(mut self, kind: u32, body: &[u8]) -> Self {
+        self.records.extend(record(self.kernel, kind, body));
+        self
+    }
+
+    fn sample(self, id: u64, time: u64, cpu: u32, raw: &[u8]) -> Self {
+        let body = self.body(id, time, cpu, raw);
+        self.record(9, &body)
+    }
+
+    fn body(&self, id: u64, time: u64, cpu: u32, raw: &[u8]) -> Vec<u8> {
+        let kernel = self.kernel;
+        let mut body = kernel.u64(id);
+        body.extend(kernel.u64(0xdead)); // ip
+        body.extend([kernel.u32(1), kernel.u32(1)].concat());
+        body.extend(kernel.u64(time));
+        body.extend([kernel.u32(cpu), kernel.u32(0)].concat());
+        body.extend(kernel.u64(1)); // period
+        body.extend(kernel.u64(2)); // callchain
+        body.extend([kernel.u64(7), kernel.u64(8)].concat());
+        body.extend(kernel.u32(raw.len() as u32));
+        body.extend(raw);
+        body
+    }
+
+    /// A record of losses with its trailer.
+    fn lost(self, count: u64, time: u64, cpu: u32) -> Self {
+        let kernel = self.kernel;
+        let mut body = [kernel.u64(100), kernel.u64(count)].concat();
+        body.extend([kernel.u32(1), kernel.u32(1)].concat());
+        body.extend(kernel.u64(time));
+        body.extend([kernel.u32(cpu), kernel.u32(0)].concat());
+        body.extend(kernel.u64(100));
+        self.record(2, &body)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let kernel = self.kernel;
+        let attribute_size = 112;
+        let mut tracing = b"\x17\x08\x44tracing0.6\0".to_vec();
+        tracing.push(u8::from(kernel.big));
+        tracing.push(kernel.long as u8);
+        tracing.extend(kernel.u32(4096));
+        let texts = File::new(6, kernel, 4096);
+        tracing.extend(texts.header_info());
+        tracing.extend(texts.texts(&texts.ftrace));
+        tracing.extend(texts.event_formats());
+        tracing.extend(texts.kallsyms());
+        let host = [kernel.u32(8), b"board\0\0\0".to_vec()].concat();
+        let clock = [kernel.u32(1), kernel.u32(1), kernel.u64(5_000), kernel.u64(2_000)].concat();
+
+        let ids = 104;
+        let attributes = ids + 16;
+        let data = attributes + 2 * (attribute_size + 16);
+        let mut file = if kernel.big { b"2ELIFREP".to_vec() } else { b"PERFILE2".to_vec() };
+        let numbers = [
+            104,
+            attribute_size + 16,
+            attributes,
+            2 * (attribute_size + 16),
+            data,
+            self.records.len() as u64,
+            0,
+            0,
+            1 << 1 | 1 << 3 | 1 << 29,
+            0,
+            0,
+            0,
+        ];
+        numbers.iter().for_each(|&number| file.extend(kernel.u64(number)));
+        file.extend([kernel.u64(100), kernel.u64(200)].concat());
+        for (number, kind) in [TRACEPOINT, self.second].into_iter().enumerate() {
+            let begin = file.len();
+            file.extend([kernel.u32(kind), kernel.u32(attribute_size as u32)].concat());
+            file.extend([kernel.u64(0), kernel.u64(1), kernel.u64(self.form)].concat());
+            file.extend([kernel.u64(0), kernel.u64(SAMPLE_ID_ALL)].concat());
+            file.resize(begin + attribute_size as usize, 0);
+            file.extend([kernel.u64(ids + 8 * number as u64), kernel.u64(8)].concat());
+        }
+        file.extend(&self.records);
+        let mut place = file.len() as u64 + 3 * 16;
+        for feature in [&tracing, &host, &clock] {
+            file.extend([kernel.u64(place), kernel.u64(feature.len() as u64)].concat());
+            place += feature.len() as u64;
+        }
+        [file, tracing, host, clock].concat()
+    }
+
+    fn save(&self, name: &str) -> PathBuf {
+        made::save(&self.bytes(), name)
+    }
+}
+
+fn record(kernel: Kernel, kind: u32, body: &[u8]) -> Vec<u8> {
+    let size = kernel.u16(body.len() as u16 + 8);
+    [kernel.u32(kind), kernel.u16(0), size, body.to_vec()].concat()
+}
+
+/// (time, cpu, number) of all ticks.
+fn ticks(path: &Path) -> Vec<(i64, u16, u32)> {
+    let trace = tracefile::open(path).unwrap();
+    let selection = Selection::nothing().event("tick", None);
+    let decoded = trace.decode(&selection, &Options::default()).unwrap();
+    let mut rows = Vec::new();
+    for batch in &decoded.tables[0].batches {
+        let time = batch["time"].as_primitive::<Int64Type>().values();
+        let cpu = batch["cpu"].as_primitive::<UInt16Type>().values();
+        let number = batch["number"].as_primitive::<UInt32Type>().values();
+        rows.extend((0..batch.num_rows()).map(|row| (time[row], cpu[row], number[row])));
+    }
+    rows
+}
+
+#[test]
+fn samples_of_tracepoints_are_rows_by_cpu_in_order_of_time() {
+    for (big, long) in [(false, 8), (false, 4), (true, 8), (true, 4)] {
+        let kernel = Kernel { big, long };
+        let file = Perf::new(kernel)
+            .record(3, &[kernel.u32(1), kernel.u32(42), b"ticker\0\0".to_vec()].concat())
+            .sample(100, 50, 3, &tick(kernel, 1))
+            .sample(100, 20, 0, &tick(kernel, 2))
+            .sample(100, 40, 3, &tick(kernel, 3))
+            .lost(5, 60, 3)
+            .sample(200, 45, 0, &tick(kernel, 9))
+            .sample(100, 70, 0, &tick(kernel, 4));
+        let path = file.save(&format!("perf-{big}-{long}.data"));
+        assert_eq!(ticks(&path), [(20, 0, 2), (70, 0, 4), (40, 3, 3), (50, 3, 1)]);
+        let trace = tracefile::open(&path).unwrap();
+        let info = trace.info();
+        assert_eq!(info.format, Format::PerfData);
+        assert_eq!(info.damage, []);
+        assert_eq!(info.tasks, [(42, "ticker".to_owned())]);
+        assert_eq!(info.clock.epoch_offset_ns, Some(3_000));
+        assert!(info.environment.contains(&("hostname".into(), "board".into())));
+        assert!(info.notes[0].starts_with("1 samples of events that are no tracepoints"));
+        let streams: Vec<Option<u16>> = info.streams.iter().map(|stream| stream.cpu).collect();
+        assert_eq!(streams, [Some(0), Some(3)]);
+        let loss = &info.losses[0];
+        assert_eq!((loss.stream, loss.count, loss.end), (1, Some(5), Some(60)));
+        assert_eq!(trace.symbol(0xffff_ffff_8100_0000).as_deref(), Some("start"));
+    }
+}
+
+#[test]
+fn compressed_records_are_read_through() {
+    let inner =
+        Perf::new(X86).sample(100, 10, 0, &tick(X86, 1)).sample(100, 20, 1, &tick(X86, 2)).records;
+    let packed = zstd::stream::encode_all(inner.as_slice(), 3).unwrap();
+    let (first, second) = packed.split_at(packed.len() / 2);
+    let padded = [X86.u64(second.len() as u64), second.to_vec(), vec![0; 5]].concat();
+    let file = Perf::new(X86).record(81, first).record(83, &padded);
+    assert_eq!(ticks(&file.save("perf-zstd.data")), [(10, 0, 1), (20, 1, 2)]);
+}
+
+#[test]
+fn damage_ends_the_records_and_is_told() {
+    let good = Perf::new(X86).sample(100, 10, 0, &tick(X86, 1));
+    let cases: [(&[u8], &str); 3] = [
+        (&[9, 0, 0, 0, 0, 0, 4, 0], "a record of 4 bytes"),
+        (&[9, 0, 0, 0, 0, 0, 200, 0, 1], "the file ends in a record"),
+        (&record(X86, 9, &[1, 2, 3]), "a sample that is cut short"),
+    ];
+    for (bytes, what) in cases {
+        let mut file = Perf::new(X86);
+        file.records = [&good.records, bytes].concat();
+        let path = file.save("perf-damaged.data");
+        assert_eq!(ticks(&path), [(10, 0, 1)]);
+        let trace = tracefile::open(&path).unwrap();
+        let told: Vec<&str> = trace.info().damage.iter().map(|d| d.what.as_str()).collect();
+        assert!(told.iter().any(|told| told.contains(what)), "{told:?}, not {what}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_name() {
+    let pipe = [b"PERFILE2".to_vec(), X86.u64(16)].concat();
+    let error = tracefile::open(&made::save(&pipe, "perf-pipe.data")).err().unwrap();
+    assert!(error.to_string().contains("into a pipe"), "{error}");
+    let whole = Perf::new(X86).sample(100, 10, 0, &tick(X86, 1)).bytes();
+    for length in 8..whole.len() - 60 {
+        let error = tracefile::open(&made::save(&whole[..length], "perf-cut.data")).err();
+        assert!(matches!(error, Some(Error::Damaged { .. })), "{length}: {error:?}");
+    }
+}
+
+#[test]
+fn changed_bytes_do_no_harm() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let inner = Perf::new(X86).sample(100, 10, 0, &tick(X86, 1));
+    let packed = zstd::stream::encode_all(inner.records.as_slice(), 3).unwrap();
+    let plain = inner.lost(1, 2, 3).bytes();
+    for whole in [plain, Perf::new(X86).record(81, &packed).bytes()] {
+        for _ in 0..1000 {
+            let mut bytes = whole.clone();
+            for _ in 0..=random() % 4 {
+                let at = (random() % bytes.len() as u64) as usize;
+                bytes[at] = if random() % 2 == 0 { 0xff } else { random() as u8 };
+            }
+            if let Ok(trace) = tracefile::open(&made::save(&bytes, "perf-changed.data")) {
+                trace.decode(&Selection::everything(), &Options::default()).unwrap();
+                let _ = trace.symbol(1 << 63);
+            }
+        }
+    }
+}
+
+/// One line of `perf script -F cpu,time,event,trace --ns`: CPU, time, event, text.
+fn line(line: &str) -> Option<(u16, i64, &str, &str)> {
+    let (cpu, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
+    let (time, rest) = rest.trim().split_once(": ")?;
+    let (seconds, nanoseconds) = time.split_once('.')?;
+    let time = seconds.parse::<i64>().ok()? * 1_000_000_000 + nanoseconds.parse::<i64>().ok()?;
+    let (event, text) = rest.trim().split_once(": ")?;
+    Some((cpu.parse().ok()?, time, event.split_once(':')?.1, text.trim()))
+}
+
+#[test]
+fn a_fresh_recording_agrees_with_perf_script() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fresh.data");
+    let recorded = Command::new("perf")
+        .args(["record", "-q", "-a", "-e", "sched:sched_switch", "-e", "irq:softirq_entry", "-o"])
+        .arg(&path)
+        .args(["sleep", "0.1"])
+        .output();
+    if !recorded.is_ok_and(|output| output.status.success()) {
+        println!("left out: perf cannot record tracepoints here");
+        return;
+    }
+    let script = Command::new("perf")
+        .args(["script", "--ns", "-F", "cpu,time,event,trace", "-i"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let script = String::from_utf8(script.stdout).unwrap();
+    let mut expected: BTreeMap<(i64, u16), Vec<(&str, &str)>> = BTreeMap::new();
+    for (cpu, time, event, text) in script.lines().filter_map(line) {
+        expected.entry((time, cpu)).or_default().push((event, text));
+    }
+    assert!(!expected.is_empty(), "{script}");
+    let trace = tracefile::open(&path).unwrap();
+    let decoded = trace.decode(&Selection::everything(), &Options::default()).unwrap();
+    assert_eq!(decoded.damage, []);
+    assert_eq!(decoded.events as usize, script.lines().filter_map(line).count());
+    for table in decoded.tables {
+        let name = &trace.info().events[table.event].name;
+        for batch in table.batches {
+            let time = batch["time"].as_primitive::<Int64Type>().values();
+            let cpu = batch["cpu"].as_primitive::<UInt16Type>().values();
+            for row in 0..batch.num_rows() {
+                let told = &expected[&(time[row], cpu[row])];
+                let (_, text) = told.iter().find(|(event, _)| event == name).unwrap();
+                if name == "sched_switch" {
+                    let number = |name: &str| batch[name].as_primitive::<Int32Type>().value(row);
+                    let comm = |name: &str| batch[name].as_string::<i32>().value(row).to_owned();
+                    let begin =
+                        format!("prev_comm={} prev_pid={} ", comm("prev_comm"), number("prev_pid"));
+                    let end = format!(
+                        "next_comm={} next_pid={} next_prio={}",
+                        comm("next_comm"),
+                        number("next_pid"),
+                        number("next_prio")
+                    );
+                    assert!(text.starts_with(&begin) && text.ends_with(&end), "{text}");
+                }
+            }
+        }
+    }
+}
