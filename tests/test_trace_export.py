@@ -90,11 +90,11 @@ def trace_message() -> Any:
         for field, (number, kind) in fields.items():
             one = message.field.add(name=field, number=number, label=1)
             repeated = kind.startswith("*") if isinstance(kind, str) else kind < 0
-            one.label = 3 if repeated else 1  # type: ignore[assignment]
+            one.label = 3 if repeated else 1
             if isinstance(kind, str):
-                one.type, one.type_name = 11, "." + kind.lstrip("*")  # type: ignore[assignment]
+                one.type, one.type_name = 11, "." + kind.lstrip("*")
             else:
-                one.type = abs(kind)  # type: ignore[assignment]
+                one.type = abs(kind)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("Trace"))

@@ -25,22 +25,6 @@ from benchvise.trace.query import Limits
 
 app = typer.Typer(help="Kernel traces: what they hold, and what it means.", no_args_is_help=True)
 
-for name, command in {
-    "stats": trace_analyses.stats,
-    "actors": trace_analyses.actors,
-    "load": trace_analyses.load,
-    "switches": trace_analyses.switches,
-    "latency": trace_latency.latency,
-    "sched": trace_analyses.sched,
-    "wakeups": trace_analyses.wakeups,
-    "syscalls": trace_analyses.syscalls,
-    "block": trace_analyses.block,
-    "timers": trace_analyses.timers,
-    "compare": trace_latency.compare,
-    "export": trace_export.export,
-}.items():
-    app.command(name)(command)
-
 
 class AnswerFormat(StrEnum):
     """How the rows of a query are printed."""
@@ -118,3 +102,17 @@ def query(
         print(answer_csv(asked.answer), end="")
     else:
         stdout().print(rendered(answer_rows(asked.answer, asked.remarks)))
+
+
+app.command("stats")(trace_analyses.stats)
+app.command("actors")(trace_analyses.actors)
+app.command("load")(trace_analyses.load)
+app.command("switches")(trace_analyses.switches)
+app.command("latency")(trace_latency.latency)
+app.command("sched")(trace_analyses.sched)
+app.command("wakeups")(trace_analyses.wakeups)
+app.command("syscalls")(trace_analyses.syscalls)
+app.command("block")(trace_analyses.block)
+app.command("timers")(trace_analyses.timers)
+app.command("compare")(trace_latency.compare)
+app.command("export")(trace_export.export)

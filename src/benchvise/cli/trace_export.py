@@ -45,7 +45,7 @@ def export(
     Example: benchvise trace export trace.dat --to perfetto -o trace.perfetto-trace
     """
     with stderr().status("writing"):
-        done = flow.export(file, target.value, output, use_cache=cache)  # type: ignore[arg-type]
+        done = flow.export(file, target.value, output, use_cache=cache)
     if as_json:
         print_json("trace-export", {**plain(done), "output": str(done.output)})
         return

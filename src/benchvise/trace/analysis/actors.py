@@ -161,7 +161,9 @@ def _top(instances: Ints, values: Ints, count: int) -> Ints:
     known = instances[values[instances] != NONE]
     if known.size > count:
         known = known[np.argpartition(values[known], known.size - count)[known.size - count :]]
-    return known[np.argsort(-values[known], kind="stable")]
+    order: Ints = np.argsort(-values[known], kind="stable")
+    longest: Ints = known[order]
+    return longest
 
 
 def instances_of(analysis: Analysis, chosen: Sequence[Actor]) -> Ints:

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.trace.analysis.figures import sums
-from benchvise.trace.analysis.model import NONE, Actor, Analysis, Bools, Ended, Flag, Ints, Loss, Span
+from benchvise.trace.analysis.model import (
+    NONE,
+    Actor,
+    Analysis,
+    Bools,
+    Ended,
+    Flag,
+    Ints,
+    Loss,
+    Span,
+)
 from benchvise.trace.analysis.names import Grouping
 from benchvise.trace.analysis.occupancy import own_time
 
