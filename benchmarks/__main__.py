@@ -34,7 +34,7 @@ from benchmarks.pairs import PROBE, Pair, pairs
 from benchmarks.pairs_memory import pairs as memory_pairs
 from benchmarks.pairs_os import pairs as pairs_os
 from benchmarks.pairs_pipe import pairs as pipe_pairs
-from benchvise.measure.statistics import Interval, median_interval
+from benchvise.statistics import Interval, median_interval
 
 SOURCES = (
     pairs,
