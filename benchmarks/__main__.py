@@ -25,6 +25,7 @@ from benchmarks import (
     pairs_flash,
     pairs_host,
     pairs_net,
+    pairs_record,
     pairs_storage,
     pairs_timer,
     pairs_trace,
@@ -33,7 +34,7 @@ from benchmarks.pairs import PROBE, Pair, pairs
 from benchmarks.pairs_memory import pairs as memory_pairs
 from benchmarks.pairs_os import pairs as pairs_os
 from benchmarks.pairs_pipe import pairs as pipe_pairs
-from benchvise.measure.statistics import Interval, median_interval
+from benchvise.statistics import Interval, median_interval
 
 SOURCES = (
     pairs,
@@ -45,6 +46,7 @@ SOURCES = (
     pairs_os,
     pairs_storage.pairs,
     pairs_flash.pairs,
+    pairs_record.pairs,
     pairs_trace.pairs,
 )
 """Where pairs come from: one module a family, each with a function `pairs`."""

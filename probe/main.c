@@ -51,6 +51,9 @@ static benchmark_table benchmarks = {
 /* It lies beside the probe and has the rest of the benchmarks. */
 static const char io_program[] = "bvio";
 
+/* Parameters, and a command to be run while recording. */
+enum { TRACE_WORDS = 1024 };
+
 static const char *program;
 
 static void begin_line(struct json *j, const char *type)
@@ -136,6 +139,19 @@ static int command_sink(int argc, char *const argv[])
 	return run_elsewhere("sink", argc, argv);
 }
 
+static int command_trace(int argc, char *const argv[])
+{
+	char *words[TRACE_WORDS + 1]; /* not initialised: that would be 8 kB of the probe */
+
+	if (argc > TRACE_WORDS)
+		return json_error(2, E2BIG, "trace: at most %d words", TRACE_WORDS);
+	words[0] = "trace";
+	memcpy(words + 1, argv, (size_t)argc * sizeof(*argv));
+	int error = program_become(program, io_program, argc + 1, words);
+	return json_error(77, -error, "trace: cannot execute %s, which belongs beside the probe",
+			  io_program);
+}
+
 static int command_read(int argc, char *const argv[])
 {
 	return state_stdin("read", argc, argv);
@@ -176,7 +192,7 @@ static const struct {
 	{"list", command_list},   {"version", command_version}, {"run", command_run},
 	{"serve", command_serve}, {"read", command_read},       {"write", command_write},
 	{"links", command_links}, {"facts", command_facts},
-	{"sink", command_sink},
+	{"sink", command_sink},   {"trace", command_trace},
 };
 
 static int run_command(int argc, char *const argv[])
@@ -185,7 +201,7 @@ static int run_command(int argc, char *const argv[])
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 2, argv + 2);
 	return json_error(2, EINVAL, "bvprobe: the commands are list, version, run, serve, read, "
-				     "links, facts, write and sink");
+				     "links, facts, write, sink and trace");
 }
 
 /* A descriptor that was closed when we began would be the next file opened: a benchmark's pipe

@@ -70,6 +70,8 @@ TOGETHER = frozenset(
         "test_state_snapshot",
         "test_store_databases",
         "test_store_failures",
+        "test_trace_analyses",
+        "test_trace_export",
         "test_trace_open",
         "test_trace_query",
     }

@@ -96,7 +96,7 @@ def test_list_describes_every_benchmark(probe: Path) -> None:
     assert line["protocol"] == 1
     assert tuple(item["id"] for item in line["benchmarks"]) == BENCHMARKS
     common = {parameter["name"] for parameter in line["common"]}
-    assert common == {"cpu", "batches", "batch_ms", "warm_ms", "counters", "paced"}
+    assert common == {"cpu", "batches", "batch_ms", "warm_ms", "counters", "paced", "marker"}
     for item in line["benchmarks"]:
         assert item["unit"] in PLAUSIBLE
         assert item["better"] == ("lower" if item["unit"] == "ns" else "higher")
@@ -196,6 +196,7 @@ def test_benchmark(probe: Path, registry: dict[str, Line], name: str) -> None:
         "warm_ms",
         "counters",
         "paced",
+        "marker",
     }
     assert begin["params"]["batches"] == "2"
     assert begin["batches"] == end["batches"] == 2
@@ -388,7 +389,10 @@ def limit_address_space() -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ((), "the commands are list, version, run, serve, read, links, facts, write and sink"),
+        (
+            (),
+            "the commands are list, version, run, serve, read, links, facts, write, sink and trace",
+        ),
         (("fly",), "commands are"),
         (("run",), "which benchmark"),
         (("run", "memory.teleport"), "no benchmark 'memory.teleport'"),

@@ -1,5 +1,5 @@
-/* bvio: the benchmarks that reach out of the board or onto its disks (network, storage, GPIO) and
- * the other end of those of the network. Called by bvprobe, beside which it lies. */
+/* bvio: the benchmarks that reach out of the board or onto its disks (network, storage, GPIO), the
+ * other end of those of the network, and the recorder of traces. Called by bvprobe, beside which it lies. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "bench/benchmarks.h"
 #include "core/program.h"
 #include "net/sink.h"
+#include "trace/trace.h"
 
 static benchmark_table benchmarks = {
 	&storage_read,
@@ -45,11 +46,13 @@ int main(int argc, char *argv[])
 		return describe_all();
 	if (argc > 1 && strcmp(argv[1], "sink") == 0)
 		return sink(argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], "trace") == 0)
+		return trace(argc - 2, argv + 2);
 	if (argc > 2 && strcmp(argv[1], "run") == 0) {
 		b = program_find(benchmarks, argv[2]);
 		return b ? batch_run(b, argc - 3, argv + 3)
 			 : json_error(2, EINVAL, "run: no benchmark '%s': `bvprobe list` names "
 						 "them", argv[2]);
 	}
-	return json_error(2, EINVAL, "bvio: bvprobe calls this with describe, run ID or sink");
+	return json_error(2, EINVAL, "bvio: bvprobe calls this with describe, run ID, sink or trace");
 }

@@ -128,6 +128,9 @@ static int answer(command_line *run, const char *self, struct request *request)
 				   request->input, request->input_count) << 8;
 	if (strcmp(request->args[0], "serve") == 0)
 		return json_error(2, EINVAL, "serve: is being done already") << 8;
+	if (strcmp(request->args[0], "trace") == 0)
+		return json_error(2, EINVAL, "serve: a trace is recorded over a connection of its "
+					     "own: bvprobe trace") << 8;
 	memcpy(argv + 1, request->args, sizeof(request->args));
 	return run(request->arg_count + 1, argv) << 8;
 }

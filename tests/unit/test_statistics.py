@@ -13,8 +13,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchvise.measure import statistics
-from benchvise.measure.statistics import Floats
+from benchvise import statistics
+from benchvise.statistics import Floats
 
 checked = settings(max_examples=60, deadline=None)
 
@@ -383,6 +383,43 @@ def test_process_intervals_cover(n: int, deviations: tuple[float, float]) -> Non
     paired = [statistics.paired_process_interval(row) for row in x - y]
     assert 0.94 <= np.mean([i.low <= 2 <= i.high for i in unpaired]) <= 0.99
     assert np.mean([i.low <= 2 <= i.high for i in paired]) == pytest.approx(0.95, abs=0.012)
+
+
+def test_the_interval_of_a_quantile_covers_it_as_often_as_it_says() -> None:
+    draws = np.random.default_rng(7).exponential(size=(2000, 400))
+    truth = -math.log(0.05)
+    intervals = [statistics.quantile_interval(row, 0.95) for row in draws]
+    assert np.mean([i.low <= truth <= i.high for i in intervals]) >= 0.945
+    assert all(0.95 <= i.coverage <= 0.98 for i in intervals)
+    large = statistics.quantile_interval(np.arange(1.0, 20_001.0), 0.95)
+    assert large.low < 19_000 < large.high
+    assert large.high - large.low == pytest.approx(2 * 1.96 * math.sqrt(20_000 * 0.0475), rel=0.05)
+
+
+def test_a_quantile_of_too_few_values_ends_at_the_maximum_and_says_so() -> None:
+    for n in (50, 1200):
+        interval = statistics.quantile_interval(np.arange(1.0, n + 1.0), 0.999)
+        assert interval.high == n
+        assert interval.coverage < 0.9
+
+
+def test_the_median_of_a_small_sample_agrees_with_the_interval_of_its_quantile() -> None:
+    values = np.arange(1.0, 22.0)
+    assert statistics.quantile_interval(values, 0.5).low == 6.0
+    assert statistics.quantile_interval(values, 0.5).high == 16.0
+
+
+def test_the_ratio_of_medians_covers_the_truth() -> None:
+    generator = np.random.default_rng(11)
+    hits = 0
+    for _ in range(500):
+        x = 2.0 * generator.lognormal(size=80)
+        y = generator.lognormal(size=60)
+        found = statistics.median_ratio(x, y)
+        assert found is not None
+        hits += found.interval.low <= 2.0 <= found.interval.high
+    assert 0.93 <= hits / 500 <= 0.99
+    assert statistics.median_ratio([0.0, 0.0, 1.0], [1.0, 2.0]) is None
 
 
 # -- what is refused -------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ impl Random {
 
 fn sequence(seed: u64) -> Sequence {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let names = if seed % 2 == 0 { Names::Ftrace } else { Names::Lttng };
+    let names = if seed.is_multiple_of(2) { Names::Ftrace } else { Names::Lttng };
     let mut trace = Sequence::new(names);
-    let contexts = seed % 4 == 0;
+    let contexts = seed.is_multiple_of(4);
     let id = if names == Names::Lttng { "tid" } else { "pid" };
     let mut time = 1000;
     for _ in 0..random.below(300) {
@@ -78,7 +78,7 @@ fn sequence(seed: u64) -> Sequence {
         let mut at = || Some(1000 + random.below(1500)).filter(|time| time % 5 != 0);
         let (begin, end) = (at(), at());
         let end = end.map(|end| end.max(begin.unwrap_or(end)));
-        let cpu = Some(random.below(3) as u16).filter(|_| seed % 3 != 0);
+        let cpu = Some(random.below(3) as u16).filter(|_| !seed.is_multiple_of(3));
         trace.losses.push(Loss { cpu, begin, end });
     }
     trace

@@ -39,11 +39,11 @@ pub(crate) fn analyse<'py>(
     Ok(named)
 }
 
-fn parsed(text: &str) -> PyResult<Value> {
+pub(crate) fn parsed(text: &str) -> PyResult<Value> {
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn input(
+pub(crate) fn input(
     info: &Value,
     tables: &Bound<'_, PyDict>,
     index: &Bound<'_, PyAny>,
@@ -86,7 +86,7 @@ fn input(
     })
 }
 
-fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
+pub(crate) fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     Ok(Table::from_pyarrow_bound(table)?.into_inner().0)
 }
 

@@ -5,6 +5,7 @@
 
 mod analysis;
 mod errors;
+mod export;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -149,5 +150,6 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analyse, module)?)?;
+    module.add_function(wrap_pyfunction!(export::export_perfetto, module)?)?;
     errors::add(module)
 }

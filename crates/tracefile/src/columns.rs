@@ -129,6 +129,34 @@ impl Column {
         }
     }
 
+    /// Makes room for `more` values, and for their bytes as far as the values so far tell.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        match &mut self.values {
+            Values::Bool(v) => v.reserve(more),
+            Values::U8(v) => v.reserve(more),
+            Values::U16(v) => v.reserve(more),
+            Values::U32(v) => v.reserve(more),
+            Values::U64(v) => v.reserve(more),
+            Values::I8(v) => v.reserve(more),
+            Values::I16(v) => v.reserve(more),
+            Values::I32(v) => v.reserve(more),
+            Values::I64(v) => v.reserve(more),
+            Values::F32(v) => v.reserve(more),
+            Values::F64(v) => v.reserve(more),
+            Values::Text { ends, bytes } | Values::Binary { ends, bytes } => {
+                bytes.reserve(bytes.len() / ends.len() * more);
+                ends.reserve(more);
+            }
+            Values::List { ends, of } => {
+                of.reserve(of.len() / ends.len() * more);
+                ends.reserve(more);
+            }
+            Values::Struct { members, .. } => {
+                members.iter_mut().for_each(|member| member.reserve(more));
+            }
+        }
+    }
+
     /// Pushes an integer, cut to the column's width; 0 or not 0 for a truth value.
     #[inline]
     pub(crate) fn unsigned(&mut self, value: u64) {

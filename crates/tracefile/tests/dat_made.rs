@@ -513,3 +513,25 @@ fn changed_bytes_do_no_harm() {
         }
     }
 }
+
+/// Pages of random bytes, most with a size that leaves something to walk.
+#[test]
+fn random_pages_are_walked_to_an_end() {
+    let mut state = 0x1234_5678_9abc_def1u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for kind in 0..4u8 {
+        for _ in 0..2000 {
+            let mut bytes: Vec<u8> = (0..513).map(|_| random() as u8).collect();
+            bytes[0] = kind;
+            let kernel = Kernel { big: kind & 1 != 0, long: if kind & 2 == 0 { 8 } else { 4 } };
+            let commit = kernel.long(random() % 600 | (random() % 4) << 30);
+            bytes[9..9 + kernel.long].copy_from_slice(&commit);
+            assert!(tracefile::walk_page(&bytes) <= bytes.len() / 4);
+        }
+    }
+}

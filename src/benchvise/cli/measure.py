@@ -23,6 +23,7 @@ from benchvise.report.data import run_data
 from benchvise.report.side_by_side import side_by_side
 from benchvise.report.terminal import rendered, run_table
 from benchvise.store import Store
+from benchvise.trace.record import Wish, check_events
 
 
 def run(
@@ -108,6 +109,18 @@ def run(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Repeat the order of an earlier run.")
     ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Record what the kernel does meanwhile; `show RUN --trace -o FILE` gives the "
+            "file. Needs root on the board, and makes figures worse.",
+        ),
+    ] = False,
+    trace_events: Annotated[
+        list[str] | None,
+        typer.Option("--trace-events", metavar="SET", help="As `trace record --events`."),
+    ] = None,
     snapshots: Annotated[
         bool,
         typer.Option("--snapshot/--no-snapshot", help="Record the board's state before and after."),
@@ -160,6 +173,7 @@ def run(
         rig=rig,
         image=image,
         keep_on=keep_on,
+        trace=_trace_wish(trace, trace_events),
     )
     if len(set(request.boards)) < len(request.boards):
         raise UsageError("a board is named twice", "to measure it twice, run twice")
@@ -214,6 +228,14 @@ def _measured(request: flow.RunRequest, results: Store) -> list[flow.RunResult]:
         return flow.run(request, results, observe, booting.observe)
     finally:
         (measuring if started else booting).__exit__(None, None, None)
+
+
+def _trace_wish(wanted: bool, events: list[str] | None) -> Wish | None:
+    if wanted:
+        return Wish(check_events(events or ()), progress_seconds=0)
+    if events:
+        raise UsageError("--trace-events are those of a trace", "add --trace")
+    return None
 
 
 def _user_command(

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
+from benchvise.errors import UsageError
 from benchvise.flows import results as flow
 from benchvise.report.data import comparison_data, run_data
 from benchvise.report.state_tables import around_comparison
@@ -54,6 +55,13 @@ def show(
         bool,
         typer.Option("--console", help="What the board's console said, for a board of a rig."),
     ] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="The trace that was recorded with the run.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Copy that trace to this file."),
+    ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -69,11 +77,26 @@ def show(
             for line in said.splitlines():
                 stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
         return
+    if trace:
+        _show_trace(store, run, output, as_json=as_json)
+        return
+    if output is not None:
+        raise UsageError("-o is for the trace of a run", "add --trace, or use `report`")
     record = flow.load_run(store, run)
     if as_json:
         print_json("run", run_data(record))
     else:
         stdout().print(run_table(record, flow.summaries(record), notes=notes))
+
+
+def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bool) -> None:
+    found = flow.trace_of(store, run, output)
+    if as_json:
+        print_json("recording", found)
+        return
+    place = output or found["file"]
+    line = f"{found.get('events')} events, {found.get('lost')} lost, in {place}"
+    stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
 
 
 def compare(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from benchvise.cli import trace_analyses, trace_export, trace_latency
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.trace_record import record
+from benchvise.cli.trace_options import CacheOption, TraceArgument
 from benchvise.flows import trace as flow
 from benchvise.report.terminal import rendered
 from benchvise.report.trace_tables import (
@@ -23,20 +25,6 @@ from benchvise.report.trace_tables import (
 from benchvise.trace.query import Limits
 
 app = typer.Typer(help="Kernel traces: what they hold, and what it means.", no_args_is_help=True)
-
-TraceArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", help="A trace.dat, a perf.data, or a directory with a CTF trace."
-    ),
-]
-CacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--cache/--no-cache",
-        help="Keep what was decoded beside the trace, for the next time.",
-    ),
-]
 
 
 class AnswerFormat(StrEnum):
@@ -115,3 +103,18 @@ def query(
         print(answer_csv(asked.answer), end="")
     else:
         stdout().print(rendered(answer_rows(asked.answer, asked.remarks)))
+
+
+app.command("record")(record)
+app.command("stats")(trace_analyses.stats)
+app.command("actors")(trace_analyses.actors)
+app.command("load")(trace_analyses.load)
+app.command("switches")(trace_analyses.switches)
+app.command("latency")(trace_latency.latency)
+app.command("sched")(trace_analyses.sched)
+app.command("wakeups")(trace_analyses.wakeups)
+app.command("syscalls")(trace_analyses.syscalls)
+app.command("block")(trace_analyses.block)
+app.command("timers")(trace_analyses.timers)
+app.command("compare")(trace_latency.compare)
+app.command("export")(trace_export.export)

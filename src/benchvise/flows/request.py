@@ -8,6 +8,7 @@ from benchvise.errors import UsageError
 from benchvise.measure.plan import PROCESSES, Plan, make_plan
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import Entry, load_suite, parse_bench, parse_params
+from benchvise.trace.record import Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class RunRequest:
     """What the user asks for, not yet checked against any probe.
 
     ``rig`` is the rig file, ``image`` what is written to the cards of its boards first;
-    ``keep_on`` leaves them switched on.
+    ``keep_on`` leaves them switched on. With ``trace``, what the kernels do meanwhile is recorded.
     """
 
     boards: tuple[str, ...] = ("local",)
@@ -58,6 +59,7 @@ class RunRequest:
     rig: str | None = None
     image: str | None = None
     keep_on: bool = False
+    trace: Wish | None = None
 
     def entries(self) -> list[Entry]:
         """The benchmarks asked for; the quick suite when none is."""

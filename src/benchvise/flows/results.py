@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from benchvise.errors import UsageError
+from benchvise.errors import TraceError, UsageError
+from benchvise.flows.tracing import ATTACHMENT, described
 from benchvise.measure.compare import RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable, compare_counters
 from benchvise.measure.model import RunRecord
@@ -40,6 +43,36 @@ def console_of(store_url: str | None, reference: str) -> str:
             f"the run {reference} has no console", "boards of a rig have one: rig:NAME"
         )
     return said.decode("utf-8", "replace")
+
+
+def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict[str, Any]:
+    """What is known of the trace of a run; with ``output``, its file is copied there.
+
+    UsageError when the run has none, TraceError when its file is gone or cannot be copied.
+    """
+    with Store.open(store_url) as store:
+        kept = store.attachment(reference, ATTACHMENT)
+    if kept is None:
+        raise UsageError(f"the run {reference} has no trace", "measure again with --trace")
+    found = described(kept)
+    file = Path(str(found.get("file", "")))
+    if not file.is_file():
+        raise TraceError(
+            f"the trace of run {reference} is not at {file}",
+            "it is kept beside the store: was it moved?",
+        )
+    if output is not None:
+        unfinished = output.with_name(f".{output.name}.part")
+        try:
+            shutil.copyfile(file, unfinished)
+            unfinished.replace(output)
+        except OSError as error:
+            unfinished.unlink(missing_ok=True)
+            raise TraceError(
+                f"{output}: the trace cannot be written ({error.strerror})",
+                "name another file with -o",
+            ) from error
+    return found
 
 
 def summaries(record: RunRecord) -> list[Summary]:

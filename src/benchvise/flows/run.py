@@ -28,6 +28,7 @@ from benchvise.flows.boards import Prepared, RigObserver, open_boards
 from benchvise.flows.request import RunRequest, UserCommand, plan_for
 from benchvise.flows.session import Observer, Session
 from benchvise.flows.settings import Combination
+from benchvise.flows.tracing import Tracing
 from benchvise.measure.model import RunStatus
 from benchvise.measure.plan import Plan
 from benchvise.measure.sources import Sources, board_registry
@@ -190,6 +191,9 @@ def _open_session(request: RunRequest, own: ExitStack, board: Board, prepared: P
     session = Session(
         board.name, board, channel, registry, sources, plan, request.snapshots, prepared
     )
+    if request.trace is not None:
+        session.tracing = Tracing(board, channel, sources, request.trace)
+        own.callback(session.tracing.drop)
     if request.settings:
         session.roles = find_roles(channel).roles
     return session

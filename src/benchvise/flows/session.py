@@ -12,6 +12,7 @@ from benchvise.board.channel import ProbeChannel
 from benchvise.errors import BenchviseError
 from benchvise.flows.boards import Prepared, read_end
 from benchvise.flows.settings import Combination, Reached
+from benchvise.flows.tracing import Tracing
 from benchvise.measure.model import Kind, Remark, RunStatus, SeriesStatus, measured_kind
 from benchvise.measure.plan import Plan
 from benchvise.measure.registry import Registry
@@ -52,7 +53,7 @@ class Session:
 
     ``snapshots`` says whether its state is recorded around the run. ``prepared`` is how the
     board was brought to where it can be measured. ``lost`` is why it could not be measured to
-    the end while others could.
+    the end while others could. ``tracing`` records what its kernel does during the run.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Session:
     failures: list[str] = field(default_factory=list)
     finished: bool = False
     intervention: Intervention | None = None
+    tracing: Tracing | None = None
     _combination: Combination = field(default_factory=Combination)
     _events: Iterator[Event] = field(default_factory=lambda: iter(()))
     _handle: ProcessHandle | None = None
@@ -111,6 +113,8 @@ class Session:
         self._attach(store)
         self._kinds = [Kind(b.unit, b.better, b.counted) for b in benchmarks]
         self._before = self._snapshot(store, "before")
+        if self.tracing is not None:
+            self.tracing.begin()
         self._events = measure(self.channel, self.plan, self.sources)
 
     def advance(self, store: Store, observe: Observer) -> None:
@@ -122,6 +126,7 @@ class Session:
                 return
         if self.intervention is not None:
             self.intervention.check_held()
+        self._keep_trace(store)
         self._look_back(store)
         self._attach(store)
         self.finished = True
@@ -133,6 +138,9 @@ class Session:
     def end(self, store: Store, status: RunStatus, reason: str) -> None:
         """Marks a run that did not come to its end."""
         if self.run_id and not self.finished:
+            self._keep_trace(store)
+            if self._remarks:
+                store.set_remarks(self.run_id, self._remarks)
             self._attach(store)
             store.end_run(self.run_id, status, reason)
 
@@ -142,12 +150,19 @@ class Session:
             with contextlib.suppress(OSError):
                 store.attach(self.run_id, name, read_end(path))
 
+    def _keep_trace(self, store: Store) -> None:
+        """Ends the recording; what it is and that it was on belongs to the run."""
+        if self.tracing is not None:
+            self._remarks += self.tracing.end(store, self.run_id)
+
     def _keep(self, event: Event, store: Store) -> None:
         match event:
             case HostSeen(host):
                 store.update_host(self.run_id, host)
             case ProcessBegun(position, process, begin):
                 self._keep_kind(position, begin, store)
+                if self.tracing is not None:
+                    self.tracing.mark(f"process {process} of {self.plan.series[position].key}")
                 self._handle = store.begin_process(self.run_id, position, process, begin)
             case SampleTaken(sample=sample):
                 assert self._handle is not None  # noqa: S101 - the runner's order of events

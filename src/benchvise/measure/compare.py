@@ -21,7 +21,8 @@ import numpy as np
 
 from benchvise.measure.figures import figure_series
 from benchvise.measure.model import Better, RunRecord, SeriesRecord, SeriesSpec, SeriesStatus
-from benchvise.measure.statistics import (
+from benchvise.measure.validity import LEAST_COVERAGE, TOLERANCE, Summary, summarise
+from benchvise.statistics import (
     Floats,
     cliffs_delta,
     hodges_lehmann_paired,
@@ -31,7 +32,6 @@ from benchvise.measure.statistics import (
     process_interval,
     sign_flip_test,
 )
-from benchvise.measure.validity import LEAST_COVERAGE, TOLERANCE, Summary, summarise
 
 SIGNIFICANCE = 0.01
 LEAST_NOISE_FLOOR = 0.01

@@ -40,7 +40,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from benchvise.measure.statistics import Floats
+from benchvise.statistics import Floats
 
 # Candidates for a capacity lie so close, in a factor of two.
 _PER_OCTAVE = 6

@@ -14,7 +14,7 @@ from benchvise.errors import ProbeError, UsageError
 from benchvise.measure.model import Benchmark, Figure, Parameter, SeriesSpec
 
 # Set by the plan for all series alike, so they are no part of what a series is.
-PLAN_PARAMETERS = frozenset({"batches", "paced", "warm_ms"})
+PLAN_PARAMETERS = frozenset({"batches", "paced", "warm_ms", "marker"})
 
 _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

@@ -32,16 +32,22 @@ class Source(Protocol):
 
 
 class ProbeSource:
-    """Benchmarks that the probe has."""
+    """Benchmarks that the probe has.
+
+    ``marker`` is a file of the board that takes a line at the begin and end of each batch.
+    """
 
     def __init__(self, channel: ProbeChannel) -> None:
         self._channel = channel
+        self.marker = ""
 
     def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
         """See Source.lines."""
         words = ["run", spec.benchmark]
         if batches is not None:
             words += ["--batches", str(batches)]
+        if self.marker:
+            words += ["--marker", self.marker]
         params = dict(spec.params)
         for name, value in params.items():
             words += [f"--{name}", value]
@@ -84,6 +90,10 @@ class Sources:
         if ("peer", "auto") in spec.params and ("protocol", "iperf3") not in spec.params:
             return self._over_the_network(spec, batches)
         return self._probe.lines(spec, batches)
+
+    def mark_batches(self, marker: str) -> None:
+        """From here on the probe says in that file of the board when a batch begins and ends."""
+        self._probe.marker = marker
 
     def close(self) -> None:
         """Ends what was started on this machine. May be called more than once."""

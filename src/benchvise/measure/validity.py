@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchvise.measure.model import Sample, SeriesRecord
-from benchvise.measure.statistics import (
+from benchvise.statistics import (
     Drift,
     Floats,
     Mode,

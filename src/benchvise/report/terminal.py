@@ -16,7 +16,15 @@ from benchvise.measure.insights import Insight
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
 from benchvise.report.insights import run_insights
-from benchvise.report.tables import Table, Tone, compare_rows, counter_rows, list_rows, run_rows
+from benchvise.report.tables import (
+    Cell,
+    Table,
+    Tone,
+    compare_rows,
+    counter_rows,
+    list_rows,
+    run_rows,
+)
 from benchvise.store.reading import RunInfo
 
 _STYLES: dict[Tone, str] = {
@@ -70,6 +78,11 @@ def runs_table(infos: Sequence[RunInfo]) -> RenderableType:
 def rendered(table: Table) -> RenderableType:
     """Any table."""
     return _render(table)
+
+
+def line(cell: Cell) -> Text:
+    """One line outside of a table."""
+    return Text(cell.text, style=_STYLES[cell.tone])
 
 
 def _render(table: Table) -> RenderableType:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -234,6 +235,18 @@ class Store:
             connection.execute(delete(AttachmentRow).where(*mine))
             row = {"run_number": number, "name": name, "content": content}
             connection.execute(insert(AttachmentRow), row)
+
+    def trace_file(self, run_id: str) -> Path:
+        """Where the trace of a run is kept: beside the store, as it may have gigabytes.
+
+        Its directory is made. With PostgreSQL it lies under the user's own data directory.
+        """
+        location = self._database.location
+        file = location.file or default_file()
+        directory = file.with_name(f"{file.name}.traces")
+        with reported(location):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return directory / f"{run_id}.dat"
 
     def set_remarks(self, run_id: str, remarks: Sequence[Remark]) -> None:
         """Say what must be known with the run's results."""

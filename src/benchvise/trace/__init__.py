@@ -1,4 +1,5 @@
-"""Kernel traces: opened through a cache, asked by SQL.
+"""Kernel traces: opened through a cache, asked by SQL, analysed, compared, exported.
 
-The decoder and the analyses are Rust (``crates/``), in the extension module ``native``.
+The decoder and what makes the analysis tables are Rust (``crates/``), in the extension module
+``native``; what is asked of these tables is in ``analysis``.
 """

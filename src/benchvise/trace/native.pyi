@@ -148,3 +148,20 @@ def analyse(
     Raises:
         ValueError: ``info`` is not such a description.
     """
+
+def export_perfetto(
+    info: str,
+    tables: Mapping[str, pa.Table],
+    index: pa.Table,
+    losses: Sequence[Mapping[str, Any]],
+    actors: pa.Table,
+    path: str | PathLike[str],
+) -> tuple[int, int, int]:
+    """Writes all events as Perfetto's protobuf; ``actors`` is the analysis table of that name.
+
+    Returns how many were written, how many of these as generic events, and how many were left
+    out because their CPU is not known.
+
+    Raises:
+        OSError: the file cannot be written.
+    """

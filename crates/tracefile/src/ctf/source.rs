@@ -70,6 +70,9 @@ impl Ctf {
                     .into(),
             );
         }
+        if main_clock.is_none() {
+            notes.push("it describes no clock: stamps are taken as nanoseconds, none as 0".into());
+        }
         let mut losses = Vec::new();
         for (at, stream) in scan.streams.iter().enumerate() {
             losses.extend(stream.losses(at, &bases[stream.class], &mut notes));

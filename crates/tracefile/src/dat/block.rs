@@ -13,6 +13,9 @@ pub(crate) struct Buckets {
     touched: Vec<u16>,
 }
 
+/// Records of a type in a block, from which on the next blocks are taken to be alike.
+const LEAST_ALIKE: usize = 16;
+
 /// Why a record does not go into a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
@@ -58,21 +61,34 @@ impl Buckets {
     }
 
     /// Appends the records of the block to their tables, and forgets them.
+    ///
+    /// The block is one of about `blocks` that are alike: room is made for all of them at the first,
+    /// because growing by doubling copies everything once more, and first writes to memory cost more
+    /// than decoding.
     pub(crate) fn gather(
         &mut self,
         events: &Events,
         chosen: &Chosen,
         block: &[u8],
         order: ByteOrder,
+        blocks: usize,
         rows: &mut Rows,
     ) {
         for event in self.touched.drain(..).map(usize::from) {
             let records = &mut self.records[event];
             let fields = chosen.fields(event).unwrap_or_default();
             let (times, columns) = rows.table(event);
+            let more = match times.is_empty() && records.len() >= LEAST_ALIKE {
+                true => records.len() * blocks.saturating_sub(1) * 17 / 16,
+                false => 0,
+            };
+            times.reserve(records.len() + more);
             times.extend(records.iter().map(|record| record.time));
             for (&field, column) in fields.iter().zip(columns) {
                 events.layouts[event].gather(field, column, block, records, order);
+                if more > 0 {
+                    column.reserve(more);
+                }
             }
             records.clear();
         }

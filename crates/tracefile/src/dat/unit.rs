@@ -151,6 +151,10 @@ pub(crate) fn decode(trace: &TraceDat, at: usize, chosen: &Chosen, rows: &mut Ro
         chosen,
         rows,
         buckets: Buckets::new(&trace.events),
+        bytes: match &pages.data {
+            Data::Plain(range) => range.len(),
+            Data::Packed(chunks) => chunks.iter().map(|chunk| chunk.size).sum::<usize>().min(UNIT),
+        },
         outcome: Outcome::default(),
         last: None,
         damages: 0,
@@ -182,6 +186,8 @@ struct Work<'a, 'r> {
     chosen: &'a Chosen,
     rows: &'a mut Rows<'r>,
     buckets: Buckets,
+    /// Bytes of pages in the unit.
+    bytes: usize,
     outcome: Outcome,
     /// Time of the last event so far.
     last: Option<i64>,
@@ -199,7 +205,8 @@ impl Work<'_, '_> {
                 ByteOrder::Big => self.block::<true>(block, place, plain, page),
             }
             let (events, order) = (&self.trace.events, self.trace.layout.order);
-            self.buckets.gather(events, self.chosen, block, order, self.rows);
+            let blocks = self.bytes.div_ceil(each);
+            self.buckets.gather(events, self.chosen, block, order, blocks, self.rows);
         }
     }
 

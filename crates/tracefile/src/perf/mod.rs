@@ -228,7 +228,8 @@ impl PerfData {
                     }
                 }
             }
-            buckets.gather(&self.events, chosen, lying, self.order, rows);
+            let blocks = samples.len().div_ceil(BLOCK);
+            buckets.gather(&self.events, chosen, lying, self.order, blocks, rows);
         }
         let damage = short.map(|(at, event, count)| Damage {
             file: self.file.path().to_owned(),

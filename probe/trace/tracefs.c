@@ -1,0 +1,273 @@
+/* The kernel's trace files. See tracefs.h. */
+#include "trace/tracefs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/files.h"
+#include "core/json.h"
+
+static const char prefix[] = "benchvise-";
+
+enum { RELEASE_TRIES = 200, RELEASE_PAUSE_MS = 10 };
+
+static int write_text(const char *path, const char *value)
+{
+	size_t length = strlen(value);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (length > 0 && write(fd, value, length) != (ssize_t)length)
+		error = errno ? -errno : -EIO;
+	close(fd);
+	return error;
+}
+
+int tracefs_write(const struct tracefs *fs, const char *file, const char *value)
+{
+	char path[640];
+
+	snprintf(path, sizeof(path), "%s/%s", fs->base, file);
+	return write_text(path, value);
+}
+
+ssize_t tracefs_read(const struct tracefs *fs, const char *file, char *text, size_t size)
+{
+	char path[640];
+
+	snprintf(path, sizeof(path), "%s/%s", fs->base, file);
+	return file_read(path, text, size);
+}
+
+int tracefs_clock(const struct tracefs *fs, char *clock, size_t size)
+{
+	char text[256];
+	ssize_t n = tracefs_read(fs, "trace_clock", text, sizeof(text));
+	const char *at = n > 0 ? strchr(text, '[') : NULL;
+
+	if (n < 0)
+		return (int)n;
+	at = at ? at + 1 : text;
+	snprintf(clock, size, "%.*s", (int)strcspn(at, "] \n"), at);
+	return 0;
+}
+
+/* When a process began, in ticks since boot, which tells it from a later one of the same number.
+ * 0: there is no such process. */
+static unsigned long long began(long pid)
+{
+	char path[64], text[1024];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	if (file_read(path, text, sizeof(text)) <= 0)
+		return 0;
+	at = strrchr(text, ')'); /* the name before it may hold anything */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+void tracefs_own_name(char *name, size_t size)
+{
+	snprintf(name, size, "%s%ld-%llu", prefix, (long)getpid(), began(getpid()));
+}
+
+bool tracefs_is_stale(const char *name)
+{
+	long pid;
+	unsigned long long start;
+	char rest;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 ||
+	    sscanf(name + sizeof(prefix) - 1, "%ld-%llu%c", &pid, &start, &rest) != 2)
+		return false;
+	return began(pid) != start;
+}
+
+/* The kernel refuses to remove an instance of which something is still open, so that a recorder
+ * that only seems to be gone (in a container, say) keeps its own. */
+int tracefs_remove_stale(const struct tracefs *fs)
+{
+	char path[640];
+	int removed = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/instances", fs->root);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (!tracefs_is_stale(entry->d_name))
+			continue;
+		snprintf(path, sizeof(path), "%s/instances/%s", fs->root, entry->d_name);
+		removed += rmdir(path) == 0;
+	}
+	if (dir)
+		closedir(dir);
+	return removed;
+}
+
+static bool is_tracefs(const char *path)
+{
+	char file[320];
+
+	snprintf(file, sizeof(file), "%s/events/header_page", path);
+	return access(file, F_OK) == 0;
+}
+
+/* In a mount namespace of our own: it goes with us, however we end, and nobody else sees it. */
+static int mount_own(struct tracefs *fs)
+{
+	static const char *const kinds[][3] = {
+		{"tracefs", "/sys/kernel/tracing", ""},
+		{"debugfs", "/sys/kernel/debug", "/tracing"},
+	};
+	int error = ENODEV;
+
+	fs->outer = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (unshare(CLONE_NEWNS) < 0)
+		return -errno;
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (mount("none", kinds[i][1], kinds[i][0], 0, NULL) < 0) {
+			error = errno == ENOENT ? error : errno;
+			continue;
+		}
+		snprintf(fs->root, sizeof(fs->root), "%s%s", kinds[i][1], kinds[i][2]);
+		if (is_tracefs(fs->root)) {
+			fs->mounted = true;
+			return 0;
+		}
+	}
+	return -error;
+}
+
+static int find_root(struct tracefs *fs, const char *root)
+{
+	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	int error;
+
+	if (root[0]) {
+		snprintf(fs->root, sizeof(fs->root), "%s", root);
+		return is_tracefs(root) ? 0 : json_error(77, ENOENT, "trace: %s is no tracefs "
+							 "(it has no events/header_page)", root);
+	}
+	if (geteuid() != 0)
+		return json_error(77, EPERM, "trace: the kernel's trace files are root's: log in as "
+					     "root");
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(fs->root, sizeof(fs->root), "%s", places[i]);
+		if (is_tracefs(fs->root))
+			return 0;
+	}
+	error = mount_own(fs);
+	return error ? json_error(77, -error, "trace: this kernel has no tracefs that can be mounted: "
+					      "it takes CONFIG_TRACING and a kernel that is not "
+					      "locked down") : 0;
+}
+
+/* Kernels before 3.10 have no instances. The top level is used there only while nobody else does:
+ * what stands in its buffer is lost. */
+static int take_top_level(struct tracefs *fs, int why)
+{
+	char text[256];
+
+	if (tracefs_read(fs, "set_event", text, sizeof(text)) > 0)
+		return json_error(77, EBUSY, "trace: no instance can be made (%s), and somebody else "
+					     "records events at the top level: clear %s/set_event",
+				  errno_name(why), fs->root);
+	if (tracefs_read(fs, "current_tracer", text, sizeof(text)) > 0 && strcmp(text, "nop") != 0)
+		return json_error(77, EBUSY, "trace: no instance can be made (%s), and the tracer %s "
+					     "is at work: write nop to %s/current_tracer",
+				  errno_name(why), text, fs->root);
+	tracefs_read(fs, "tracing_on", fs->old_on, sizeof(fs->old_on));
+	tracefs_clock(fs, fs->old_clock, sizeof(fs->old_clock));
+	if (tracefs_read(fs, "buffer_size_kb", text, sizeof(text)) > 0) {
+		/* "7 (expanded: 1408)" is a buffer that grows when it is first used */
+		const char *at = strstr(text, "expanded: ");
+		snprintf(fs->old_kb, sizeof(fs->old_kb), "%ld", atol(at ? at + 10 : text));
+	}
+	fs->taken = true;
+	return 0;
+}
+
+int tracefs_open(struct tracefs *fs, const char *root)
+{
+	int status;
+
+	*fs = (struct tracefs){.outer = -1};
+	status = find_root(fs, root);
+	if (status)
+		return status;
+	tracefs_remove_stale(fs);
+	tracefs_own_name(fs->instance, sizeof(fs->instance));
+	snprintf(fs->base, sizeof(fs->base), "%s/instances/%s", fs->root, fs->instance);
+	if (mkdir(fs->base, 0700) == 0) {
+		fs->taken = true;
+		return 0;
+	}
+	status = errno;
+	fs->instance[0] = '\0';
+	snprintf(fs->base, sizeof(fs->base), "%s", fs->root);
+	if (status == EACCES || status == EPERM)
+		return json_error(77, status, "trace: %s cannot be written: log in as root, and on a "
+					      "kernel that is not locked down", fs->root);
+	return take_top_level(fs, status);
+}
+
+/* Whoever was killed holds the buffers for a moment yet. */
+static int remove_instance(const struct tracefs *fs)
+{
+	struct timespec pause = {0, RELEASE_PAUSE_MS * 1000000};
+
+	for (int i = 0; i < RELEASE_TRIES; i++) {
+		if (rmdir(fs->base) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != EBUSY)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return -errno;
+}
+
+static void keep_error(int *error, int found)
+{
+	if (*error == 0)
+		*error = found;
+}
+
+int tracefs_release(struct tracefs *fs)
+{
+	int error = 0;
+
+	if (!fs->taken)
+		return 0;
+	fs->taken = false;
+	tracefs_write(fs, "tracing_on", "0");
+	if (fs->instance[0])
+		return remove_instance(fs);
+	keep_error(&error, tracefs_write(fs, "set_event", "")); /* which truncates it */
+	keep_error(&error, tracefs_write(fs, "trace_clock", fs->old_clock));
+	keep_error(&error, tracefs_write(fs, "buffer_size_kb", fs->old_kb));
+	tracefs_write(fs, "trace", "");
+	keep_error(&error, tracefs_write(fs, "tracing_on", fs->old_on));
+	return error;
+}
+
+void tracefs_leave(const struct tracefs *fs)
+{
+	if (fs->mounted && fs->outer >= 0)
+		setns(fs->outer, CLONE_NEWNS);
+}

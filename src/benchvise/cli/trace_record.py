@@ -1,0 +1,140 @@
+"""``benchvise trace record``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.rig_options import RigOption
+from benchvise.cli.rig_progress import RigProgress
+from benchvise.errors import UsageError
+from benchvise.flows import trace_record as flow
+from benchvise.report.recording import recording_lines
+from benchvise.trace.record import Wish, check_events
+
+
+class Tracer(StrEnum):
+    """Who records."""
+
+    PROBE = "probe"
+    LTTNG = "lttng"
+
+
+class Clock(StrEnum):
+    """Clocks of the kernel's trace."""
+
+    MONO = "mono"
+    MONO_RAW = "mono_raw"
+    BOOT = "boot"
+    TAI = "tai"
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+def record(
+    board: Annotated[
+        str, typer.Argument(metavar="BOARD", help="local, ssh://user@host[:port], or rig:NAME.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="The trace.dat that is written."),
+    ],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- CMD...]", help="Runs on the board; recording ends with it."),
+    ] = None,
+    events: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--events",
+            metavar="SET",
+            help="sched, irq, timer (these by default), power, ipi, workqueue, block, syscalls, "
+            "net; or a SYSTEM or SYSTEM/EVENT of the kernel's own.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--for", metavar="S", min=0.001, max=86400, help="Record for S seconds."),
+    ] = None,
+    clock: Annotated[Clock, typer.Option("--clock", help="Clock of the time stamps.")] = Clock.MONO,
+    size: Annotated[
+        str,
+        typer.Option(
+            "--size",
+            metavar="BYTES",
+            help="Most bytes of data, which are kept in the board's memory; 512M, say. By default "
+            "a third of what is available, at most 1G.",
+        ),
+    ] = "",
+    buffer_kb: Annotated[
+        int, typer.Option("--buffer-kb", metavar="KB", min=0, help="Ring buffer of each CPU.")
+    ] = 0,
+    kallsyms: Annotated[
+        bool,
+        typer.Option(
+            "--kallsyms/--no-kallsyms", help="Keep the names of the kernel's functions (some MB)."
+        ),
+    ] = True,
+    wall_time: Annotated[
+        bool,
+        typer.Option(
+            "--wall-time/--no-wall-time",
+            help="Keep the offset to the time of day, which trace-cmd adds to each stamp.",
+        ),
+    ] = True,
+    tracer: Annotated[
+        Tracer,
+        typer.Option("--tracer", help="lttng: by the board's LTTng, into a directory."),
+    ] = Tracer.PROBE,
+    rig: RigOption = None,
+    keep_on: Annotated[
+        bool, typer.Option("--keep-on", help="Leave a board of a rig switched on afterwards.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Record what a board's kernel does, for a time or while a command runs there.
+
+    Nothing is installed: the probe reads the kernel's own ring buffers, of an instance that is
+    gone afterwards. Needs root on the board. Ctrl-C ends a recording and keeps it.
+
+    Example: benchvise trace record ssh://root@10.0.0.7 --for 10 -o boot.dat
+    """
+    if tracer is Tracer.LTTNG and clock is not Clock.MONO:
+        raise UsageError("LTTng has a clock of its own", "leave --clock out")
+    request = flow.RecordRequest(
+        board,
+        Wish(
+            check_events(events or ()),
+            seconds,
+            tuple(command or ()),
+            clock.value,
+            buffer_kb,
+            size,
+            kallsyms,
+            wall_time,
+        ),
+        output,
+        lttng=tracer is Tracer.LTTNG,
+        rig=rig,
+        keep_on=keep_on,
+    )
+    told = stderr()
+
+    def observe(kind: str, line: Any) -> None:
+        if kind == "said":
+            told.print(Text(line))
+        elif kind == "recording" and told.is_terminal and not request.wish.command:
+            told.print(Text("recording; Ctrl-C ends it", style="dim"))
+
+    with RigProgress(stderr()) as booting:
+        recorded = flow.record(request, observe, booting.observe)
+    if as_json:
+        print_json("recording", recorded.as_json())
+    else:
+        for text in recording_lines(recorded):
+            stdout().print(text)

@@ -1,0 +1,117 @@
+"""``benchvise trace record``: a board, a recorder, a file."""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchvise.board import Board
+from benchvise.board.deploy import deploy
+from benchvise.errors import Interrupted, UsageError
+from benchvise.flows.boards import RigObserver, open_boards
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.trace.lttng import LttngSession
+from benchvise.trace.record import (
+    CONSOLE_BYTES,
+    Observer,
+    Recorded,
+    Recorder,
+    Wish,
+    record_over_console,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRequest:
+    """What is to be recorded where. ``lttng``: by the board's LTTng, into a directory."""
+
+    board: str
+    wish: Wish
+    output: Path
+    lttng: bool = False
+    rig: str | None = None
+    keep_on: bool = False
+
+
+def record(
+    request: RecordRequest,
+    observe: Observer | None = None,
+    observe_rig: RigObserver | None = None,
+) -> Recorded:
+    """Records and fetches. Ctrl-C ends the recording early and keeps what was recorded.
+
+    Raises Interrupted after that, when it was to last for a time or a command; without either,
+    Ctrl-C is how it ends.
+    """
+    parent = request.output.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"{parent} is no directory", "name a file in one that is there")
+    with deferred(), ExitStack() as stack:
+        with let_through():
+            opened, _ = open_boards(
+                [request.board],
+                stack,
+                rig_file=request.rig,
+                keep_on=request.keep_on,
+                observe=observe_rig,
+            )
+        board = opened[0][0]
+        if request.lttng:
+            return _by_lttng(board, request, observe)
+        if board.kind == "console":
+            return _over_console(board, request)
+        return _by_probe(board, request, observe)
+
+
+def _by_probe(board: Board, request: RecordRequest, observe: Observer | None) -> Recorded:
+    early = False
+    with ExitStack() as stack:
+        with let_through():
+            program = deploy(board).path
+        recorder = stack.enter_context(Recorder(board, program, request.wish, observe))
+        try:
+            with let_through():
+                recorder.wait()
+        except KeyboardInterrupt:
+            early = True
+            recorder.stop()
+        with let_through():  # which may take long: a second Ctrl-C gives it up
+            recorded = recorder.fetch(request.output)
+    if early and (request.wish.seconds is not None or request.wish.command):
+        raise _interrupted(recorded)
+    return recorded
+
+
+def _over_console(board: Board, request: RecordRequest) -> Recorded:
+    wish = request.wish
+    small = Wish(
+        wish.events, wish.seconds, wish.command, wish.clock, wish.buffer_kb,
+        wish.size or str(CONSOLE_BYTES), kallsyms=False, wall_time=wish.wall_time,
+    )  # fmt: skip
+    with let_through():
+        return record_over_console(board, deploy(board).path, small, request.output)
+
+
+def _by_lttng(board: Board, request: RecordRequest, observe: Observer | None) -> Recorded:
+    early = False
+    with LttngSession(board, request.wish, observe) as session:
+        with contextlib.suppress(KeyboardInterrupt):
+            early = True
+            with let_through():
+                session.run()
+            early = False
+        with let_through():
+            recorded = session.fetch(request.output)
+    if early and (request.wish.seconds is not None or request.wish.command):
+        raise _interrupted(recorded)
+    return recorded
+
+
+def _interrupted(recorded: Recorded) -> Interrupted:
+    return Interrupted(
+        f"interrupted after {recorded.seconds:.1f} s; what was recorded until then is kept in "
+        f"{recorded.path}",
+        f"benchvise trace info {recorded.path}",
+    )

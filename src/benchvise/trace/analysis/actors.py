@@ -1,0 +1,216 @@
+"""Instances of threads and handlers: how long, how regular, how late.
+
+An instance is one activation of an actor: a thread from its wake-up until it blocks, a handler
+from entry to return. *Execution* is its time on a CPU without the interrupts nested in it,
+*response* the time from its wake-up (or first moment, when no wake-up is known) to its end,
+*start latency* from its wake-up to its first moment, *period* from the first moment of the instance
+before to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchvise.trace.analysis.figures import (
+    Distribution,
+    Groups,
+    distribution,
+    minus,
+    or_else,
+    sums,
+)
+from benchvise.trace.analysis.model import NONE, Actor, Analysis, Flag, Ints
+from benchvise.trace.analysis.names import Grouping
+
+_FLAG_WORDS = {
+    Flag.CUT_BEGIN: "began before the trace",
+    Flag.CUT_END: "cut by the end of the trace",
+    Flag.LOSS: "events are missing meanwhile",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One activation. ``unsure`` says in words why its figures may be wrong."""
+
+    instance: int
+    actor: str
+    cpu: int
+    begin: int
+    end: int
+    ready: int | None
+    execution: int
+    response: int
+    latency: int | None
+    period: int | None
+    fragments: int
+    preemptions: int
+    migrations: int
+    cause: str | None
+    unsure: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActorFigures:
+    """The instances of an actor, or of all actors of a name, that begin in the span.
+
+    ``instances`` counts all; ``unsure`` those that the distributions leave out, as they began
+    before the trace, were cut by its end, or ran while events were lost. ``busy`` is the execution
+    time of all. ``worst`` has the longest responses first.
+    """
+
+    actor: str
+    kind: str
+    actors: int
+    instances: int
+    unsure: int
+    busy: int
+    execution: Distribution | None
+    response: Distribution | None
+    latency: Distribution | None
+    period: Distribution | None
+    fragments: Distribution | None
+    preemptions: int
+    migrations: int
+    worst: tuple[Instance, ...]
+
+
+def response(analysis: Analysis) -> Ints:
+    """The response time of every instance."""
+    rows = analysis.instances
+    waited_from: Ints = or_else(rows["ready"], rows["begin"])
+    result: Ints = rows["end"] - waited_from
+    return result
+
+
+def latency(analysis: Analysis) -> Ints:
+    """The start latency of every instance; ``NONE`` without a known wake-up."""
+    return minus(analysis.instances["begin"], analysis.instances["ready"])
+
+
+def measured(analysis: Analysis, *, unsure: bool = False) -> dict[str, Ints]:
+    """The figures of every instance by name; those left out are ``NONE``.
+
+    A period needs the begin of the instance before, which a cut end does not touch; and the first
+    instance has none.
+    """
+    rows = analysis.instances
+    figures = {
+        "execution": rows["execution"],
+        "response": response(analysis),
+        "latency": latency(analysis),
+        "period": rows["period"],
+        "fragments": rows["fragments"],
+    }
+    if unsure:
+        return figures
+    return {name: np.where(analysis.sure, values, NONE) for name, values in figures.items()}
+
+
+def actor_figures(
+    analysis: Analysis,
+    chosen: Sequence[Actor],
+    *,
+    by_name: bool = False,
+    unsure: bool = False,
+    worst: int = 3,
+) -> list[ActorFigures]:
+    """The figures of the chosen actors that have instances in the span, the busiest first.
+
+    ``unsure`` instances are left out of distributions unless they are asked for; they are counted
+    in any case.
+    """
+    rows = analysis.instances
+    grouping = Grouping(analysis.actors, chosen, by_name=by_name)
+    group = grouping.of_actor[rows["actor"]]
+    kept = np.flatnonzero((group >= 0) & analysis.span.holds(rows["begin"]))
+    groups = Groups(group[kept], len(grouping))
+    figures = measured(analysis, unsure=unsure)
+    ordered = {name: groups.sorted(values[kept]) for name, values in figures.items()}
+    busy = sums(groups.groups, rows["execution"][kept], len(grouping))
+    doubtful = sums(groups.groups, ~analysis.sure[kept], len(grouping))
+    preemptions = sums(groups.groups, rows["preemptions"][kept], len(grouping))
+    migrations = sums(groups.groups, rows["migrations"][kept], len(grouping))
+    found = []
+    for at in np.argsort(-busy, kind="stable"):
+        if groups.sizes[at] == 0:
+            continue
+        mine = kept[groups.rows(at)]
+        found.append(
+            ActorFigures(
+                actor=grouping.labels[at],
+                kind=grouping.members[at][0].kind,
+                actors=len(grouping.members[at]),
+                instances=int(groups.sizes[at]),
+                unsure=int(doubtful[at]),
+                busy=int(busy[at]),
+                **{name: distribution(values[at]) for name, values in ordered.items()},
+                preemptions=int(preemptions[at]),
+                migrations=int(migrations[at]),
+                worst=tuple(describe(analysis, _top(mine, figures["response"], worst))),
+            )
+        )
+    return found
+
+
+def _top(instances: Ints, values: Ints, count: int) -> Ints:
+    """The instances with the largest values, the largest first; without ``NONE``."""
+    known = instances[values[instances] != NONE]
+    if known.size > count:
+        known = known[np.argpartition(values[known], known.size - count)[known.size - count :]]
+    order: Ints = np.argsort(-values[known], kind="stable")
+    longest: Ints = known[order]
+    return longest
+
+
+def instances_of(analysis: Analysis, chosen: Sequence[Actor]) -> Ints:
+    """The instances of the actors that begin in the span, in order of time."""
+    rows = analysis.instances
+    wanted = np.zeros(len(analysis.actors), dtype=np.bool_)
+    wanted[[actor.id for actor in chosen]] = True
+    kept = np.flatnonzero(wanted[rows["actor"]] & analysis.span.holds(rows["begin"]))
+    in_order: Ints = kept[np.argsort(rows["begin"][kept], kind="stable")]
+    return in_order
+
+
+def describe(analysis: Analysis, instances: Ints) -> list[Instance]:
+    """The instances in full."""
+    rows = analysis.instances
+    found = []
+    for at in (int(instance) for instance in instances):
+        cause, ready = _known(rows["cause"], at), _known(rows["ready"], at)
+        begin, end = int(rows["begin"][at]), int(rows["end"][at])
+        flags = int(rows["flags"][at])
+        found.append(
+            Instance(
+                instance=at,
+                actor=analysis.actors[int(rows["actor"][at])].label,
+                cpu=int(rows["cpu"][at]),
+                begin=begin,
+                end=end,
+                ready=ready,
+                execution=int(rows["execution"][at]),
+                response=end - (begin if ready is None else ready),
+                latency=None if ready is None else begin - ready,
+                period=_known(rows["period"], at),
+                fragments=int(rows["fragments"][at]),
+                preemptions=int(rows["preemptions"][at]),
+                migrations=int(rows["migrations"][at]),
+                cause=None if cause is None else analysis.actors[int(rows["actor"][cause])].label,
+                unsure=flag_words(flags),
+            )
+        )
+    return found
+
+
+def flag_words(flags: int) -> tuple[str, ...]:
+    """Why an instance is unsure, in words."""
+    return tuple(text for flag, text in _FLAG_WORDS.items() if flags & flag)
+
+
+def _known(values: Ints, at: int) -> int | None:
+    value = int(values[at])
+    return None if value == NONE else value

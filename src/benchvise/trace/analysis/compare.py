@@ -1,0 +1,160 @@
+"""Two traces: what each actor does differently, by the distributions of its instances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchvise.statistics import cliffs_delta, median_ratio
+from benchvise.trace.analysis.actors import measured
+from benchvise.trace.analysis.figures import Bounds, Distribution, Groups, distribution, sums
+from benchvise.trace.analysis.model import Actor, Analysis, Ints
+from benchvise.trace.analysis.names import Grouping
+from benchvise.trace.analysis.occupancy import own_time
+
+FIGURES = ("execution", "response", "latency", "period")
+LEAST = 6
+"""Fewer values a side have no 95 % interval of their median."""
+
+SMALL_EFFECT = 0.147
+"""Cliff's delta below which a difference is negligible (Romano et al., 2006)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One figure of the actors of a name in both traces. Times in ns; ratios are B / A.
+
+    ``ratio`` is of the medians, with its 95 % interval; None when a median is 0. ``delta`` is
+    Cliff's: 1 when every value of B is above every one of A, -1 when below. ``changed`` says that
+    the interval excludes 1 and the effect is not negligible; ``reason`` why it cannot be said.
+    """
+
+    actor: str
+    figure: str
+    a: Distribution
+    b: Distribution
+    ratio: float | None
+    interval: Bounds | None
+    delta: float | None
+    p99_ratio: float | None
+    changed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often the actors of a name ran, and their share of one CPU, in both traces."""
+
+    actor: str
+    per_second: tuple[float, float]
+    load: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceComparison:
+    """The whole answer; changed figures stand first, the clearest on top.
+
+    ``unsure`` counts the instances of each trace that the figures leave out.
+    """
+
+    changes: tuple[Change, ...]
+    rates: tuple[Rate, ...]
+    only_in_a: tuple[str, ...]
+    only_in_b: tuple[str, ...]
+    unsure: tuple[int, int]
+
+    def worst_growth(self, figures: Sequence[str] = ("execution", "response", "latency")) -> float:
+        """By how many percent the median of a changed figure grew at most; 0 for none."""
+        grown = [
+            (change.ratio - 1.0) * 100.0
+            for change in self.changes
+            if change.changed and change.ratio is not None and change.figure in figures
+        ]
+        return max([0.0, *grown])
+
+
+def compare(
+    a: Analysis, b: Analysis, chosen: tuple[Sequence[Actor], Sequence[Actor]], *, unsure: bool
+) -> TraceComparison:
+    """Compares the chosen actors of both traces, matched by name (thread ids differ)."""
+    sides = [_Side(one, of, unsure=unsure) for one, of in zip((a, b), chosen, strict=True)]
+    shared = [name for name in sides[0].names if name in sides[1].names]
+    changes = [
+        _change(name, figure, sides[0].values[figure][at], sides[1].values[figure][other])
+        for name in shared
+        for at, other in [(sides[0].names[name], sides[1].names[name])]
+        for figure in FIGURES
+        if sides[0].values[figure][at].size and sides[1].values[figure][other].size
+    ]
+    return TraceComparison(
+        changes=tuple(sorted(changes, key=_clearest_first)),
+        rates=tuple(_rate(name, sides) for name in shared),
+        only_in_a=tuple(name for name in sides[0].names if name not in sides[1].names),
+        only_in_b=tuple(name for name in sides[1].names if name not in sides[0].names),
+        unsure=(sides[0].unsure, sides[1].unsure),
+    )
+
+
+class _Side:
+    """One trace: the figures of each name, in ascending order."""
+
+    def __init__(self, analysis: Analysis, chosen: Sequence[Actor], *, unsure: bool) -> None:
+        rows = analysis.instances
+        grouping = Grouping(analysis.actors, chosen, by_name=True)
+        group = grouping.of_actor[rows["actor"]]
+        kept = np.flatnonzero((group >= 0) & analysis.span.holds(rows["begin"]))
+        groups = Groups(group[kept], len(grouping))
+        figures = measured(analysis, unsure=unsure)
+        self.values = {name: groups.sorted(figures[name][kept]) for name in FIGURES}
+        seconds = analysis.span.duration / 1e9
+        of_fragment = grouping.of_actor[analysis.fragments["actor"]]
+        ran = of_fragment >= 0
+        busy = sums(of_fragment[ran], own_time(analysis)[ran], len(grouping))
+        self.load = busy / analysis.span.duration
+        self.per_second = groups.sizes / seconds
+        self.unsure = int((~analysis.sure[kept]).sum())
+        present = (groups.sizes > 0) | (busy > 0)
+        self.names = {name: at for at, name in enumerate(grouping.labels) if present[at]}
+
+
+def _rate(name: str, sides: Sequence[_Side]) -> Rate:
+    at, other = (side.names[name] for side in sides)
+    return Rate(
+        actor=name,
+        per_second=(float(sides[0].per_second[at]), float(sides[1].per_second[other])),
+        load=(float(sides[0].load[at]), float(sides[1].load[other])),
+    )
+
+
+def _change(actor: str, figure: str, a: Ints, b: Ints) -> Change:
+    of_a, of_b = distribution(a), distribution(b)
+    assert of_a is not None and of_b is not None  # noqa: S101 (neither is empty)
+    enough = min(a.size, b.size) >= LEAST
+    ratio = median_ratio(b, a) if enough else None
+    delta = cliffs_delta(b, a) if enough else None
+    interval = Bounds(ratio.interval.low, ratio.interval.high) if ratio else None
+    reason = ""
+    if not enough:
+        reason = f"fewer than {LEAST} instances in one of them"
+    elif interval is None:
+        reason = "a median is 0: there is no ratio"
+    excludes = interval is not None and not interval.low <= 1.0 <= interval.high
+    return Change(
+        actor=actor,
+        figure=figure,
+        a=of_a,
+        b=of_b,
+        ratio=ratio.value if ratio else None,
+        interval=interval,
+        delta=delta,
+        p99_ratio=of_b.p99 / of_a.p99 if of_a.p99 > 0 else None,
+        changed=excludes and delta is not None and abs(delta) >= SMALL_EFFECT,
+        reason=reason,
+    )
+
+
+def _clearest_first(change: Change) -> tuple[bool, float, float]:
+    size = abs(np.log(change.ratio)) if change.ratio else 0.0
+    return (not change.changed, -abs(change.delta or 0.0), -float(size))

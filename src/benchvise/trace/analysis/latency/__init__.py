@@ -1,0 +1,12 @@
+"""Latency from any point of a trace to any other, stage by stage.
+
+``ends`` finds the points, ``links`` which of them belong together, ``stages`` what lies between
+them, ``answer`` puts it together, ``assertions`` holds it against limits.
+"""
+
+from benchvise.trace.analysis.latency.answer import Latency, latency
+from benchvise.trace.analysis.latency.assertions import Assertion, parse_assertion
+from benchvise.trace.analysis.latency.ends import parse_end
+from benchvise.trace.analysis.latency.links import Method
+
+__all__ = ["Assertion", "Latency", "Method", "latency", "parse_assertion", "parse_end"]

@@ -1,0 +1,204 @@
+"""Latency over all occurrences: percentiles, stages, worst cases, and what was not matched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from benchvise.trace.analysis.figures import Distribution, distinct, distribution
+from benchvise.trace.analysis.latency.ends import End, Points, points
+from benchvise.trace.analysis.latency.links import Links, Method, by_cause, by_order
+from benchvise.trace.analysis.latency.stages import Hops, hop, join
+from benchvise.trace.analysis.model import Analysis, Bools, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One hop of the chain: how its points were matched, and how many were.
+
+    ``starts`` and ``ends`` are all points in the trace; ``starts_matched`` those that led to an
+    end, ``ends_matched`` those that a start led to.
+    """
+
+    start: str
+    end: str
+    method: Method
+    starts: int
+    starts_matched: int
+    ends: int
+    ends_matched: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a way. ``share`` is its part of the sum of all latencies of the way."""
+
+    name: str
+    time: Distribution
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The occurrences that took the same way, and its stages."""
+
+    count: int
+    total: Distribution
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One occurrence: when it began and ended, on which CPUs, and its stages (name, ns)."""
+
+    begin: int
+    end: int
+    latency: int
+    begin_cpu: int
+    end_cpu: int
+    end_actor: str
+    stages: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The whole answer. Times in ns.
+
+    ``unsure`` occurrences are those on whose way events were lost; ``unsure_kept`` says whether
+    the figures hold them. ``total`` is None when nothing was matched.
+    """
+
+    hops: tuple[Hop, ...]
+    occurrences: int
+    unsure: int
+    unsure_kept: bool
+    total: Distribution | None
+    ways: tuple[Way, ...]
+    worst: tuple[Occurrence, ...]
+    values: Ints
+    """The latencies in ascending order."""
+
+
+def latency(
+    analysis: Analysis,
+    ends: Sequence[End],
+    *,
+    method: Method | None = None,
+    depth: int = 4,
+    unsure: bool = False,
+    worst: int = 5,
+) -> Latency:
+    """The latency from the first of ``ends`` by those between to the last, for starts in the span.
+
+    Without ``method``, each hop goes by cause when that matches anything, else to the next end.
+    ``depth`` is how many wake-ups and raises a hop by cause may climb.
+
+    Raises:
+        UsageError: the trace has no such actor, event or field.
+    """
+    found = [points(analysis, end) for end in ends]
+    in_span = analysis.span.holds(found[0].time)
+    chain: Hops | None = None
+    hops = []
+    for start, end in pairwise(found):
+        links = _links(analysis, start, end, method, depth)
+        hops.append(_told(start, end, links, in_span if chain is None else None))
+        piece = hop(analysis, start, end, links)
+        chain = piece if chain is None else join(chain, piece)
+    assert chain is not None  # noqa: S101 (there are two ends at least)
+    chosen = in_span[chain.start]
+    doubtful = int((chain.unsure & chosen).sum())
+    if not unsure:
+        chosen &= ~chain.unsure
+    rows = np.flatnonzero(chosen)
+    total = found[-1].time[chain.end[rows]] - found[0].time[chain.start[rows]]
+    values = np.sort(total)
+    return Latency(
+        hops=tuple(hops),
+        occurrences=int(rows.size),
+        unsure=doubtful,
+        unsure_kept=unsure,
+        total=distribution(values),
+        ways=tuple(_ways(chain, rows, total)),
+        worst=tuple(_worst(analysis, found[0], found[-1], chain, rows, total, worst)),
+        values=values,
+    )
+
+
+def _links(
+    analysis: Analysis, start: Points, end: Points, method: Method | None, depth: int
+) -> Links:
+    if method is not Method.NEXT:
+        links = by_cause(analysis, start, end, depth)
+        if len(links) or method is Method.CAUSE:
+            return links
+    return by_order(analysis, start, end)
+
+
+def _told(start: Points, end: Points, links: Links, in_span: Bools | None) -> Hop:
+    """What is said of a hop; of the first only what begins in the span."""
+    linked = np.ones(len(links), np.bool_) if in_span is None else in_span[links.start]
+    return Hop(
+        start=start.text,
+        end=end.text,
+        method=links.method,
+        starts=len(start) if in_span is None else int(in_span.sum()),
+        starts_matched=distinct(links.start[linked]),
+        ends=len(end),
+        ends_matched=distinct(links.end[linked]),
+        left_out=start.left_out + end.left_out,
+    )
+
+
+def _ways(chain: Hops, rows: Ints, total: Ints) -> list[Way]:
+    found = []
+    for number, names in enumerate(chain.ways):
+        mine = chain.way[rows] == number
+        times = chain.times[rows[mine]]
+        whole = distribution(np.sort(total[mine]))
+        if whole is None:
+            continue
+        stages = []
+        for at, name in enumerate(names):
+            of_stage = distribution(np.sort(times[:, at]))
+            if of_stage is not None:
+                share = of_stage.total / whole.total if whole.total else 0.0
+                stages.append(Stage(name, of_stage, share))
+        found.append(Way(int(mine.sum()), whole, tuple(stages)))
+    return sorted(found, key=lambda way: -way.count)
+
+
+def _worst(
+    analysis: Analysis,
+    start: Points,
+    end: Points,
+    chain: Hops,
+    rows: Ints,
+    total: Ints,
+    count: int,
+) -> list[Occurrence]:
+    found = []
+    for at in np.argsort(-total, kind="stable")[:count]:
+        row = rows[at]
+        names = chain.ways[chain.way[row]]
+        first, last = chain.start[row], chain.end[row]
+        instance = int(end.instance[last])
+        actor = int(analysis.instances["actor"][instance]) if instance >= 0 else -1
+        found.append(
+            Occurrence(
+                begin=int(start.time[first]),
+                end=int(end.time[last]),
+                latency=int(total[at]),
+                begin_cpu=int(start.cpu[first]),
+                end_cpu=int(end.cpu[last]),
+                end_actor=analysis.actors[actor].label if actor >= 0 else end.text,
+                stages=tuple(
+                    (name, int(time)) for name, time in zip(names, chain.times[row], strict=False)
+                ),
+            )
+        )
+    return found

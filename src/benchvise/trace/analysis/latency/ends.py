@@ -1,0 +1,258 @@
+"""The points between which latency is measured.
+
+``irq:eth0`` is the start of each instance of that actor, ``irq:eth0.end`` its end,
+``task:NAME.ready`` its wake-up; ``event:i2c_write[addr==0x20]`` each event of that type whose
+fields are so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchvise.errors import UsageError
+from benchvise.trace.analysis.figures import numbered
+from benchvise.trace.analysis.model import NONE, Analysis, Bools, Flag, Ints, integers
+from benchvise.trace.analysis.names import find, mask
+
+
+class Edge(StrEnum):
+    """Which moment of an instance."""
+
+    BEGIN = "begin"
+    END = "end"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class ActorEnd:
+    """A moment of each instance of the actors that a pattern means."""
+
+    text: str
+    pattern: str
+    edge: Edge
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A field of an event, held against a value. ``~`` is a glob pattern for texts."""
+
+    field: str
+    operator: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventEnd:
+    """Each event of a type whose fields meet all conditions."""
+
+    text: str
+    event: str
+    conditions: tuple[Condition, ...]
+
+
+End = ActorEnd | EventEnd
+
+_EDGE = re.compile(r"(?P<pattern>.+)\.(?P<edge>begin|start|end|ready)")
+_EVENT = re.compile(r"event:(?P<name>[^\[\]]+)(?:\[(?P<conditions>.*)\])?")
+_CONDITION = re.compile(
+    r"""\s*(?P<field>[\w.]+)\s*(?P<operator>==|!=|<=|>=|<|>|~|=)\s*
+    (?P<value>"[^"]*"|'[^']*'|[^,&"'\s][^,&]*)\s*""",
+    re.VERBOSE,
+)
+
+
+def parse_end(text: str) -> End:
+    """The end that a text means, before any trace is looked at.
+
+    Raises:
+        UsageError: the text is none.
+    """
+    if text.startswith("event:"):
+        found = _EVENT.fullmatch(text)
+        if found is None:
+            raise UsageError(f"{text} is no event", "write event:NAME or event:NAME[field==value]")
+        return EventEnd(text, found["name"], _conditions(text, found["conditions"] or ""))
+    if not text.strip():
+        raise UsageError("an end of a latency is empty", "write irq:NAME, task:NAME or event:NAME")
+    found = _EDGE.fullmatch(text)
+    if found is None:
+        return ActorEnd(text, text, Edge.BEGIN)
+    edge = "begin" if found["edge"] == "start" else found["edge"]
+    return ActorEnd(text, found["pattern"], Edge(edge))
+
+
+def _conditions(text: str, inside: str) -> tuple[Condition, ...]:
+    conditions, at = [], 0
+    while at < len(inside):
+        found = _CONDITION.match(inside, at)
+        if found is None:
+            raise UsageError(
+                f"{inside[at:].strip()} in {text} is no condition",
+                'write field==5, field!=0x20, field>=3 or name~"eth*", with commas between',
+            )
+        operator = "==" if found["operator"] == "=" else found["operator"]
+        conditions.append(Condition(found["field"], operator, found["value"].strip().strip("\"'")))
+        at = found.end()
+        rest = re.match(r"(,|&&?)\s*", inside[at:])
+        at += rest.end() if rest else 0
+    return tuple(conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The moments of an end, in order of time, and the instance in which each lies (-1: none).
+
+    ``name`` is what stages call them; ``edge`` is None for events. ``left_out`` counts instances
+    whose moment is not in the trace: that began before it, or were cut by its end.
+    """
+
+    text: str
+    name: str
+    edge: Edge | None
+    time: Ints
+    instance: Ints
+    cpu: Ints
+    left_out: int
+
+    def __len__(self) -> int:
+        return int(self.time.size)
+
+
+def points(analysis: Analysis, end: End) -> Points:
+    """The moments of an end in the whole trace.
+
+    Raises:
+        UsageError: the trace has no such actor, event or field; what it has is named.
+    """
+    return _actor_points(analysis, end) if isinstance(end, ActorEnd) else _events(analysis, end)
+
+
+def _actor_points(analysis: Analysis, end: ActorEnd) -> Points:
+    chosen = find(analysis.actors, end.pattern)
+    rows = analysis.instances
+    mine = np.flatnonzero(mask(analysis.actors, chosen)[rows["actor"]])
+    time = rows[end.edge.value][mine]
+    # `begin` of what began before the trace is only where the trace begins; likewise the end.
+    cut = {Edge.BEGIN: Flag.CUT_BEGIN, Edge.END: Flag.CUT_END, Edge.READY: 0}[end.edge]
+    seen = (time != NONE) & (rows["flags"][mine] & cut == 0)
+    left_out = int(((rows["flags"][mine] & cut) != 0).sum())
+    mine, time = mine[seen], time[seen]
+    order = np.argsort(time, kind="stable")
+    groups = list(dict.fromkeys(actor.group for actor in chosen))
+    return Points(
+        text=end.text,
+        name=groups[0] if len(groups) == 1 else end.pattern,
+        edge=end.edge,
+        time=time[order],
+        instance=mine[order],
+        cpu=rows["cpu"][mine[order]],
+        left_out=left_out,
+    )
+
+
+def _events(analysis: Analysis, end: EventEnd) -> Points:
+    table = analysis.events(end.event)
+    if table is None:
+        near = get_close_matches(end.event, analysis.event_names, n=6, cutoff=0.5)
+        near += [name for name in analysis.event_names if end.event in name][:6]
+        raise UsageError(
+            f"the trace has no event {end.event}",
+            f"similar: {', '.join(dict.fromkeys(near))}" if near else "trace info lists its events",
+        )
+    for condition in end.conditions:
+        table = table.filter(_meets(table, condition, end))
+    time = integers(table.column("time"))
+    cpu = integers(table.column("cpu"))
+    order = np.argsort(time, kind="stable")
+    time, cpu = time[order], cpu[order]
+    return Points(
+        text=end.text,
+        name=end.text,
+        edge=None,
+        time=time,
+        instance=running(analysis, cpu, time),
+        cpu=cpu,
+        left_out=0,
+    )
+
+
+def _meets(table: pa.Table, condition: Condition, end: EventEnd) -> Any:
+    if condition.field not in table.column_names:
+        raise UsageError(
+            f"{end.event} has no field {condition.field}", f"it has {', '.join(table.column_names)}"
+        )
+    column = table.column(condition.field)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return _text_meets(column, condition)
+    number = _number(column.type, condition)
+    operations = {
+        "==": pc.equal,
+        "!=": pc.not_equal,
+        "<": pc.less,
+        "<=": pc.less_equal,
+        ">": pc.greater,
+        ">=": pc.greater_equal,
+    }
+    if condition.operator not in operations:
+        raise UsageError(
+            f"{condition.field} is a number", f"{condition.operator} is for texts; use =="
+        )
+    # The value may not fit the column's type: then the wider one decides, not an overflow.
+    wide = column if pa.types.is_floating(column.type) else column.cast(pa.decimal128(38, 0))
+    scalar = pa.scalar(number, type=wide.type if pa.types.is_floating(wide.type) else None)
+    scalar = scalar if pa.types.is_floating(wide.type) else pa.scalar(number).cast(wide.type)
+    return operations[condition.operator](wide, scalar)
+
+
+def _text_meets(column: Any, condition: Condition) -> Any:
+    if condition.operator == "~":
+        pattern = re.escape(condition.value).replace(r"\*", ".*").replace(r"\?", ".")
+        return pc.match_substring_regex(column, f"^{pattern}$")
+    if condition.operator in ("==", "!="):
+        equal = pc.equal(column, condition.value)
+        return equal if condition.operator == "==" else pc.invert(equal)
+    raise UsageError(f"{condition.field} is a text", f"{condition.operator} is for numbers; use ~")
+
+
+def _number(kind: Any, condition: Condition) -> int | float:
+    try:
+        if pa.types.is_floating(kind):
+            return float(condition.value)
+        if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+            return int(condition.value, 0)
+    except ValueError:
+        raise UsageError(
+            f"{condition.value} is no number", f"{condition.field} is one: 12 or 0x20"
+        ) from None
+    raise UsageError(f"{condition.field} cannot be compared", f"its type is {kind}")
+
+
+def running(analysis: Analysis, cpu: Ints, time: Ints) -> Ints:
+    """The instance that ran on each CPU at each time, the innermost one; -1 for none."""
+    fragments = analysis.fragments
+    found = np.full(time.size, -1, dtype=np.int64)
+    layers: Sequence[Bools] = [
+        analysis.of_kind(*kinds)[fragments["actor"]]
+        for kinds in (("task", "idle"), ("softirq",), ("irq",))
+    ]
+    for layer in layers:
+        for one in numbered(cpu)[0]:
+            rows = np.flatnonzero(layer & (fragments["cpu"] == one))
+            if rows.size == 0:
+                continue
+            rows = rows[np.argsort(fragments["begin"][rows], kind="stable")]
+            here = np.flatnonzero(cpu == one)
+            at = np.searchsorted(fragments["begin"][rows], time[here], side="right") - 1
+            row = rows[np.maximum(at, 0)]
+            inside = (at >= 0) & (time[here] <= fragments["end"][row])
+            found[here[inside]] = fragments["instance"][row[inside]]
+    return found

@@ -1,0 +1,230 @@
+"""The analysis tables of a trace, as columns of numbers.
+
+The tables and what their columns mean are those of the native ``analyse``. A null of an integer
+column is ``NONE`` here: arithmetic on whole nanoseconds must not pass through floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = int(np.iinfo(np.int64).min)
+"""Stands for a null in a column of integers."""
+
+
+class Flag(IntFlag):
+    """Why an instance's figures are unsure."""
+
+    CUT_BEGIN = 1
+    CUT_END = 2
+    LOSS = 4
+
+
+class Ended:
+    """Why a fragment ended: values of the column ``why``."""
+
+    BLOCKED = 0
+    PREEMPTED = 1
+    YIELDED = 2
+    CUT = 3
+
+
+class Waited:
+    """What an actor waited for: values of the column ``state`` of waits."""
+
+    WOKEN = 0
+    PREEMPTED = 1
+    INTERRUPTIBLE = 2
+    UNINTERRUPTIBLE = 3
+    OTHER = 4
+
+
+class Rows:
+    """A table whose columns are had as arrays, each converted once."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._arrays: dict[str, Ints] = {}
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __getitem__(self, name: str) -> Ints:
+        """A column of integers as int64; nulls are ``NONE``."""
+        if name not in self._arrays:
+            self._arrays[name] = integers(self.table.column(name))
+        return self._arrays[name]
+
+    def texts(self, name: str) -> tuple[Ints, list[str]]:
+        """A column of texts as codes, and the text of each code; a null is ``""``."""
+        column = pc.fill_null(self.table.column(name), "")
+        encoded = column.combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        return codes, [str(text) for text in encoded.dictionary.to_pylist()]
+
+
+def integers(column: Any) -> Ints:
+    """An Arrow column of integers, booleans or time stamps as int64; nulls are ``NONE``."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if column.type == pa.uint64():
+        # Addresses and sectors above 2^63 keep their bits, as there is no wider column.
+        whole = pc.fill_null(column, 0).to_numpy()
+        values: Ints = whole.view(np.int64)
+        return values
+    if column.null_count:
+        column = pc.fill_null(column.cast(pa.int64()), NONE)
+    converted: Ints = column.to_numpy().astype(np.int64, copy=False)
+    return converted
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A thread, an idle task or a handler. ``number`` is that of an interrupt or softirq."""
+
+    id: int
+    kind: str
+    name: str
+    tid: int | None = None
+    process: int | None = None
+    number: int | None = None
+    cpu: int | None = None
+    priority: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name by which it can be asked for: ``task:iperf3/412``, ``irq:eth0/24``."""
+        if self.kind == "idle":
+            return f"idle:{self.name if self.cpu is None else self.cpu}"
+        suffix = {"task": self.tid, "irq": self.number}.get(self.kind)
+        return self.group + ("" if suffix is None else f"/{suffix}")
+
+    @property
+    def group(self) -> str:
+        """The name that it shares with its like: ``task:iperf3``, ``irq:eth0``."""
+        if self.kind == "idle":
+            return "idle"
+        name = self.name or (str(self.number) if self.number is not None else "?")
+        return f"{self.kind}:{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Events that are missing on a CPU (None: not known which) between two times."""
+
+    cpu: int | None
+    begin: int | None
+    end: int | None
+    count: int | None
+    what: str = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open span of time in nanoseconds of the trace's clock."""
+
+    begin: int
+    end: int
+
+    @property
+    def duration(self) -> int:
+        """Nanoseconds; at least 1, so that shares of it exist."""
+        return max(1, self.end - self.begin)
+
+    def holds(self, times: Ints) -> Bools:
+        """Which of the times lie in it."""
+        inside: Bools = (times >= self.begin) & (times < self.end)
+        return inside
+
+
+Events = Callable[[str], pa.Table | None]
+
+
+def _no_events(_name: str) -> pa.Table | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The analysis tables of one trace.
+
+    ``whole`` is from its first event to its last, ``span`` the part that is asked about.
+    ``events`` gives the table of an event type, or None when the trace has none of it.
+    """
+
+    tables: Mapping[str, pa.Table]
+    whole: Span
+    losses: Sequence[Loss] = ()
+    events: Events = field(default=_no_events)
+    event_names: Sequence[str] = ()
+    within: Span | None = None
+
+    @property
+    def span(self) -> Span:
+        """The part of the trace that is asked about."""
+        return self.within or self.whole
+
+    @cached_property
+    def actors(self) -> tuple[Actor, ...]:
+        """Every actor; its position is its id."""
+        rows = self.tables["actors"].to_pylist()
+        return tuple(
+            Actor(
+                id=int(row["actor"]),
+                kind=str(row["kind"]),
+                name=str(row["name"] or ""),
+                **{key: row.get(key) for key in ("tid", "process", "number", "cpu", "priority")},
+            )
+            for row in sorted(rows, key=lambda row: int(row["actor"]))
+        )
+
+    @cached_property
+    def instances(self) -> Rows:
+        """All instances of the trace; the position is the instance."""
+        return Rows(self.tables["instances"])
+
+    @cached_property
+    def fragments(self) -> Rows:
+        """The spans on a CPU."""
+        return Rows(self.tables["fragments"])
+
+    @cached_property
+    def waits(self) -> Rows:
+        """The spans of tasks off a CPU."""
+        return Rows(self.tables["waits"])
+
+    @cached_property
+    def kinds(self) -> npt.NDArray[np.str_]:
+        """The kind of each actor."""
+        return np.array([actor.kind for actor in self.actors], dtype=np.str_)
+
+    def of_kind(self, *kinds: str) -> Bools:
+        """Which actors are of these kinds."""
+        chosen: Bools = np.isin(self.kinds, kinds)
+        return chosen
+
+    @cached_property
+    def cpus(self) -> list[int]:
+        """The CPUs on which anything ran."""
+        return [int(cpu) for cpu in np.unique(self.fragments["cpu"])]
+
+    @cached_property
+    def sure(self) -> Bools:
+        """Which instances are whole: seen from begin to end, on CPUs that lost nothing then."""
+        whole: Bools = self.instances["flags"] == 0
+        return whole

@@ -1,0 +1,161 @@
+"""What took the CPUs: shares of time, switches, wake-ups, losses; per CPU and per actor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchvise.trace.analysis.figures import sums
+from benchvise.trace.analysis.model import (
+    NONE,
+    Actor,
+    Analysis,
+    Bools,
+    Ended,
+    Flag,
+    Ints,
+    Loss,
+    Span,
+)
+from benchvise.trace.analysis.names import Grouping
+from benchvise.trace.analysis.occupancy import own_time
+
+
+@dataclass(frozen=True, slots=True)
+class CpuStats:
+    """One CPU over the span. Times in ns; they and ``unknown`` add up to the span.
+
+    ``unknown`` is the time of which the trace does not say what ran: before the first switch, for
+    instance. ``lost_events`` is None when the tracer did not count what it lost.
+    """
+
+    cpu: int
+    task: int
+    idle: int
+    irq: int
+    softirq: int
+    unknown: int
+    switches: int
+    wakeups: int
+    interrupts: int
+    losses: int
+    lost_events: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActorStats:
+    """One actor, or all of a name, over the span. ``busy`` in ns, without nested interrupts.
+
+    ``switches`` counts how often it was switched away from (a handler: how often it returned).
+    """
+
+    actor: str
+    kind: str
+    actors: int
+    busy: int
+    share: float
+    switches: int
+    wakeups: int
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The whole answer; ``share`` of an actor is of one CPU."""
+
+    span: Span
+    cpus: tuple[CpuStats, ...]
+    actors: tuple[ActorStats, ...]
+
+
+def stats(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False) -> Stats:
+    """Shares of the span; of the chosen actors those that ran, the busiest first."""
+    own = own_time(analysis)
+    return Stats(
+        span=analysis.span,
+        cpus=tuple(_cpu(analysis, cpu, own) for cpu in analysis.cpus),
+        actors=tuple(_actors(analysis, chosen, own, by_name=by_name)),
+    )
+
+
+def switched(analysis: Analysis) -> Bools:
+    """Which fragments of tasks ended in the span by a switch that is in the trace.
+
+    The end of the trace is none, nor is the end that was put where events are missing.
+    """
+    rows = analysis.fragments
+    tasks = analysis.of_kind("task", "idle")[rows["actor"]]
+    flags = analysis.instances["flags"][rows["instance"]] if len(rows) else rows["why"]
+    guessed = (rows["why"] == Ended.YIELDED) & (flags & Flag.LOSS != 0)
+    seen = tasks & ~guessed & (rows["why"] != Ended.CUT)
+    ended: Bools = seen & analysis.span.holds(rows["end"])
+    return ended
+
+
+def _cpu(analysis: Analysis, cpu: int, own: Ints) -> CpuStats:
+    rows, instances = analysis.fragments, analysis.instances
+    here = rows["cpu"] == cpu
+    kinds = analysis.kinds[rows["actor"]]
+    time = {
+        kind: int(own[here & (kinds == kind)].sum()) for kind in ("task", "idle", "irq", "softirq")
+    }
+    began = (instances["cpu"] == cpu) & analysis.span.holds(instances["begin"])
+    tasks = analysis.of_kind("task")[instances["actor"]]
+    lost = [loss for loss in analysis.losses if loss.cpu in (cpu, None) and _meets(loss, analysis)]
+    counts = [loss.count for loss in lost]
+    return CpuStats(
+        cpu=cpu,
+        **time,
+        unknown=max(0, analysis.span.duration - sum(time.values())),
+        switches=int((switched(analysis) & here).sum()),
+        wakeups=int((began & tasks & (instances["ready"] != NONE)).sum()),
+        interrupts=int((began & analysis.of_kind("irq")[instances["actor"]]).sum()),
+        losses=len(lost),
+        lost_events=None if None in counts else sum(count or 0 for count in counts),
+    )
+
+
+def _meets(loss: Loss, analysis: Analysis) -> bool:
+    begin = analysis.whole.begin if loss.begin is None else loss.begin
+    end = analysis.whole.end if loss.end is None else loss.end
+    return begin < analysis.span.end and end >= analysis.span.begin
+
+
+def _actors(
+    analysis: Analysis, chosen: Sequence[Actor], own: Ints, *, by_name: bool
+) -> list[ActorStats]:
+    rows, instances = analysis.fragments, analysis.instances
+    grouping = Grouping(analysis.actors, chosen, by_name=by_name)
+    count = len(grouping)
+    group = grouping.of_actor[rows["actor"]]
+    kept = group >= 0
+    busy = sums(group[kept], own[kept], count)
+    handler = analysis.of_kind("irq", "softirq")[rows["actor"]]
+    returned = handler & analysis.span.holds(rows["end"])
+    ended = kept & (switched(analysis) | returned)
+    switches = np.bincount(group[ended], minlength=count)
+    woken = grouping.of_actor[instances["actor"]]
+    ready = (woken >= 0) & (instances["ready"] != NONE) & analysis.span.holds(instances["begin"])
+    wakeups = np.bincount(woken[ready], minlength=count)
+    ran = kept & (own > 0)
+    pairs = np.unique(group[ran] * (1 << 16) + rows["cpu"][ran])
+    found = []
+    for at in np.argsort(-busy, kind="stable"):
+        if busy[at] == 0 and switches[at] == 0:
+            continue
+        on = pairs[(pairs >> 16) == at] & 0xFFFF
+        found.append(
+            ActorStats(
+                actor=grouping.labels[at],
+                kind=grouping.members[at][0].kind,
+                actors=len(grouping.members[at]),
+                busy=int(busy[at]),
+                share=float(busy[at]) / analysis.span.duration,
+                switches=int(switches[at]),
+                wakeups=int(wakeups[at]),
+                cpus=tuple(int(cpu) for cpu in on),
+            )
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Traces for other programs: Perfetto's protobuf, Chrome's JSON, Parquet tables."""

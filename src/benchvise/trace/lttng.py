@@ -1,0 +1,190 @@
+"""Recording with the LTTng tools of a board, where they are installed with their kernel modules.
+
+The board's own ``lttng`` makes a session, and what it writes (CTF, a directory) is fetched as a
+tar stream.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchvise.board.channel import NotAvailable
+from benchvise.board.protocol import Board, Completed
+from benchvise.board.sanitise import last_line, printable
+from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.trace.record import Observer, Recorded, Wish
+
+_PATTERNS: Mapping[str, tuple[str, ...]] = {
+    "sched": ("sched_*",),
+    "irq": ("irq_*", "softirq_*"),
+    "timer": ("timer_*",),
+    "power": ("power_*",),
+    "ipi": ("x86_irq_vectors_*",),
+    "workqueue": ("workqueue_*",),
+    "block": ("block_*",),
+    "net": ("net_*", "napi_*"),
+}
+"""Names of LTTng's kernel events, which begin with their subsystem's."""
+
+_CHANNEL = "benchvise"
+_BUFFERS = ("--num-subbuf=8", "--subbuf-size=4M")
+_FETCH_SECONDS = 600.0
+
+
+class LttngSession:
+    """A session of the board's ``lttng``; leaving its context destroys it and removes its files.
+
+    Raises NotAvailable where the board cannot record with LTTng.
+    """
+
+    def __init__(self, board: Board, wish: Wish, observe: Observer | None = None) -> None:
+        self._board = board
+        self._wish = wish
+        self._observe = observe or (lambda _kind, _line: None)
+        self._name = f"benchvise-{secrets.token_hex(4)}"
+        self._directory = ""
+        self._begun = 0.0
+        self.seconds = 0.0
+        version = board.run(["lttng", "--version"])
+        if version.returncode != 0:
+            raise NotAvailable(
+                f"{board.name}: LTTng is not installed ({last_line(version.stderr) or 'no lttng'})",
+                "install lttng-tools and lttng-modules there, or record without --tracer lttng, "
+                "which needs nothing on the board",
+            )
+        self._version = printable(version.stdout, 100)
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self) -> None:
+        """Records for the time wished for, or while the command runs."""
+        self._ask("start", self._name)
+        self._begun = time.monotonic()
+        self._observe("recording", {"type": "recording", "tracer": self._version})
+        try:
+            if self._wish.command:
+                limit = self._wish.seconds or 24 * 3600.0
+                said = self._board.run(self._wish.command, timeout=limit)
+                for line in (said.stdout + said.stderr).splitlines():
+                    self._observe("said", printable(line, 500))
+            elif self._wish.seconds is not None:
+                time.sleep(self._wish.seconds)
+            else:
+                while True:  # until Ctrl-C
+                    time.sleep(3600)
+        finally:
+            self._ask("stop", self._name)
+            self.seconds = time.monotonic() - self._begun
+
+    def fetch(self, path: Path) -> Recorded:
+        """Takes what was recorded: ``path`` becomes a directory, which must not be there yet."""
+        if path.exists():
+            raise UsageError(f"{path} is there already", "name a directory that is not")
+        said = self._ask("destroy", self._name).stdout.decode("utf-8", "replace")
+        child = self._board.spawn(["tar", "-cf", "-", "-C", self._directory, "."])
+        try:
+            files = _unpack(child, path)
+        except (OSError, tarfile.TarError) as error:
+            raise TraceError(
+                f"{path}: the trace did not arrive ({printable(str(error))})",
+                "see whether there is room, and whether the board has tar",
+            ) from error
+        finally:
+            child.kill()
+            child.communicate()
+        lost = [printable(line) for line in said.splitlines() if "discarded" in line.lower()]
+        ended = {
+            "ended": "command" if self._wish.command else "time",
+            "recorded_ns": round(self.seconds * 1e9),
+            "file_bytes": files,
+            "caveats": lost,
+        }
+        return Recorded(path, {"tracer": self._version}, ended)
+
+    def close(self) -> None:
+        """Destroys the session and removes its files. May be called more than once."""
+        if not self._directory:
+            return
+        directory, self._directory = self._directory, ""
+        with contextlib.suppress(BenchviseError):
+            self._board.run(["lttng", "destroy", self._name])
+            self._board.run(["rm", "-rf", directory])
+
+    def __enter__(self) -> LttngSession:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _prepare(self) -> None:
+        made = self._board.run(["mktemp", "-d", "/tmp/benchvise-lttng-XXXXXX"])  # noqa: S108
+        name = made.stdout.decode("ascii", "replace").strip()
+        if made.returncode != 0 or not name.startswith("/tmp/benchvise-lttng-"):  # noqa: S108
+            raise ProbeError(
+                f"{self._board.name}: no directory for the trace ({last_line(made.stderr)})",
+                "free room in /tmp there",
+            )
+        self._directory = name
+        self._ask("create", self._name, f"--output={name}")
+        words = ("--kernel", f"--session={self._name}")
+        self._ask("enable-channel", *words, *_BUFFERS, _CHANNEL)
+        enabled = 0
+        for event in self._wish.events:
+            enabled += self._enable(event, words)
+        if not enabled:
+            raise NotAvailable(
+                f"{self._board.name}: LTTng has none of the events asked for",
+                "see `lttng list --kernel` there: are its kernel modules loaded?",
+            )
+
+    def _enable(self, event: str, words: Sequence[str]) -> int:
+        """How many of the patterns behind a name the kernel has events for."""
+        channel = f"--channel={_CHANNEL}"
+        if event == "syscalls":
+            self._ask("enable-event", *words, channel, "--syscall", "--all")
+            return 1
+        patterns = _PATTERNS.get(event, (event.replace("/", "_").replace(":", "_"),))
+        done = [
+            self._board.run(["lttng", "enable-event", *words, channel, pattern])
+            for pattern in patterns
+        ]
+        return sum(result.returncode == 0 for result in done)
+
+    def _ask(self, *words: str) -> Completed:
+        result = self._board.run(["lttng", *words])
+        if result.returncode != 0:
+            raise ProbeError(
+                f"{self._board.name}: `lttng {words[0]}` failed "
+                f"({last_line(result.stderr) or last_line(result.stdout)})",
+                "see whether a session daemon runs there, as root, with its kernel modules",
+            )
+        return result
+
+
+def _unpack(child: subprocess.Popen[bytes], path: Path) -> int:
+    """The files of a tar stream, into a directory that appears only whole; returns their bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        if child.stdin is not None:
+            child.stdin.close()
+            child.stdin = None
+        with tarfile.open(fileobj=child.stdout, mode="r|") as archive:
+            archive.extractall(unfinished, filter="data")
+        unfinished.chmod(0o755)
+        unfinished.replace(path)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -1,0 +1,406 @@
+"""Recording on a board, through ``bvprobe trace``: events into the board's memory, then a file.
+
+The recorder has a process and a connection of its own. While it records it takes orders (``stop``,
+``mark``) on its standard input, and its end ends the recording, so that a host that is gone leaves
+nothing behind. Nothing comes over the connection meanwhile but a line of progress now and then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, Protocol, Self, TypeAlias
+
+from benchvise.board import process, wire
+from benchvise.board.channel import NotAvailable
+from benchvise.board.protocol import Board
+from benchvise.board.sanitise import last_line, printable
+from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+
+DEFAULT_EVENTS = ("sched", "irq", "timer")
+SETS = ("sched", "irq", "timer", "power", "ipi", "workqueue", "block", "syscalls", "net")
+"""Names for systems of events that belong together; others are the kernel's own."""
+
+SILENCE_SECONDS = 60.0
+"""Longer than a recorder needs between two lines, or two parts of the file."""
+
+CONSOLE_BYTES = 4 << 20
+"""Of a recording that comes over a console, at some ten kilobytes a second."""
+
+_WORDS = 'echo; exec "$@"'  # the empty line parts our lines from what a login shell says
+_NOISE_LINES = 100
+_MESSAGE = 500
+_MARK_LIMIT = 900
+
+Line: TypeAlias = dict[str, Any]
+Observer: TypeAlias = Callable[[str, Any], None]
+"""Is told ``recording`` and ``progress`` with the line, ``said`` with one of the command's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be recorded; None and 0 stand for the recorder's own defaults.
+
+    ``seconds`` is for how long, ``command`` what runs on the board meanwhile; without both,
+    recording ends when it is stopped. ``size`` bounds the bytes of data.
+    """
+
+    events: tuple[str, ...] = DEFAULT_EVENTS
+    seconds: float | None = None
+    command: tuple[str, ...] = ()
+    clock: str = ""
+    buffer_kb: int = 0
+    size: str = ""
+    kallsyms: bool = True
+    wall_time: bool = True
+    progress_seconds: float = 1.0
+
+    def words(self, *, controlled: bool) -> list[str]:
+        """The words behind ``bvprobe``. UsageError for what cannot be passed on."""
+        events = ",".join(self.events)
+        words = ["trace", "--events", events]
+        words += ["--progress_ms", str(round(self.progress_seconds * 1000))]
+        if controlled:
+            words += ["--control", "1"]
+        if self.seconds is not None:
+            words += ["--for_ms", str(max(1, round(self.seconds * 1000)))]
+        for name, value in (("clock", self.clock), ("size", self.size)):
+            if value:
+                words += [f"--{name}", value]
+        if self.buffer_kb:
+            words += ["--buffer_kb", str(self.buffer_kb)]
+        if not self.kallsyms:
+            words += ["--kallsyms", "off"]
+        if not self.wall_time:
+            words += ["--wall_time", "off"]
+        if self.command:
+            words += ["--", *self.command]
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recording that lies in ``path``: how it was ``begun`` and ``ended``, as the board told."""
+
+    path: Path
+    begun: Mapping[str, Any] = field(default_factory=dict)
+    ended: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def events(self) -> int:
+        """Events in the file."""
+        return _count(self.ended, "events")
+
+    @property
+    def lost(self) -> int:
+        """Events that are not in the file although they happened: overrun, dropped, left over."""
+        return _count(self.ended, "lost") + _count(self.ended, "left")
+
+    @property
+    def seconds(self) -> float:
+        """How long tracing was on."""
+        return _count(self.ended, "recorded_ns") / 1e9
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of the file."""
+        return _count(self.ended, "file_bytes")
+
+    @property
+    def overhead(self) -> float:
+        """CPU time of the recorder as a share of one CPU; what each event costs is not in it."""
+        cost = self.ended.get("overhead")
+        if not isinstance(cost, Mapping) or not _count(cost, "wall_ns"):
+            return 0.0
+        return _count(cost, "cpu_ns") / _count(cost, "wall_ns")
+
+    @property
+    def reason(self) -> str:
+        """Why it ended: ``time``, ``command``, ``stopped``, ``size``, ``memory`` or ``signal``."""
+        return printable(str(self.ended.get("ended", "")), 20)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What must be known with it."""
+        return tuple(printable(text, _MESSAGE) for text in _texts(self.ended, "caveats"))
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Systems of the sets asked for that the board's kernel does not have."""
+        return tuple(printable(text, 100) for text in _texts(self.begun, "absent"))
+
+    def as_json(self) -> dict[str, Any]:
+        """All that is known of it."""
+        return {
+            "file": str(self.path),
+            "events": self.events,
+            "lost": self.lost,
+            "seconds": self.seconds,
+            "overhead": self.overhead,
+            "begin": dict(self.begun),
+            "end": dict(self.ended),
+        }
+
+
+class _Source(Protocol):
+    """What the recorder says."""
+
+    def line(self) -> bytes:
+        """The next line, without its end."""
+
+    def copy(self, size: int, to: IO[bytes]) -> None:
+        """That many bytes, to a file."""
+
+
+class Recorder:
+    """A recording under way; leaving its context ends it, on the board too.
+
+    ``program`` is the probe on the board. Raises NotAvailable with the reason where the board
+    cannot record, UsageError for events that it does not have, and ProbeError.
+    """
+
+    def __init__(
+        self, board: Board, program: str, wish: Wish, observe: Observer | None = None
+    ) -> None:
+        self._board = board
+        self._observe = observe or (lambda _kind, _line: None)
+        self._said = bytearray()
+        words = [program, *wish.words(controlled=True)]
+        child = board.spawn(["sh", "-c", _WORDS, "sh", *words])
+        self._process = child
+        self._pipes = process.Pipes(child)
+        try:
+            self.begun = self._wait_until_begun()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def marker(self) -> str:
+        """A file of the board that takes marks; empty where there is none."""
+        path = self.begun.get("marker")
+        return path if isinstance(path, str) else ""
+
+    def mark(self, text: str) -> None:
+        """Puts a line of text into the trace, at this time."""
+        clean = printable(text, _MARK_LIMIT)
+        self._pipes.send(f"mark {clean}\n".encode())
+        self._pump(0)
+
+    def wait(self) -> None:
+        """Returns when the recording has ended by itself."""
+        for line in self._lines():
+            if line["type"] == "file":
+                self._size = _count(line, "bytes")
+                return
+            self._observe(line["type"], line)
+
+    def stop(self) -> None:
+        """Ends the recording, as its time would."""
+        with contextlib.suppress(BrokenPipeError):
+            self._pipes.send(b"stop\n")
+            self._pump(0)
+
+    def fetch(self, path: Path) -> Recorded:
+        """Takes the file once the recording has ended; under its name only whole.
+
+        Raises TraceError when it cannot be written here.
+        """
+        if not hasattr(self, "_size"):
+            self.wait()
+        return _written(path, self._size, self, self.begun)
+
+    def line(self) -> bytes:
+        """See _Source."""
+        deadline = time.monotonic() + SILENCE_SECONDS
+        buffer = self._pipes.stdout
+        while True:
+            length = buffer.find(b"\n")
+            if length > wire.LINE_LIMIT or (length < 0 and len(buffer) > wire.LINE_LIMIT):
+                raise self._failed("said a line that is too long")
+            if length >= 0:
+                raw = bytes(buffer[:length])
+                del buffer[: length + 1]
+                return raw
+            self._await(deadline)
+
+    def copy(self, size: int, to: IO[bytes]) -> None:
+        """See _Source."""
+        buffer = self._pipes.stdout
+        while size:
+            if not buffer:
+                self._await(time.monotonic() + SILENCE_SECONDS)
+                continue
+            part = bytes(buffer[:size])
+            to.write(part)
+            del buffer[: len(part)]
+            size -= len(part)
+
+    def close(self) -> None:
+        """Ends the recorder, on the board too. May be called more than once."""
+        if self._process.returncode is None:
+            self._pipes.end_input()
+            deadline = time.monotonic() + 5
+            with contextlib.suppress(BenchviseError):
+                while not self._pipes.at_end and time.monotonic() < deadline:
+                    self._pump(deadline - time.monotonic())
+                    self._pipes.stdout.clear()
+        process.end(self._process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _wait_until_begun(self) -> Line:
+        """Reads up to ``recording``, past what a login shell has to say."""
+        for _ in range(_NOISE_LINES):
+            with contextlib.suppress(ValueError):
+                line = wire.parse(self.line())
+                if line["type"] == "error":
+                    raise _failure(line)
+                if line["type"] == "recording":
+                    self._observe("recording", line)
+                    return line
+        raise self._failed("does not begin to record")
+
+    def _lines(self) -> Iterator[Line]:
+        while True:
+            yield _checked(self.line())
+
+    def _await(self, deadline: float) -> None:
+        """Waits for more of standard output."""
+        if self._pipes.output_at_end:
+            raise self._ended()
+        if not self._pump(deadline - time.monotonic()) and time.monotonic() >= deadline:
+            raise self._failed(f"has been silent for {SILENCE_SECONDS:g} s")
+
+    def _pump(self, timeout: float) -> bool:
+        """Serves the pipes; what a command on the board says is told line by line."""
+        ready = self._pipes.pump(timeout)
+        self._said += self._pipes.stderr
+        self._pipes.stderr.clear()
+        while (length := self._said.find(b"\n")) >= 0:
+            self._observe("said", printable(bytes(self._said[:length]), _MESSAGE))
+            del self._said[: length + 1]
+        del self._said[: -wire.LINE_LIMIT]
+        return ready
+
+    def _ended(self) -> BenchviseError:
+        process.end(self._process)
+        status = self._process.returncode
+        said = bytes(self._said)
+        lost = self._board.contact_lost(status, said)
+        if lost is not None:
+            return lost
+        return ProbeError(
+            f"the recorder on {self._board.name} ended by itself (exit {status})"
+            + (f": {last_line(said)}" if said.strip() else ""),
+            "look at the board's kernel log: it may be out of memory",
+        )
+
+    def _failed(self, what: str) -> ProbeError:
+        return ProbeError(f"the recorder on {self._board.name} {what}", "try it again")
+
+
+def record_over_console(board: Board, program: str, wish: Wish, path: Path) -> Recorded:
+    """Records on a board that has but a console: for a fixed time or a command, and little.
+
+    What is fetched comes at some ten kilobytes a second. Raises what Recorder raises.
+    """
+    if wish.seconds is None and not wish.command:
+        raise UsageError(
+            f"{board.name}: over a console, recording cannot be stopped",
+            "say for how long with --for, or give a command",
+        )
+    words = replace(wish, progress_seconds=0).words(controlled=False)
+    result = board.run([program, *words], timeout=(wish.seconds or 600.0) + SILENCE_SECONDS)
+    source = _Bytes(result.stdout)
+    begun = _checked(source.line())
+    line = _checked(source.line())
+    if line["type"] != "file":
+        raise ProbeError(f"the recorder on {board.name} gives no file", "try it again")
+    return _written(path, _count(line, "bytes"), source, begun)
+
+
+class _Bytes:
+    """All that a recorder said, at once."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+
+    def line(self) -> bytes:
+        """See _Source."""
+        return self._content.readline().rstrip(b"\n")
+
+    def copy(self, size: int, to: IO[bytes]) -> None:
+        """See _Source."""
+        part = self._content.read(size)
+        if len(part) < size:
+            raise ProbeError("the recording came without its end", "try it again")
+        to.write(part)
+
+
+def _written(path: Path, size: int, source: _Source, begun: Line) -> Recorded:
+    """The file that a source gives, and what the recorder says behind it."""
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        with unfinished.open("wb") as file:
+            source.copy(size, file)
+        ended = _checked(source.line())
+        if ended["type"] != "recorded":
+            raise ProbeError("the recorder does not say how it ended", "try it again")
+        unfinished.replace(path)
+    except OSError as error:
+        raise TraceError(
+            f"{path}: the trace cannot be written ({error.strerror})",
+            "name a file on a disk with room for it",
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Recorded(path, begun, ended)
+
+
+def _checked(raw: bytes) -> Line:
+    try:
+        line = wire.parse(raw)
+    except ValueError:
+        raise ProbeError(
+            f"the recorder said something that is not its protocol: '{printable(raw, 60)}'",
+            "see whether something else writes to the same output there",
+        ) from None
+    if line["type"] == "error":
+        raise _failure(line)
+    return line
+
+
+def _failure(line: Line) -> BenchviseError:
+    kinds: Mapping[int, type[BenchviseError]] = {77: NotAvailable, 2: UsageError}
+    return kinds.get(line["exit"], ProbeError)(printable(line["message"], _MESSAGE))
+
+
+def _count(line: Mapping[str, Any], key: str) -> int:
+    value = line.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def _texts(line: Mapping[str, Any], key: str) -> list[str]:
+    value = line.get(key)
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def check_events(events: Sequence[str]) -> tuple[str, ...]:
+    """The names of ``--events``, each of which may hold several; UsageError for none."""
+    names = tuple(name for text in events for name in text.split(",") if name)
+    for name in names:
+        if not all(c.isascii() and (c.isalnum() or c in "_-/:") for c in name):
+            raise UsageError(
+                f"'{printable(name, 60)}' is no name of events",
+                f"name a set ({', '.join(SETS)}), a SYSTEM or SYSTEM/EVENT",
+            )
+    return names or DEFAULT_EVENTS

@@ -1,0 +1,253 @@
+"""``benchvise trace record`` and ``run --trace``, end to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sshd import SshServer
+from trace_boards import instances, reported, require_recording, tracing_state
+
+from benchvise.board import open_board
+from benchvise.errors import BoardUnreachable
+from benchvise.trace.record import Recorder, Wish
+
+BENCHVISE = [sys.executable, "-m", "benchvise"]
+FEW = ("--processes", "1", "--batches", "3")
+
+pytest_plugins = ["probe_fixtures", "board_fixtures"]
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "BENCHVISE_STORE": str(tmp_path / "results.db"),
+        "BENCHVISE_STATE": str(tmp_path / "state"),
+        "COLUMNS": "120",
+    }
+
+
+@pytest.fixture
+def cli(environment: dict[str, str], tmp_path: Path, static: Path) -> Cli:
+    assert static.exists()
+
+    def run(*words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*BENCHVISE, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+            cwd=tmp_path,
+        )
+        assert done.returncode == expect, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+def data(done: subprocess.CompletedProcess[str]) -> Any:
+    document = json.loads(done.stdout)
+    assert document["kind"] == "recording"
+    return document["data"]
+
+
+class TestHere:
+    @pytest.fixture(autouse=True)
+    def _possible(self) -> None:
+        require_recording()
+
+    def test_for_a_time(self, cli: Cli, tmp_path: Path) -> None:
+        before = tracing_state()
+        found = data(cli("trace", "record", "local", "--for", "0.3", "-o", "t.dat", "--json"))
+        assert found["end"]["ended"] == "time"
+        assert reported(tmp_path / "t.dat") == found["events"] > 0
+        assert found["lost"] == 0
+        assert tracing_state() == before
+
+    def test_while_a_command_runs(self, cli: Cli, tmp_path: Path) -> None:
+        words = ("--events", "sched", "--no-kallsyms", "-o", "t.dat")
+        done = cli("trace", "record", "local", *words, "--", "sh", "-c", "echo hello; exit 3")
+        assert "hello" in done.stderr
+        assert "exit 3" in done.stdout
+        assert reported(tmp_path / "t.dat") > 0
+
+    def test_what_does_not_exist(self, cli: Cli) -> None:
+        done = cli("trace", "record", "local", "--events", "nosuch", "-o", "t.dat", expect=2)
+        assert "nosuch" in done.stderr
+        done = cli("trace", "record", "local", "--for", "1", "-o", "no/t.dat", expect=2)
+        assert "no directory" in done.stderr
+        assert not instances()
+
+    @pytest.mark.parametrize(("words", "expected"), [((), 0), (("--for", "60"), 4)])
+    def test_stopped_by_ctrl_c_it_is_kept(
+        self, words: tuple[str, ...], expected: int, environment: dict[str, str], tmp_path: Path
+    ) -> None:
+        command = [*BENCHVISE, "trace", "record", "local", "--no-kallsyms", "-o", "t.dat", *words]
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=tmp_path,
+            text=True,
+        ) as process:
+            self.wait_for_instance()
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)
+        assert process.returncode == expected, said
+        assert reported(tmp_path / "t.dat") > 0
+        assert not instances()
+
+    def test_a_killed_host_leaves_nothing(
+        self, environment: dict[str, str], tmp_path: Path
+    ) -> None:
+        before = tracing_state()
+        command = [*BENCHVISE, "trace", "record", "local", "-o", "t.dat"]
+        with subprocess.Popen(command, env=environment, cwd=tmp_path) as process:
+            self.wait_for_instance()
+            process.kill()
+        for _ in range(500):
+            if not instances():
+                break
+            time.sleep(0.02)
+        assert not instances()
+        assert tracing_state() == before
+
+    def test_a_run_keeps_its_trace(self, cli: Cli, tmp_path: Path) -> None:
+        words = ("--bench", "os.syscall", "--bench", "os.futex", "--no-snapshot", *FEW)
+        done = cli("run", "local", "--trace", *words)
+        assert "tracing was on" in " ".join(done.stdout.split())
+        found = data(cli("show", "@", "--trace", "-o", "copy.dat", "--json"))
+        copy = tmp_path / "copy.dat"
+        assert reported(copy) == found["events"] > 0
+        content = copy.read_bytes()
+        for benchmark in ("os.syscall", "os.futex"):
+            assert content.count(f"begin {benchmark} batch ".encode()) == 3
+            assert content.count(f"end {benchmark} batch ".encode()) == 3
+            assert f"process 0 of {benchmark}".encode() in content
+        assert not instances()
+
+    def test_a_run_without_a_trace_says_so(self, cli: Cli) -> None:
+        cli("run", "local", "--bench", "os.syscall", "--no-snapshot", *FEW)
+        assert "no trace" in cli("show", "@", "--trace", expect=2).stderr
+        assert "--trace" in cli("show", "@", "-o", "x", expect=2).stderr
+
+    def test_over_ssh(
+        self,
+        talkative: SshServer,
+        home: Path,
+        cli: Cli,
+        environment: dict[str, str],
+        tmp_path: Path,
+    ) -> None:
+        assert home.is_dir()
+        environment["BENCHVISE_SSH_CONFIG"] = str(talkative.config)
+        words = ("--no-kallsyms", "-o", "t.dat", "--json")
+        found = data(cli("trace", "record", talkative.name, *words, "--", "sleep", "0.3"))
+        assert found["end"]["ended"] == "command"
+        assert reported(tmp_path / "t.dat") == found["events"] > 0
+
+    def test_a_connection_that_breaks_leaves_nothing(
+        self, plain: SshServer, home: Path, monkeypatch: pytest.MonkeyPatch, static: Path
+    ) -> None:
+        assert home.is_dir()
+        before = tracing_state()
+        monkeypatch.setenv("BENCHVISE_SSH_CONFIG", str(plain.config))
+        with open_board(plain.name) as board, Recorder(board, str(static), Wish()) as recorder:
+            name = recorder.begun["instance"]
+            assert name in instances()
+            plain.kill_sessions()
+            with pytest.raises(BoardUnreachable):
+                recorder.wait()
+        for _ in range(500):
+            if name not in instances():
+                break
+            time.sleep(0.02)
+        assert name not in instances()
+        assert tracing_state() == before
+
+    def test_an_interrupted_run_keeps_its_trace(
+        self, cli: Cli, environment: dict[str, str], tmp_path: Path
+    ) -> None:
+        words = ("--trace", "--bench", "os.syscall", "--time", "60", "--no-snapshot")
+        with subprocess.Popen(
+            [*BENCHVISE, "run", "local", *words], env=environment, cwd=tmp_path
+        ) as process:
+            self.wait_for_instance()
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 4
+        assert "tracing was on" in " ".join(cli("show", "@", "--notes").stdout.split())
+        cli("show", "@", "--trace", "-o", "copy.dat")
+        assert reported(tmp_path / "copy.dat") > 0
+        assert not instances()
+
+    @staticmethod
+    def wait_for_instance() -> None:
+        for _ in range(1000):
+            if instances():
+                return
+            time.sleep(0.02)
+        pytest.fail("it does not begin to record")
+
+
+LTTNG = """#!/bin/sh
+# as far as recording needs it: what it was asked is kept, and a trace is there after `destroy`
+echo "$@" >> "$LTTNG_LOG"
+case $1 in
+--version) echo "lttng (LTTng Trace Control) 2.13.9 - Nordicite" ;;
+create) echo "${3#--output=}" > "$LTTNG_LOG.dir" ;;
+enable-event) case $* in *nosuch*) exit 1 ;; esac ;;
+destroy) cd "$(cat "$LTTNG_LOG.dir")" && mkdir -p kernel && echo x > kernel/metadata ;;
+esac
+"""
+
+
+class TestLttng:
+    @pytest.fixture
+    def log(self, environment: dict[str, str], tmp_path: Path) -> Path:
+        program = tmp_path / "bin" / "lttng"
+        program.parent.mkdir()
+        program.write_text(LTTNG)
+        program.chmod(0o755)
+        environment["PATH"] = f"{program.parent}:{environment['PATH']}"
+        environment["LTTNG_LOG"] = str(tmp_path / "asked")
+        return tmp_path / "asked"
+
+    def test_records_into_a_directory(self, cli: Cli, log: Path, tmp_path: Path) -> None:
+        words = ("--tracer", "lttng", "-o", "trace", "--events", "sched", "--events", "syscalls")
+        done = cli("trace", "record", "local", *words, "--", "echo", "worked")
+        assert "worked" in done.stderr
+        assert (tmp_path / "trace/kernel/metadata").read_text() == "x\n"
+        asked = [line.split()[0] for line in log.read_text().splitlines()]
+        assert asked == [
+            *("--version", "create", "enable-channel", "enable-event", "enable-event"),
+            *("start", "stop", "destroy", "destroy"),
+        ]
+        assert not Path(log.with_name("asked.dir").read_text().strip()).exists()
+
+    def test_without_the_events_asked_for(self, cli: Cli, log: Path) -> None:
+        words = ("--tracer", "lttng", "-o", "trace", "--events", "nosuch")
+        done = cli("trace", "record", "local", *words, "--for", "1", expect=1)
+        assert "none of the events" in done.stderr
+        assert "destroy" in log.read_text()
+
+    def test_where_it_is_not_installed(
+        self, cli: Cli, environment: dict[str, str], tmp_path: Path
+    ) -> None:
+        environment["PATH"] = str(tmp_path)
+        words = ("--tracer", "lttng", "-o", "trace", "--for", "1")
+        assert "not installed" in cli("trace", "record", "local", *words, expect=1).stderr

@@ -1,0 +1,110 @@
+"""What tests of recording share: the kernel's trace files as they are, and a stand-in for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PAGE = 4096
+HEADER_PAGE = (
+    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+    "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+    "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n"
+)
+STATS = "entries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 0\nread events: 7\n"
+# what mounts tracefs for itself, whether anybody has mounted it or not
+_LOOK = (
+    "mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing; "
+    "cd /sys/kernel/tracing && ls instances && cat tracing_on trace_clock buffer_size_kb "
+    "current_tracer set_event && cat events/enable"
+)
+
+
+def can_record() -> str:
+    """Why nothing can be recorded here, or nothing."""
+    if os.geteuid() != 0:
+        return "recording needs root"
+    if shutil.which("unshare") is None:
+        return "there is no unshare to look at tracefs with"
+    looked = subprocess.run(["unshare", "-m", "sh", "-c", _LOOK], capture_output=True, check=False)
+    return "" if looked.returncode == 0 else "this kernel has no tracefs"
+
+
+def require_recording() -> None:
+    """Skips the test, with the reason, where nothing can be recorded."""
+    if why := can_record():
+        pytest.skip(f"no real recording: {why}")
+
+
+def tracing_state() -> str:
+    """All of tracefs that a recorder could leave changed, instances of other tests left out."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", _LOOK], capture_output=True, text=True, check=True
+    )
+    return re.sub(r"(?m)^benchvise-\S+\n", "", done.stdout)
+
+
+def instances() -> list[str]:
+    """The instances of recorders that there are."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", _LOOK], capture_output=True, text=True, check=True
+    )
+    return re.findall(r"(?m)^benchvise-\S+", done.stdout)
+
+
+def reported(path: Path) -> int:
+    """Events of a trace.dat by trace-cmd, which must have nothing to complain of."""
+    if shutil.which("trace-cmd") is None:
+        pytest.skip("no trace-cmd here: apt install trace-cmd")
+    done = subprocess.run(
+        ["trace-cmd", "report", str(path)], capture_output=True, text=True, check=True
+    )
+    assert "error" not in done.stderr.lower(), done.stderr
+    return len(re.findall(r"(?m)^ .*-\d+ +\[\d+\]", done.stdout))
+
+
+def page(stamp: int, events: int, *, lost: bool = False) -> bytes:
+    """A sub-buffer of that many records of four bytes of data each."""
+    record = (1).to_bytes(4, "little") + b"\x01\x00\x00\x00"
+    data = record * events
+    commit = len(data) | (1 << 31 if lost else 0)
+    head = stamp.to_bytes(8, "little") + commit.to_bytes(8, "little")
+    return (head + data).ljust(PAGE, b"x")  # what lies behind is left over
+
+
+def stand_in(root: Path, pages: tuple[bytes, ...], *, instances: bool = False) -> Path:
+    """A directory with the files of tracefs; the kernel behind them makes no instances."""
+    files = {
+        "tracing_on": "1\n",
+        "trace": "old\n",
+        "trace_clock": "[local] global mono\n",
+        "buffer_size_kb": "7 (expanded: 1408)\n",
+        "current_tracer": "nop\n",
+        "set_event": "",
+        "trace_marker": "",
+        "printk_formats": "",
+        "saved_cmdlines": "1 init\n",
+        "events/header_page": HEADER_PAGE,
+        "events/header_event": "# compressed entry header\n",
+        "events/ftrace/print/format": "name: print\nID: 5\n",
+        "events/sched/enable": "0\n",
+        "events/sched/sched_switch/enable": "0\n",
+        "events/sched/sched_switch/format": "name: sched_switch\nID: 300\n",
+        "per_cpu/cpu0/stats": STATS,
+        "per_cpu/cpu1/stats": STATS,
+    }
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (root / "per_cpu/cpu0/trace_pipe_raw").write_bytes(b"".join(pages))
+    (root / "per_cpu/cpu1/trace_pipe_raw").write_bytes(b"")
+    if instances:
+        (root / "instances").mkdir()
+    return root

@@ -1,0 +1,191 @@
+"""Speaking to a recorder, and what it must not get away with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchvise.board.channel import NotAvailable
+from benchvise.board.local import LocalBoard
+from benchvise.board.protocol import Completed
+from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.report.recording import recording_lines, summary
+from benchvise.trace import record
+from benchvise.trace.record import Recorded, Recorder, Wish, check_events
+
+FAKE = Path(__file__).parents[1] / "fakerecorder.py"
+BEGUN = {"type": "recording", "marker": "/proc/1/fd/9", "absent": ["napi", "\x1b[31mred"]}
+ENDED = {
+    "type": "recorded",
+    "ended": "time",
+    "events": 10,
+    "lost": 2,
+    "left": 1,
+    "recorded_ns": 2_000_000_000,
+    "file_bytes": 5,
+    "overhead": {"cpu_ns": 10, "wall_ns": 1000},
+    "caveats": [],
+}
+
+
+def said(*parts: dict[str, Any] | bytes) -> bytes:
+    return b"".join(
+        part if isinstance(part, bytes) else json.dumps(part).encode() + b"\n" for part in parts
+    )
+
+
+def words_for(path: Path, first: bytes, second: bytes | None) -> list[str]:
+    (path / "first").write_bytes(first)
+    if second is not None:
+        (path / "second").write_bytes(second)
+    return [str(FAKE), str(path / "first"), str(path / "second")]
+
+
+def recorder(
+    monkeypatch: pytest.MonkeyPatch, path: Path, first: bytes, second: bytes | None = None
+) -> Recorder:
+    given = words_for(path, first, second)
+    monkeypatch.setattr(Wish, "words", lambda _self, *, controlled: given if controlled else [])
+    return Recorder(LocalBoard(), sys.executable, Wish())
+
+
+def test_a_recording_is_fetched_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytes(range(256)) * 1000 + b'\n{"type":"recorded"}\n'
+    progress = {"type": "progress", "bytes": 1}
+    file = {"type": "file", "bytes": len(data)}
+    out = tmp_path / "out.dat"
+    with recorder(
+        monkeypatch, tmp_path, said(b"motd {\n", BEGUN), said(progress, file, data, ENDED)
+    ) as under_way:
+        assert under_way.marker == "/proc/1/fd/9"
+        under_way.stop()
+        found = under_way.fetch(out)
+    assert out.read_bytes() == data
+    assert (found.events, found.lost, found.seconds, found.overhead) == (10, 3, 2.0, 0.01)
+    assert found.absent == ("napi", "red")
+    assert "3 events lost" in summary(found)
+    assert {path.name for path in tmp_path.iterdir()} == {"first", "second", "out.dat"}
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "kind"), [(77, NotAvailable), (2, UsageError), (1, ProbeError)]
+)
+def test_why_it_cannot_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exit_code: int, kind: type[BenchviseError]
+) -> None:
+    error = {"type": "error", "exit": exit_code, "message": "no \x1b[1mtracefs"}
+    with pytest.raises(kind, match="no tracefs"):
+        recorder(monkeypatch, tmp_path, said(error))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        said({"type": "file", "bytes": 1000}, b"too little"),
+        said({"type": "file", "bytes": 4}, b"what", b"no line\n"),
+        said({"type": "file", "bytes": 4}, b"what", {"type": "other"}),
+        said(b"\xff\n"),
+        b"",
+    ],
+)
+def test_half_a_recording_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: bytes
+) -> None:
+    out = tmp_path / "out.dat"
+    with recorder(monkeypatch, tmp_path, said(BEGUN), second) as under_way:
+        under_way.stop()
+        with pytest.raises(ProbeError):
+            under_way.fetch(out)
+    assert {path.name for path in tmp_path.iterdir()} == {"first", "second"}
+
+
+def test_one_that_never_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ProbeError, match="ended by itself"):
+        recorder(monkeypatch, tmp_path, b"hello\n")
+    with pytest.raises(ProbeError, match="does not begin"):
+        recorder(monkeypatch, tmp_path, b"hello\n" * 200)
+
+
+def test_a_silent_one_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "SILENCE_SECONDS", 0.2)
+    with (
+        recorder(monkeypatch, tmp_path, said(BEGUN), b"") as under_way,
+        pytest.raises(ProbeError, match="silent"),
+    ):
+        under_way.wait()
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    second = said({"type": "file", "bytes": 4}, b"what", ENDED)
+    with recorder(monkeypatch, tmp_path, said(BEGUN), second) as under_way:
+        under_way.stop()
+        with pytest.raises(TraceError, match="nowhere"):
+            under_way.fetch(tmp_path / "nowhere" / "out.dat")
+
+
+class ConsoleOnly(LocalBoard):
+    """Commands come back whole, and nothing can be said to them."""
+
+    kind = "console"
+
+    def __init__(self, output: bytes) -> None:
+        self.output, self.asked = output, [""]
+
+    def run(self, argv: Sequence[str], **_options: Any) -> Completed:
+        self.asked = list(argv)
+        return Completed(0, self.output, b"")
+
+
+def test_over_a_console_everything_comes_at_the_end(tmp_path: Path) -> None:
+    out = tmp_path / "out.dat"
+    board = ConsoleOnly(said(BEGUN, {"type": "file", "bytes": 5}, b"a\nb\nc", ENDED))
+    found = record.record_over_console(board, "/bvprobe", Wish(seconds=1), out)
+    assert out.read_bytes() == b"a\nb\nc"
+    assert found.events == 10
+    assert "--control" not in board.asked
+    assert board.asked[:2] == ["/bvprobe", "trace"]
+    with pytest.raises(UsageError, match="--for"):
+        record.record_over_console(board, "/bvprobe", Wish(), out)
+    board.output = said(BEGUN, {"type": "file", "bytes": 500}, b"cut")
+    with pytest.raises(ProbeError, match="end"):
+        record.record_over_console(board, "/bvprobe", Wish(seconds=1), out)
+
+
+def test_what_is_asked_for_becomes_words() -> None:
+    wish = Wish(
+        ("sched", "irq/irq_handler_entry"), 1.5, ("ls", "-l"), "boot", 64, "4M", False, False
+    )
+    words = wish.words(controlled=True)
+    at = words.index("--")
+    assert words[at + 1 :] == ["ls", "-l"]
+    pairs = dict(zip(words[1:at:2], words[2:at:2], strict=True))
+    assert pairs == {
+        "--events": "sched,irq/irq_handler_entry",
+        "--progress_ms": "1000",
+        "--control": "1",
+        "--for_ms": "1500",
+        "--clock": "boot",
+        "--size": "4M",
+        "--buffer_kb": "64",
+        "--kallsyms": "off",
+        "--wall_time": "off",
+    }
+
+
+def test_names_of_events() -> None:
+    assert check_events(()) == ("sched", "irq", "timer")
+    assert check_events(["sched,irq", "net:net_dev_xmit"]) == ("sched", "irq", "net:net_dev_xmit")
+    with pytest.raises(UsageError, match=r"\.\."):
+        check_events(["..;reboot"])
+
+
+def test_what_a_person_is_told() -> None:
+    ended = {**ENDED, "ended": "size", "command": 3, "caveats": ["a \x1b[2Jcaveat"]}
+    text = "\n".join(map(str, recording_lines(Recorded(Path("f.dat"), BEGUN, ended))))
+    for part in ("3 events lost", "1.00% of one CPU", "--size", "a caveat", "exit 3", "napi"):
+        assert part in text

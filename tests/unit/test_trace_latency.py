@@ -1,0 +1,309 @@
+"""Latency between two points of a trace, on chains made by hand."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from trace_tables import Builder
+
+from benchvise.errors import UsageError
+from benchvise.trace.analysis.latency import Latency, Method, latency, parse_assertion, parse_end
+from benchvise.trace.analysis.latency.ends import ActorEnd, Condition, Edge, EventEnd
+from benchvise.trace.analysis.model import Analysis, Loss, Span
+
+
+def chains(count: int = 4, *, flags: int = 0, **more: object) -> Analysis:
+    """Every 1000 ns eth0 interrupts for 20, raises NET_RX at 10, that runs from 20 to 60 and wakes
+    the thread at 50, which runs from 100 + 10 i on CPU 1 for 30.
+    """
+    b = Builder()
+    irq = b.actor("irq", "eth0", number=24)
+    softirq = b.actor("softirq", "NET_RX", number=3)
+    task = b.actor("task", "iperf3", tid=412)
+    b.actor("task", "idler", tid=9)
+    for i in range(count):
+        t = 1000 * (i + 1)
+        first = b.instance(irq, t, t + 20)
+        raised = b.instance(softirq, t + 20, t + 60, ready=t + 10, cause=first)
+        run = t + 100 + 10 * i
+        b.instance(
+            task, run, run + 30, cpu=1, ready=t + 50, cause=raised, flags=flags if i == 1 else 0
+        )
+    return b.analysis(0, 1000 * (count + 2), **more)  # type: ignore[arg-type]
+
+
+def ask(analysis: Analysis, *ends: str, **more: object) -> Latency:
+    return latency(analysis, [parse_end(end) for end in ends], **more)  # type: ignore[arg-type]
+
+
+# -- ends ------------------------------------------------------------------------------------------
+
+
+def test_ends_are_parsed() -> None:
+    assert parse_end("irq:eth0") == ActorEnd("irq:eth0", "irq:eth0", Edge.BEGIN)
+    assert parse_end("task:a.b.end") == ActorEnd("task:a.b.end", "task:a.b", Edge.END)
+    assert parse_end("irq:24.start").edge is Edge.BEGIN  # type: ignore[union-attr]
+    assert parse_end("event:spi") == EventEnd("event:spi", "spi", ())
+    text = 'event:i2c_write[addr==0x20, len>=2 && buf~"a*",name = "x,y"]'
+    assert parse_end(text).conditions == (  # type: ignore[union-attr]
+        Condition("addr", "==", "0x20"),
+        Condition("len", ">=", "2"),
+        Condition("buf", "~", "a*"),
+        Condition("name", "==", "x,y"),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "event:", "event:a[b", "event:a[b]", "event:a[==3]"])
+def test_what_is_no_end_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_end(text)
+
+
+# -- by cause --------------------------------------------------------------------------------------
+
+
+def test_from_an_interrupt_to_its_thread_stage_by_stage() -> None:
+    found = ask(chains(), "irq:eth0", "task:iperf3")
+    assert found.total is not None
+    assert (found.occurrences, found.unsure) == (4, 0)
+    assert (found.total.minimum, found.total.median, found.total.maximum) == (100, 115, 130)
+    hop = found.hops[0]
+    assert (hop.method, hop.starts, hop.starts_matched, hop.ends, hop.ends_matched) == (
+        Method.CAUSE, 4, 4, 4, 4,
+    )  # fmt: skip
+    assert len(found.ways) == 1
+    assert [(s.name, s.time.median) for s in found.ways[0].stages] == [
+        ("irq:eth0 runs until it raises softirq:NET_RX", 10),
+        ("softirq:NET_RX waits to run", 10),
+        ("softirq:NET_RX runs until it wakes task:iperf3", 30),
+        ("task:iperf3 waits to run", 65),
+    ]
+    assert sum(stage.share for stage in found.ways[0].stages) == pytest.approx(1.0)
+    worst = found.worst[0]
+    assert (worst.begin, worst.end, worst.latency) == (4000, 4130, 130)
+    assert (worst.begin_cpu, worst.end_cpu, worst.end_actor) == (0, 1, "task:iperf3/412")
+    assert [time for _, time in worst.stages] == [10, 10, 30, 80]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "stages"),
+    [
+        ("irq:eth0.end", "task:iperf3", [("softirq:NET_RX waits, from the end of irq:eth0", 0),
+            ("softirq:NET_RX runs until it wakes task:iperf3", 30),
+            ("task:iperf3 waits to run", 50)]),
+        ("irq:eth0", "task:iperf3.ready", [("irq:eth0 runs until it raises softirq:NET_RX", 10),
+            ("softirq:NET_RX waits to run", 10),
+            ("softirq:NET_RX runs until it wakes task:iperf3", 30)]),
+        ("softirq:NET_RX.end", "task:iperf3", [
+            ("task:iperf3 waits, from the end of softirq:NET_RX", 40)]),
+        ("softirq:NET_RX.ready", "task:iperf3.end", [("softirq:NET_RX waits to run", 10),
+            ("softirq:NET_RX runs until it wakes task:iperf3", 30),
+            ("task:iperf3 waits to run", 50), ("task:iperf3 runs to its end", 30)]),
+        ("task:iperf3", "task:iperf3.end", [
+            ("task:iperf3: from task:iperf3 to task:iperf3.end", 30)]),
+        ("softirq:NET_RX.end", "task:iperf3.ready", [
+            ("task:iperf3 is woken, from the end of softirq:NET_RX", -10)]),
+    ],
+)  # fmt: skip
+def test_either_end_may_be_any_moment_of_an_instance(
+    start: str, end: str, stages: list[tuple[str, int]]
+) -> None:
+    found = ask(chains(1), start, end)
+    assert found.total is not None
+    assert [(s.name, s.time.median) for s in found.ways[0].stages] == stages
+    assert found.total.median == sum(time for _, time in stages)
+
+
+def test_the_climb_is_bounded_and_then_the_next_end_is_taken_loudly() -> None:
+    found = ask(chains(), "irq:eth0", "task:iperf3", depth=1)
+    assert found.hops[0].method is Method.NEXT
+    assert [s.name for s in found.ways[0].stages] == ["from irq:eth0 to the next task:iperf3"]
+    assert found.total and found.total.median == 115
+    held = ask(chains(), "irq:eth0", "task:iperf3", depth=1, method=Method.CAUSE)
+    assert (held.total, held.occurrences, held.hops[0].starts_matched) == (None, 0, 0)
+
+
+def test_several_threads_of_one_interrupt_and_an_interrupt_without_any() -> None:
+    b = Builder()
+    irq = b.actor("irq", "gpio", number=7)
+    tasks = [b.actor("task", "worker", tid=1), b.actor("task", "logger", tid=2)]
+    first = b.instance(irq, 100, 110)
+    b.instance(irq, 500, 510)
+    for at, task in enumerate(tasks):
+        b.instance(task, 150 + 10 * at, 200, ready=105, cause=first)
+    found = ask(b.analysis(0, 1000), "irq:gpio", "task:*")
+    hop = found.hops[0]
+    assert (hop.starts, hop.starts_matched, hop.ends_matched) == (2, 1, 2)
+    assert [(way.count, way.total.median) for way in found.ways] == [(1, 50), (1, 60)]
+
+
+def test_unsure_occurrences_are_counted_and_left_out_unless_asked_for() -> None:
+    analysis = chains(flags=4)
+    found = ask(analysis, "irq:eth0", "task:iperf3")
+    assert (found.occurrences, found.unsure) == (3, 1)
+    kept = ask(analysis, "irq:eth0", "task:iperf3", unsure=True)
+    assert (kept.occurrences, kept.unsure, kept.unsure_kept) == (4, 1, True)
+
+
+def test_what_began_before_the_trace_has_no_start() -> None:
+    found = ask(chains(flags=1), "irq:eth0", "task:iperf3")
+    assert (found.hops[0].ends, found.hops[0].left_out, found.occurrences) == (3, 1, 3)
+    assert ask(chains(flags=2), "irq:eth0", "task:iperf3").occurrences == 4
+    assert ask(chains(flags=2), "irq:eth0", "task:iperf3.end").occurrences == 3
+
+
+def test_a_span_holds_the_starts_in_it() -> None:
+    found = ask(chains(within=Span(2000, 4000)), "irq:eth0", "task:iperf3")
+    assert (found.occurrences, found.hops[0].starts, found.hops[0].starts_matched) == (2, 2, 2)
+
+
+# -- in order of time ------------------------------------------------------------------------------
+
+
+def test_the_next_end_after_each_start() -> None:
+    b = Builder()
+    irq, task = b.actor("irq", "gpio", number=7), b.actor("task", "poll", tid=1)
+    for t in (100, 200, 900):
+        b.instance(irq, t, t + 10)
+    for t in (50, 300, 350):
+        b.instance(task, t, t + 10)
+    losses = (Loss(1, 120, 130, None),)
+    found = ask(b.analysis(0, 1000), "irq:gpio", "task:poll")
+    assert found.hops[0].method is Method.NEXT
+    assert (found.hops[0].starts, found.hops[0].starts_matched, found.hops[0].ends_matched) == (
+        3,
+        2,
+        1,
+    )
+    assert found.total and (found.total.minimum, found.total.maximum) == (100, 200)
+    unsure = ask(b.analysis(0, 1000, losses=losses), "irq:gpio", "task:poll")
+    assert (unsure.occurrences, unsure.unsure) == (1, 1)
+    itself = ask(b.analysis(0, 1000), "irq:gpio", "irq:gpio")
+    assert [one.latency for one in itself.worst] == [700, 100]
+
+
+# -- events, and chains of several hops ------------------------------------------------------------
+
+
+def driver(count: int = 3) -> Analysis:
+    """A GPIO interrupt wakes its thread, which writes over I2C and then over SPI."""
+    b = Builder()
+    irq, thread = b.actor("irq", "gpio", number=43), b.actor("task", "irq/43-sensor", tid=88)
+    other = b.actor("task", "other", tid=89)
+    times: dict[str, list[int]] = {"time": [], "addr": []}
+    spi: list[int] = []
+    for i in range(count):
+        t = 80_000 * (i + 1)
+        first = b.instance(irq, t, t + 14)
+        b.instance(thread, t + 50, t + 900, ready=t + 12, cause=first)
+        times["time"] += [t + 100, t + 120 + i]
+        times["addr"] += [0x21, 0x20]
+        spi.append(t + 500)
+    b.instance(other, 1000, 1100)
+    times["time"].append(1050)  # another's write to the same address
+    times["addr"].append(0x20)
+    events = {
+        "i2c_write": pa.table(
+            {
+                "time": pa.array(times["time"], pa.int64()),
+                "cpu": pa.array([0] * len(times["time"]), pa.uint16()),
+                "addr": pa.array(times["addr"], pa.uint16()),
+                "name": pa.array([f"dev{a:x}" for a in times["addr"]]),
+            }
+        ),
+        "spi_transfer_start": pa.table(
+            {"time": pa.array(spi, pa.int64()), "cpu": pa.array([0] * len(spi), pa.uint16())}
+        ),
+    }
+    return b.analysis(0, 80_000 * (count + 1), events=events)
+
+
+def test_from_the_interrupt_by_the_command_to_the_stream_in_one_call() -> None:
+    found = ask(
+        driver(), "irq:gpio", "task:irq/43-*", "event:i2c_write[addr==0x20]",
+        "event:spi_transfer_start",
+    )  # fmt: skip
+    assert [hop.method for hop in found.hops] == [Method.CAUSE] * 3
+    assert found.hops[1].ends == 4  # the other's write has no interrupt before it
+    assert found.total and (found.total.count, found.total.median) == (3, 500)
+    assert [(s.name, s.time.median) for s in found.ways[0].stages] == [
+        ("irq:gpio runs until it wakes task:irq/43-sensor", 12),
+        ("task:irq/43-sensor waits to run", 38),
+        ("task:irq/43-sensor: from task:irq/43-* to event:i2c_write[addr==0x20]", 71),
+        ("task:irq/43-sensor: from event:i2c_write[addr==0x20] to event:spi_transfer_start", 379),
+    ]
+
+
+def test_an_event_may_be_the_end_of_a_chain_or_its_start() -> None:
+    found = ask(driver(1), "irq:gpio", 'event:i2c_write[name~"dev2?",addr!=0x20]')
+    assert [(s.name, s.time.median) for s in found.ways[0].stages][-1] == (
+        'task:irq/43-sensor runs until event:i2c_write[name~"dev2?",addr!=0x20]', 50,
+    )  # fmt: skip
+    assert found.total and found.total.median == 100
+    found = ask(driver(1), "event:i2c_write[addr==0x21]", "task:irq/43-sensor.end")
+    assert found.total and (found.occurrences, found.total.median) == (1, 800)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("event:i2c_writ", "no event i2c_writ: similar: i2c_write"),
+        ("event:i2c_write[adr==1]", "has no field adr: it has time, cpu, addr, name"),
+        ("event:i2c_write[addr==x]", "x is no number"),
+        ("event:i2c_write[addr~3]", "use =="),
+        ("event:i2c_write[name<3]", "use ~"),
+        ("task:gpi", "no actor of the trace is task:gpi"),
+    ],
+)
+def test_unknown_ends_name_what_there_is(text: str, error: str) -> None:
+    with pytest.raises(UsageError, match=error.replace("[", r"\[")):
+        ask(driver(1), "irq:gpio", text)
+
+
+def test_a_value_beyond_the_type_of_its_field_is_no_overflow() -> None:
+    found = ask(driver(1), "irq:gpio", "event:i2c_write[addr<0x10020]")
+    assert found.hops[0].ends == 3
+    assert ask(driver(1), "irq:gpio", "event:i2c_write[addr==0x10020]").hops[0].ends == 0
+
+
+# -- assertions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "holds", "value"),
+    [
+        ("p99 < 80us", True, 129.7),
+        ("p99<0.1us", False, 129.7),
+        ("max <= 130 ns", True, 130),
+        ("median == 115ns", True, 115),
+        ("p75 > 122ns", True, 122.5),
+        ("count >= 5", False, 4),
+        ("matched >= 100%", True, 1),
+        ("max[4] < 81ns", True, 80),
+        ("median[*waits to run] < 1us", False, None),
+        ("share[*waits to run] > 50%", True, 300 / 460),
+        ("share[1] < 10%", True, 40 / 460),
+        ("share[9] < 10%", False, None),
+    ],
+)
+def test_assertions(text: str, holds: bool, value: float | None) -> None:
+    checked = parse_assertion(text).check(ask(chains(), "irq:eth0", "task:iperf3"))
+    assert checked.holds is holds
+    assert checked.value == (value if value is None else pytest.approx(value))
+
+
+def test_an_assertion_about_nothing_fails() -> None:
+    nothing = ask(chains(), "irq:eth0", "task:idler")
+    checked = parse_assertion("p99 < 1s").check(nothing)
+    assert (checked.holds, checked.reason) == (False, "there is no occurrence")
+    assert parse_assertion("count == 0").check(nothing).holds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["p99", "p99 < 80", "p101 < 1s", "count > 3us", "share < 3%", "matched > 3", "frob < 1us",
+     "count[1] > 2", "p75[1] < 1us"],
+)  # fmt: skip
+def test_what_is_no_assertion_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_assertion(text)
