@@ -19,6 +19,7 @@ import base64
 import hashlib
 import hmac
 import json
+import mmap
 import os
 import secrets
 import shutil
@@ -139,35 +140,43 @@ def _load(trace: Path, directory: Path) -> Part | None:
 
 
 class _Tables(Mapping[str, pa.Table]):
-    """Those with rows are mapped at once, which checks them; of the others only a schema is made,
-    when somebody asks: a trace describes thousands of events that never occurred."""
+    """The files are mapped at once, so that they stay whatever other programs do, and a table is
+    made of one when somebody asks: a trace has hundreds, and thousands that are empty."""
 
     def __init__(self, directory: Path, entries: list[dict[str, Any]]) -> None:
-        self._empty = {entry["name"]: entry["schema"] for entry in entries if "schema" in entry}
-        self._mapped = {
-            entry["name"]: _mapped(directory, entry) for entry in entries if "schema" not in entry
+        self._schemas = {entry["name"]: entry["schema"] for entry in entries if "schema" in entry}
+        self._files = {
+            entry["name"]: _mapped(directory / entry["file"], entry)
+            for entry in entries
+            if "file" in entry
         }
+        self._made: dict[str, pa.Table] = {}
 
     def __getitem__(self, name: str) -> pa.Table:
-        if name in self._mapped:
-            return self._mapped[name]
-        buffer = pa.py_buffer(base64.b64decode(self._empty[name]))
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> pa.Table:
+        if name in self._files:
+            return pa.ipc.open_file(pa.py_buffer(self._files[name])).read_all()
+        buffer = pa.py_buffer(base64.b64decode(self._schemas[name]))
         return pa.ipc.read_schema(buffer).empty_table()
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._mapped
-        yield from self._empty
+        yield from self._files
+        yield from self._schemas
 
     def __len__(self) -> int:
-        return len(self._mapped) + len(self._empty)
+        return len(self._files) + len(self._schemas)
 
 
-def _mapped(directory: Path, entry: dict[str, Any]) -> pa.Table:
-    path = directory / entry["file"]
-    stat = path.stat()
-    if (stat.st_size, stat.st_mtime_ns) != (entry["size"], entry["changed"]):
-        raise ValueError(f"{path} is not as it was written")
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+def _mapped(path: Path, entry: dict[str, Any]) -> mmap.mmap:
+    with path.open("rb") as file:
+        stat = os.fstat(file.fileno())
+        if (stat.st_size, stat.st_mtime_ns) != (entry["size"], entry["changed"]):
+            raise ValueError(f"{path} is not as it was written")
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _version() -> str:

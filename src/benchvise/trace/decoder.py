@@ -31,8 +31,12 @@ def decoder() -> ModuleType:
     try:
         from benchvise.trace import native
     except ImportError as error:
+        built = any(Path(__file__).parent.glob("native.*.so"))
         raise UsageError(
-            f"the trace decoder is not there ({error})", "make install builds it; it needs Rust"
+            f"the trace decoder cannot be loaded ({error})"
+            if built
+            else "the trace decoder is not built",
+            "make install builds it; it needs Rust",
         ) from error
     return native
 
