@@ -10,8 +10,8 @@ import typer
 
 from benchvise.cli import trace_analyses, trace_export, trace_latency
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
-from benchvise.cli.trace_record import record
 from benchvise.cli.trace_options import CacheOption, TraceArgument
+from benchvise.cli.trace_record import record
 from benchvise.flows import trace as flow
 from benchvise.report.terminal import rendered
 from benchvise.report.trace_tables import (
