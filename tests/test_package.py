@@ -35,6 +35,9 @@ def test_the_wheel_holds_probes_suites_migrations_and_assets(wheel: Path) -> Non
         assert f"benchvise/board/probes/{arch}/bvlibc" in names
     assert "benchvise/suites/quick.toml" in names
     assert "benchvise/report/assets/report.js" in names
+    assert "benchvise/trace/native.abi3.so" in names
+    # Its interface is that of CPython 3.11 and later, its machine code this platform's.
+    assert "-cp311-abi3-linux_" in wheel.name
     assert any(name.startswith("benchvise/store/migrations/") for name in names)
     records = ROOT.glob("src/benchvise/state/catalogue/*.toml")
     assert {f"benchvise/state/catalogue/{path.name}" for path in records} <= set(names)
@@ -73,5 +76,7 @@ def test_the_wheel_alone_runs_the_quick_suite(wheel: Path, tmp_path: Path) -> No
     statuses = {series["key"]: series["status"] for series in measured["series"]}
     assert statuses.pop("pipe.latency:place=core") in ("measured", "na")  # one CPU has no other
     assert set(statuses.values()) == {"measured"}
+    findings = {one["name"]: one["state"] for one in json.loads(run("doctor", "--json"))["data"]}
+    assert findings["traces"] == "ok"
     page = Path(run("report", "@", "-o", "page").strip())
     assert "memory.copy" in (tmp_path / page).read_text()
