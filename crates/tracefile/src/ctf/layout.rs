@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
         {
             self.close();
         }
-        let whole = self.modulus >= 8 && self.residue % 8 == 0;
+        let whole = self.modulus >= 8 && self.residue.is_multiple_of(8);
         let run = self.run.get_or_insert_with(|| Run { bits: 0, whole, reads: Vec::new() });
         let padding = (align - self.residue % align) % align;
         let at = run.bits + padding;
@@ -486,7 +486,7 @@ fn project(steps: &[Step], place: &dyn Fn(u16) -> u16) -> Vec<Step> {
 
 /// Whether two runs, one behind the other, may be read as one.
 fn joins(before: &Run, run: &Run) -> bool {
-    let same = before.whole && run.whole && before.bits % 8 == 0;
+    let same = before.whole && run.whole && before.bits.is_multiple_of(8);
     (same || run.reads.is_empty()) && u64::from(before.bits) + u64::from(run.bits) <= MOST_RUN_BITS
 }
 
