@@ -529,7 +529,7 @@ fn random_pages_are_walked_to_an_end() {
             let mut bytes: Vec<u8> = (0..513).map(|_| random() as u8).collect();
             bytes[0] = kind;
             let kernel = Kernel { big: kind & 1 != 0, long: if kind & 2 == 0 { 8 } else { 4 } };
-            let commit = kernel.long(random() % 600 | (random() % 4) << 30);
+            let commit = kernel.long((random() % 600) | ((random() % 4) << 30));
             bytes[9..9 + kernel.long].copy_from_slice(&commit);
             assert!(tracefile::walk_page(&bytes) <= bytes.len() / 4);
         }
