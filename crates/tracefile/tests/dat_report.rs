@@ -123,7 +123,7 @@ fn agrees(file: &str, least: usize) {
         let seen = samples.entry(line.event).or_insert(0);
         *seen += 1;
         // The first ones, and some from the whole length.
-        if *seen <= SAMPLES / 2 || *seen % 997 == 0 && *seen < 997 * SAMPLES / 2 {
+        if *seen <= SAMPLES / 2 || seen.is_multiple_of(997) && *seen < 997 * SAMPLES / 2 {
             lines.insert((line.event, line.time, line.cpu), line);
         }
     }

@@ -149,7 +149,7 @@ fn clock(head: &Head<'_>, of_buffer: Option<String>) -> Clock {
             }
             None => 1_000_000_000,
         },
-        epoch_offset_ns: head.options.epoch_ns,
+        epoch_offset_ns: head.options.epoch_offset_ns(),
         uuid: None,
     }
 }
@@ -174,7 +174,7 @@ fn notes(head: &mut Head<'_>, clock: &Clock) {
     if head.options.time_shift {
         notes.push("a guest's trace: its times are not moved to the host's clock".into());
     }
-    if head.options.shift_ns != 0 {
+    if head.options.shift_ns != 0 && head.options.epoch_offset_ns() != Some(0) {
         notes.push(format!("times are moved by {} ns, as recorded", head.options.shift_ns));
     }
     for statistics in &head.options.statistics {

@@ -41,6 +41,9 @@ impl Cycles {
     }
 }
 
+/// 9 September 2001, in nanoseconds since the epoch.
+const YEAR_2001_NS: i64 = 1_000_000_000_000_000_000;
+
 /// How a list of options ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -93,6 +96,13 @@ impl Options {
             }
             self.take(id, data, order);
         }
+    }
+
+    /// Nanoseconds to add to the times of the result for the time since the epoch.
+    ///
+    /// Recorders also write it as a shift of every stamp. No other reason moves a clock by decades.
+    pub(crate) fn epoch_offset_ns(&self) -> Option<i64> {
+        self.epoch_ns.or_else(|| (self.shift_ns >= YEAR_2001_NS).then_some(0))
     }
 
     pub(crate) fn take(&mut self, id: u16, data: &[u8], order: ByteOrder) {
