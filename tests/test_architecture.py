@@ -22,10 +22,22 @@ ALLOWED = {
     "rig": {"board", "errors"},
     "trace": {"board", "errors", "statistics"},
     "store": {"errors", "measure", "state"},
-    "report": {"errors", "measure", "state", "store", "trace"},
-    "flows": {"board", "errors", "measure", "report", "rig", "state", "store", "trace"},
+    "report": {"errors", "measure", "state", "store", "trace", "why"},
+    "why": {"board", "errors", "measure", "resources", "rig", "state", "statistics", "trace"},
+    "flows": {"board", "errors", "measure", "report", "rig", "state", "store", "trace", "why"},
     "__main__": {"cli"},
-    "cli": {"board", "errors", "flows", "measure", "report", "rig", "state", "store", "trace"},
+    "cli": {
+        "board",
+        "errors",
+        "flows",
+        "measure",
+        "report",
+        "rig",
+        "state",
+        "store",
+        "trace",
+        "why",
+    },
 }
 
 # The store is written by flows: nothing that measures may know of it, and only the
