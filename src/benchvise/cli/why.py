@@ -44,9 +44,7 @@ def why(
     ] = None,
     bench: Annotated[
         str | None,
-        typer.Option(
-            "--bench", metavar="ID[:param=value,...]", help="The benchmark that differs."
-        ),
+        typer.Option("--bench", metavar="ID[:param=value,...]", help="The benchmark that differs."),
     ] = None,
     command: Annotated[
         str | None,
@@ -144,7 +142,9 @@ def why(
     answer = _diagnosed(request, store, resume or output, resume=resume is not None)
     document = answer.diagnosis.as_json()
     if as_json:
-        print_json("diagnosis", {**document, "id": answer.identity, "evidence": str(answer.directory)})
+        print_json(
+            "diagnosis", {**document, "id": answer.identity, "evidence": str(answer.directory)}
+        )
     else:
         stdout().print(tables(document), soft_wrap=True)
         stdout().print(Text(_next_step(answer), style="dim"), soft_wrap=True)

@@ -238,7 +238,7 @@ class LiveBench:
         self, arm: Arm, measure: Callable[[LiveBoard, Mapping[str, str]], Process]
     ) -> Process:
         """Makes the arm, measures, checks that it held, and puts everything back."""
-        settings, attributes = _means(arm)
+        settings, attributes = means_of(arm)
         board = self._live[arm.side]
 
         def once() -> Process:
@@ -263,7 +263,7 @@ class LiveBench:
         except NotMade as error:
             raise self._refused(arm, error) from error
         except (NotAvailable, UsageError) as error:
-            ids = _refusing(arm, error.message)
+            ids = refusing(arm, error.message)
             if not ids:
                 raise
             raise Refused(error.message, error.remedy, ids) from error
@@ -278,7 +278,7 @@ class LiveBench:
         return Refused(error.message, error.remedy, ids)
 
     def _can_be_made(self, side: Side, suspect: Suspect) -> bool:
-        settings, _ = _means(Arm(side, (suspect,)))
+        settings, _ = means_of(Arm(side, (suspect,)))
         try:
             with self._live[side].intervention() as made:
                 made.apply(settings)
@@ -372,7 +372,7 @@ class LiveBench:
         return min(board.batches for board in self._live.values())
 
 
-def _means(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
+def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
     """The settings and the process attributes of an arm; Refused for what a live board cannot."""
     settings: dict[Setting, str] = {}
     attributes: dict[str, str] = {}
@@ -409,7 +409,7 @@ def _names(settings: Sequence[Setting]) -> frozenset[tuple[str, str]]:
     return frozenset((setting.knob.name, setting.value) for setting in settings)
 
 
-def _refusing(arm: Arm, message: str) -> list[str]:
+def refusing(arm: Arm, message: str) -> list[str]:
     """The suspects whose process attribute a message of the probe is about: ``--as thp=off: …``."""
     asked = message.partition("--as ")[2].partition("=")[0]
     return [
