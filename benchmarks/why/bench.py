@@ -362,11 +362,12 @@ def _settings(arm: Arm) -> list[Setting]:
 
 def _blamed(arm: Arm, settings: Sequence[Setting]) -> list[str]:
     """The suspects that have one of these settings."""
+    refused = {str(setting) for setting in settings}
     return [
         suspect.id
         for suspect in arm.flipped
         if isinstance(suspect.means, SettingMeans)
-        and set(settings) & set(suspect.means.towards(arm.side.other))
+        and refused.intersection(map(str, suspect.means.towards(arm.side.other)))
     ]
 
 
