@@ -257,6 +257,10 @@ class SimFiles:
         assert isinstance(answer, FileWritten)
         return answer
 
+    def again(self) -> SimFiles:
+        """Another connection to the same board."""
+        return SimFiles(self._board, self._step)
+
     def end_other(self, pid: int, program: str) -> None:
         """Nothing is ever left running there."""
 

@@ -11,6 +11,7 @@ from benchmarks.why.draft import Draft
 from benchmarks.why.response import Effect
 from benchmarks.why.scenario import Fault, Scenario, SimLayer
 from benchvise.state import knobs as spelling
+from benchvise.state.model import Family
 from benchvise.why.model import Layer, Side, Verdict
 
 _FOUND = (Verdict.EXPLAINED, Verdict.PARTLY)
@@ -33,7 +34,7 @@ class Kind:
 
 def one(draft: Draft) -> Scenario:
     files = draft.plant(draft.culprit(), draft.size())
-    draft.fill(draft.rng.randint(36, 44))
+    draft.fill(draft.rng.randint(39, 47))
     return draft.finish(*_FOUND, causes=[(files,)])
 
 
@@ -135,10 +136,13 @@ def unexplained(draft: Draft) -> Scenario:
 
 
 def refused(draft: Draft) -> Scenario:
-    name = draft.culprit()
+    how = draft.rng.choice((*_REFUSALS, "risky"))
+    has_risky = bool(draft.metric.families & {Family.MEMORY, Family.STORAGE})
+    name = draft.culprit(risky=how == "risky" and has_risky)
     files = draft.plant(name, draft.size(least=6))
     draft.fill(draft.rng.randint(20, 44), without=[_UNRELATED])
-    _refuse(draft, name, draft.rng.choice(_REFUSALS))
+    if not values.knob_of(name).risky:
+        _refuse(draft, name, how)
     return draft.finish(
         Verdict.UNEXPLAINED,
         Verdict.PARTLY,

@@ -27,6 +27,7 @@ _TIED = (
     {"cpu.governor", "cpu.schedutil_rate_limit_us"},
     {"block.scheduler", "block.nr_requests"},
     {"block.scheduler", "block.wbt_lat_usec"},
+    {"kernel.watchdog", "kernel.soft_watchdog"},
 )
 _NEVER = frozenset({"cpu.secondary_online"})  # another number of CPUs is an artefact
 _LARGEST = 1.2  # a factor of 3.3
@@ -86,12 +87,18 @@ class Draft:
             left = [other for other in left if other != name and not self._is_tied(other)]
         self._settle()
 
-    def culprit(self) -> str:
-        """A knob that does not differ yet: a likely one, or any of the metric's families."""
+    def culprit(self, *, risky: bool = False) -> str:
+        """A knob that does not differ yet: a likely one, or any of the metric's families.
+
+        Those that are only tested when the user agrees to the risk are ``risky``.
+        """
         likely = {n: w for n, w in self.metric.likely.items() if n in self._free(frozenset(Family))}
-        if likely and self.rng.random() >= _IMPLAUSIBLE:
+        if likely and not risky and self.rng.random() >= _IMPLAUSIBLE:
             return self.rng.choices(list(likely), list(likely.values()))[0]
-        return self.rng.choice(self._free(self.metric.families))
+        reach = self.metric.families | (self.metric.reach if risky else frozenset())
+        return self.rng.choice(
+            [name for name in self._free(reach) if values.knob_of(name).risky == risky]
+        )
 
     def bystanders(self, number: int) -> list[str]:
         """Knobs that differ and are no culprits."""

@@ -111,7 +111,7 @@ def test_whatever_is_set_through_an_intervention_is_put_back() -> None:
     for name, known in values.VALUES.items():
         kernel = board()
         files = SimFiles(kernel)
-        with intervening("sim:bad", files, lambda: files, values.ROLES) as intervention:
+        with intervening("sim:bad", files, files.again, values.ROLES) as intervention:
             intervention.apply([setting(name, known[-1])])
             assert value(kernel, name) == values.shown(name, known[-1])
         assert kernel.files == dict(kernel.at_boot), name
