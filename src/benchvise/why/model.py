@@ -138,8 +138,8 @@ class Suspect:
 
     ``id`` is the knob's, item's or layer's name; ``good`` and ``bad`` are the values as shown.
     ``members`` are the names of the snapshot entries in it. Where ``means`` is None it cannot be
-    tested here, and ``untestable`` says why. ``terms`` make up its score. ``good_writable`` says
-    whether it may be flipped on the good side too.
+    tested here, and ``untestable`` says why. ``terms`` make up its score. Where it cannot be
+    flipped on the good side too, ``not_on_good`` says why.
     """
 
     id: str
@@ -151,6 +151,7 @@ class Suspect:
     members: tuple[str, ...] = ()
     means: Means | None = None
     untestable: str = ""
+    not_on_good: str = ""
     terms: tuple[Term, ...] = ()
 
     @property
