@@ -27,11 +27,11 @@ from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.counters import of_samples
 from benchvise.why.live_board import LiveBoard, Process, still_set
 from benchvise.why.live_check import cross_check
-from benchvise.why.live_counters import covariates, of_samples, of_trial
 from benchvise.why.live_programs import find_programs
-from benchvise.why.live_record import Record
+from benchvise.why.live_record import Record, covariates
 from benchvise.why.model import (
     Arm,
     Finding,
@@ -148,8 +148,8 @@ class LiveBench:
             values=process.values,
             started=round(started, 3),
             seconds=round(seconds, 3),
-            counters={**of_samples(process.samples), **of_trial(process.grown)},
-            covariates=covariates(process.samples, process.files),
+            counters={**of_samples(process.samples), **process.counted},
+            covariates=covariates(process.samples),
             flags=process.flags,
         )
 
@@ -171,11 +171,7 @@ class LiveBench:
             return board.process(board.counting(), batches=batches, attributes=attributes)
 
         process = self._on_arm(arm, count)
-        return {
-            **process.grown,
-            **of_samples(process.samples),
-            **covariates(process.samples, process.files),
-        }
+        return {**process.counted, **of_samples(process.samples)}
 
     def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
         """See Bench."""

@@ -11,10 +11,10 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from benchvise.board import Board
-from benchvise.board.channel import NotAvailable, ProbeChannel, open_channel
+from benchvise.board.channel import FileValue, NotAvailable, ProbeChannel, open_channel
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
@@ -32,7 +32,7 @@ from benchvise.state import journal
 from benchvise.state.intervention import Intervention, intervening, read_boot_id
 from benchvise.state.restore import restore
 from benchvise.state.roles import find_roles
-from benchvise.why.live_counters import GLOBS, Counts, Files, counts, grown
+from benchvise.why.counters import READS, between
 
 PATIENCE_S = 90.0
 """Seconds that a lost board is waited for: longer than most need to boot."""
@@ -46,13 +46,13 @@ _RETRY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One fresh process as it was measured: the probe's lines, and what the board counted."""
+    """One fresh process as it was measured: the probe's lines, and what the board counted from
+    before it was started until after it had ended, for one iteration (see ``counters``)."""
 
     host: Mapping[str, Any]
     begin: Mapping[str, Any]
     samples: tuple[Mapping[str, Any], ...]
-    grown: Counts
-    files: Files
+    counted: Mapping[str, float]
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -117,7 +117,7 @@ class LiveBoard:
         kind = measured_kind(
             process.begin, Kind(described.unit, described.better, described.counted)
         )
-        elapsed = [s["elapsed_ns"] / 1e9 for s in process.samples if s.get("elapsed_ns")]
+        elapsed = [n / 1e9 for n in (s.get("elapsed_ns") for s in process.samples) if is_count(n)]
         if self.is_command and "warmup" not in self.entry.params:
             self.spec = _with(self.spec, warmup="0")
         batch_s = statistics.median(elapsed) if elapsed else time.monotonic() - begun
@@ -136,7 +136,7 @@ class LiveBoard:
         Raises NotAvailable, UsageError and MeasurementError, with the channel still usable, and
         BoardUnreachable or ProbeError when contact is lost.
         """
-        before = self.channel.read(GLOBS)
+        before = self._texts()
         lines: dict[str, dict[str, Any]] = {}
         samples: list[Mapping[str, Any]] = []
         self._sources.run_as(attributes or {})
@@ -154,15 +154,24 @@ class LiveBoard:
             raise MeasurementError(error.message, error.remedy) from error
         finally:
             self._sources.run_as({})
-        after = self.channel.read(GLOBS)
+        after = self._texts()
         values = [sample.get("value") for sample in samples]
         if not values or not all(isinstance(v, int | float) and v > 0 for v in values):
             raise MeasurementError(
                 f"{self.name}: {spec.key} gives no value above zero, so no ratio can be had",
                 "measure something that is larger than nothing",
             )
-        growth = grown(counts(before), counts(after))
-        return Process(lines.get("host", {}), lines.get("begin", {}), tuple(samples), growth, after)
+        work = sum(n for n in (sample.get("iterations") for sample in samples) if is_count(n))
+        counted = between(before, after, float(work or len(samples)))
+        return Process(lines.get("host", {}), lines.get("begin", {}), tuple(samples), counted)
+
+    def _texts(self) -> dict[str, str]:
+        """The files that the kernel counts in."""
+        return {
+            path: content.value
+            for path, content in self.channel.read(READS).items()
+            if isinstance(content, FileValue) and isinstance(content.value, str)
+        }
 
     def intervention(self) -> contextlib.AbstractContextManager[Intervention]:
         """An intervention to apply settings by, undone at the end; see ``state.intervention``."""
@@ -261,6 +270,11 @@ def still_set(board: str) -> list[str]:
             if change.new is not None
         }
     )
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a board's answer is a number of something."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _with(spec: SeriesSpec, **params: str) -> SeriesSpec:

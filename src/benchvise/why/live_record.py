@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchvise.errors import UsageError
 from benchvise.measure.model import (
@@ -16,7 +17,7 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.state.model import Snapshot
-from benchvise.why.live_counters import covariates, of_samples
+from benchvise.why.counters import of_samples
 from benchvise.why.model import Finding, Grade, Side, Trial
 
 
@@ -78,6 +79,19 @@ def _trial(number: int, side: Side, process: ProcessRecord) -> Trial:
         started=0.0,
         seconds=round(sum(elapsed), 3),
         counters=of_samples(evidence),
-        covariates=covariates(evidence, {}),
+        covariates=covariates(evidence),
         flags=tuple(dict.fromkeys(flag for sample in process.samples for flag in sample.flags)),
     )
+
+
+def covariates(samples: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What else is known of the moment: ``clock_hz``, ``temperature_c``."""
+    found: dict[str, float] = {}
+    for name, key, unit in (
+        ("clock_hz", "clock_before_hz", 1.0),
+        ("temperature_c", "temperature_mc", 1e-3),
+    ):
+        values = [s[key] * unit for s in samples if isinstance(s.get(key), int | float)]
+        if values:
+            found[name] = statistics.median(values)
+    return found
