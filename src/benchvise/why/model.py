@@ -647,7 +647,8 @@ class Diagnosis:
     ``good`` and ``bad`` name the sides. ``unexplained`` is the share of the gap that no cause
     accounts for. ``reached`` says how far it got where it did not come to its end; ``needed`` are
     sentences that say what would be needed to know more. ``restored`` is false where something is
-    still set. ``suspects`` are in the order of their score.
+    still set. ``suspects`` are in the order of their score. ``repeat`` is the command line that
+    makes it again.
     """
 
     metric: Metric
@@ -672,9 +673,10 @@ class Diagnosis:
     started: str = ""
     seconds: float = 0.0
     seed: int = 0
+    repeat: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The diagnosis as a document."""
+        """The diagnosis as a document; ``benchvise.why.shape`` says what each field means."""
         return {
             "format": FORMAT,
             "metric": {
@@ -707,4 +709,5 @@ class Diagnosis:
             "started": self.started,
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
+            "repeat": self.repeat,
         }
