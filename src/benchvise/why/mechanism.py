@@ -20,8 +20,8 @@ from benchvise.board.sanitise import printable
 from benchvise.errors import MeasurementError
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Facts, Refused
+from benchvise.why.card_case import Case, Prediction, number
 from benchvise.why.cards import MORE, Card, CounterSign, Sign, load_cards
-from benchvise.why.case import Case, Prediction, number
 from benchvise.why.counters import COUNTERS, Counter
 from benchvise.why.laws import size
 from benchvise.why.model import (

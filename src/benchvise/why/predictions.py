@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from benchvise.why import predictions_io as io
 from benchvise.why import predictions_system as system
-from benchvise.why.case import Case, Prediction
+from benchvise.why.card_case import Case, Prediction
 
 PREDICTIONS: Mapping[str, Callable[[Case], Prediction]] = {
     "zero_page": system.zero_page,

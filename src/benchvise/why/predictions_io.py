@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchvise.why.case import Case, Prediction, number, proportional
+from benchvise.why.card_case import Case, Prediction, number, proportional
 from benchvise.why.laws import (
     bus_bytes_per_second,
     queue_seconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from benchvise.why.case import Case, Prediction, number, proportional
+from benchvise.why.card_case import Case, Prediction, number, proportional
 from benchvise.why.laws import quota_share, ramp_factor, serial_seconds, size, tlb_reach
 from benchvise.why.model import Side
 
