@@ -328,6 +328,29 @@ def hodges_lehmann_paired(differences: Values, confidence: float = 0.95) -> Esti
     return _pair_estimate(averages, rank, total, coverage)
 
 
+@lru_cache(maxsize=256)
+def signed_rank(n: int, confidence: float = 0.95) -> int:
+    """From which of the sorted Walsh averages of ``n`` pairs to which before the end an interval
+    reaches: the k of the k-th smallest and the k-th largest.
+
+    As in ``hodges_lehmann_paired``: exact up to 50 pairs, by normal approximation beyond.
+    """
+    if n <= _EXACT_SIGNED_RANK:
+        return _exact_rank(_signed_rank_counts(n), confidence)[0]
+    deviation = math.sqrt(n * (n + 1) * (2 * n + 1) / 24.0)
+    return _normal_rank(n * (n + 1) // 2, deviation, confidence)[0]
+
+
+@lru_cache(maxsize=256)
+def rank_sum(n: int, m: int, confidence: float = 0.95) -> int:
+    """``signed_rank`` for the sorted differences of ``n`` values to ``m`` others, as in
+    ``hodges_lehmann_shift``.
+    """
+    if n + m <= _EXACT_RANK_SUM:
+        return _exact_rank(_rank_sum_counts(n, m), confidence)[0]
+    return _normal_rank(n * m, math.sqrt(n * m * (n + m + 1) / 12.0), confidence)[0]
+
+
 @lru_cache(maxsize=64)
 def _signed_rank_counts(n: int) -> npt.NDArray[np.int64]:
     """How many of the 2^n sign patterns give each signed-rank sum 0..n(n+1)/2."""

@@ -52,7 +52,7 @@ def test_cpu_mask(mask: str, cpus: str) -> None:
 
 @pytest.mark.parametrize(
     ("given_list", "cpus"),
-    [("0-3\n", "0-3"), ("0-1,2,3", "0-3"), ("\n", ""), ("4,0,2", "0,2,4"), ("7", "7")],
+    [("0-3\n", "0-3"), ("0-1,2,3", "0-3"), ("\n", ""), ("4,0,2", "0,2,4"), ("0 1 2 3 \n", "0-3")],
 )
 def test_cpu_list(given_list: str, cpus: str) -> None:
     assert words.cpu_list(given_list) == cpus

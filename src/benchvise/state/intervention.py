@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from benchvise.board import Board
 from benchvise.board.channel import FileValue, ProbeChannel, open_channel
@@ -29,6 +30,27 @@ _SHOWN = 5
 _DENIED = ("EACCES", "EPERM", "EROFS")
 
 
+class NotMade(SettingError):  # noqa: N818
+    """Settings that could not be made; ``settings`` are those, none where nobody knows which.
+
+    Everything is put back once the intervention is undone.
+    """
+
+    def __init__(self, message: str, remedy: str = "", settings: Sequence[Setting] = ()) -> None:
+        super().__init__(message, remedy)
+        self.settings = tuple(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A file that was set, with its value before and since."""
+
+    knob: str
+    path: str
+    old: str
+    new: str
+
+
 class Intervention:
     """Settings of one board: made by ``apply``, taken back by ``undo``, once each."""
 
@@ -42,6 +64,7 @@ class Intervention:
         self._reopened = False
         self._journal: Journal | None = None
         self._targets: list[Goal] = []
+        self._made: list[Made] = []
         self._changes: list[Change] = []
         self._goals: dict[int, Goal] = {}  # the old values, by the change's number
         self._numbers: dict[str, int] = {}  # of changes, by path
@@ -49,46 +72,58 @@ class Intervention:
     def apply(self, settings: Sequence[Setting]) -> None:
         """Makes the settings. After an error, ``undo`` is due as after success.
 
-        SettingError when a setting cannot be made or put back, is refused, becomes something else
-        than was asked for, or brings changes along that are not its own.
+        NotMade when settings cannot be made or put back, are refused, become something else than
+        was asked for, or bring changes along that are not their own; it names all that cannot be
+        had. SettingError when the journal cannot be kept.
         """
         boot_id = read_boot_id(self._files)
         journal = self._journal = Journal.begin(self._board, boot_id, self._files.place)
         # First those that are set: a file of theirs may be one of another knob too.
         catalogue = [*(s.knob for s in settings), *(knob for _, knob in knobs().values())]
         before = places.survey(self._files, catalogue, self._roles)
-        for setting in settings:
-            self._targets += self._places_to_set(setting, before)
+        self._targets = self._all_targets(settings, before)
         tied = {knob.name for setting in settings for knob in values.companions(setting.knob)}
         self._remember_all(tied, before)
         journal.plan(self._changes)
         missed = drive(
             self._files,
             self._targets,
-            lambda goal, now: journal.written(self._numbers[goal.path], now),
+            lambda goal, now: self._wrote(journal, goal, now),
         )
         if missed:
-            raise self._not_made(missed[0])
+            raise self._not_made(missed, settings)
         after = places.survey(self._files, catalogue, self._roles)
         foreign = self._look_for_side_effects(journal, tied, before, after)
         if foreign:
             names = ", ".join(map(str, settings))
-            raise SettingError(
+            raise NotMade(
                 f"{self._board}: with {names} something else changed too: "
                 + "; ".join(foreign[:_SHOWN]),
                 "nothing was measured, as two changes cannot be told apart; all is as it was",
+                settings if len(settings) == 1 else (),
             )
         journal.applied()
 
+    @property
+    def made(self) -> tuple[Made, ...]:
+        """What was written, in that order, also where it came to no good end."""
+        return tuple(self._made)
+
+    def _wrote(self, journal: Journal, goal: Goal, now: str | None) -> None:
+        change = self._changes[self._numbers[goal.path]]
+        self._made.append(Made(change.knob, change.path, change.old, now or goal.value))
+        journal.written(change.number, now)
+
     def check_held(self) -> None:
-        """SettingError when something else has changed a setting since it was made."""
+        """NotMade when something else has changed a setting since it was made."""
         found = present(self._files, self._targets)
         for goal in self._targets:
             if not is_reached(goal, found[goal.path]):
-                raise SettingError(
+                raise NotMade(
                     f"{self._board}: {goal.knob.name} did not stay {goal.value} while it was "
                     f"measured: {goal.path} {found[goal.path].shown}",
                     "find what else sets it there: a daemon, or another person",
+                    [Setting(goal.knob, goal.value, (goal.path,))],
                 )
 
     def undo(self, after: BaseException | None = None) -> None:
@@ -133,8 +168,23 @@ class Intervention:
                     raise self._still_set(", ".join(names), error, None) from error
         raise AssertionError("unreachable")
 
+    def _all_targets(self, settings: Sequence[Setting], before: Mapping[str, Place]) -> list[Goal]:
+        """The files of all settings; NotMade with every setting that has none to be set."""
+        targets: list[Goal] = []
+        failed: list[tuple[Setting, SettingError]] = []
+        for setting in settings:
+            try:
+                targets += self._places_to_set(setting, before)
+            except SettingError as error:
+                failed.append((setting, error))
+        if failed:
+            first = failed[0][1]
+            more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+            raise NotMade(first.message + more, first.remedy, [setting for setting, _ in failed])
+        return targets
+
     def _places_to_set(self, setting: Setting, before: Mapping[str, Place]) -> list[Goal]:
-        """The goals of a setting: all its files, each of which can be put back."""
+        """The goals of a setting: all its files, or those it names, that can be put back."""
         knob = setting.knob
         glob = places.expand(knob, self._roles)
         found = [place for place in before.values() if place.knob == knob]
@@ -143,6 +193,9 @@ class Intervention:
                 f"{self._board}: {knob.name} cannot be set: another setting has its files",
                 "set the one or the other",
             )
+        if setting.paths:
+            there = {place.path: place for place in found}
+            found = [there.get(path) or Place(knob, path, None, "ENOENT") for path in setting.paths]
         for place in found:
             if place.value is None:
                 raise SettingError(
@@ -204,23 +257,28 @@ class Intervention:
                 journal.written(change.number, new)
         return foreign
 
-    def _not_made(self, miss: Missed) -> SettingError:
+    def _not_made(self, missed: Sequence[Missed], settings: Sequence[Setting]) -> NotMade:
+        miss = missed[0]
         name = f"{self._board}: {miss.goal.knob.name}={miss.goal.value}"
         path = miss.goal.path
+        failed = [s for s in settings if any(_is_of(s, other.goal) for other in missed)]
         if miss.error in _DENIED:
-            return SettingError(
+            return NotMade(
                 f"{name} may not be set ({miss.error} at {path})",
                 "it needs root; where that is so, the kernel does not allow it; nothing is changed",
+                failed,
             )
         if miss.error:
-            return SettingError(
+            return NotMade(
                 f"{name} was refused by the kernel ({miss.error} at {path}, which "
                 f"{miss.place.shown})",
                 "see which values it takes; everything is as it was",
+                failed,
             )
-        return SettingError(
+        return NotMade(
             f"{name}: the kernel made something else of it: {path} {miss.place.shown}",
             "ask for a value that it takes as it is; everything is as it was",
+            failed,
         )
 
     def _still_set(
@@ -269,6 +327,13 @@ def read_boot_id(files: BoardFiles) -> str:
     content = files.read([BOOT_ID]).get(BOOT_ID)
     text = content.value if isinstance(content, FileValue) else ""
     return printable(text.strip(), 64) if isinstance(text, str) else ""
+
+
+def _is_of(setting: Setting, goal: Goal) -> bool:
+    """Whether a goal is one of a setting's."""
+    return (setting.knob, setting.value) == (goal.knob, goal.value) and goal.path in (
+        setting.paths or (goal.path,)
+    )
 
 
 def _shown(value: str | None) -> str:

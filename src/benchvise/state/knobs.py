@@ -39,10 +39,15 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A knob, and the value that it is to have, in canonical spelling."""
+    """A knob, and the value that it is to have, in canonical spelling.
+
+    ``paths`` are the only files of the knob to be set, where its devices are to differ; without
+    them all are.
+    """
 
     knob: Knob
     value: str
+    paths: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.knob.name}={self.value}"

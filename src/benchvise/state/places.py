@@ -182,7 +182,7 @@ def offered(files: BoardFiles, places: Sequence[Place]) -> tuple[str, ...]:
 
     Nothing when it does not. Frequencies are sorted, other words keep the kernel's order.
     """
-    beside = {place.path: _list_beside(place.path) for place in places if not place.choices}
+    beside = {place.path: list_beside(place.path) for place in places if not place.choices}
     lists = files.read(literal(path) for path in beside.values() if path)
     common: list[str] | None = None
     for place in places:
@@ -203,7 +203,8 @@ def unwritable(glob: str) -> SettingError:
     )
 
 
-def _list_beside(path: str) -> str:
+def list_beside(path: str) -> str:
+    """The file that lists the words which that file takes; empty where there is none."""
     directory, _, name = path.rpartition("/")
     return f"{directory}/{_LISTED_IN[name]}" if name in _LISTED_IN else ""
 

@@ -138,8 +138,8 @@ class Suspect:
 
     ``id`` is the knob's, item's or layer's name; ``good`` and ``bad`` are the values as shown.
     ``members`` are the names of the snapshot entries in it. Where ``means`` is None it cannot be
-    tested here, and ``untestable`` says why. ``terms`` make up its score. ``good_writable`` says
-    whether it may be flipped on the good side too.
+    tested here, and ``untestable`` says why. ``terms`` make up its score. Where it cannot be
+    flipped on the good side too, ``not_on_good`` says why.
     """
 
     id: str
@@ -151,6 +151,7 @@ class Suspect:
     members: tuple[str, ...] = ()
     means: Means | None = None
     untestable: str = ""
+    not_on_good: str = ""
     terms: tuple[Term, ...] = ()
 
     @property
@@ -582,6 +583,16 @@ class Verdict(StrEnum):
     INCOMPLETE = "incomplete"
 
 
+class Stop(StrEnum):
+    """What ended a diagnosis before it came to its own end."""
+
+    INTERRUPTED = "interrupted"
+    UNREACHABLE = "contact lost"
+    BUDGET = "the budget was spent"
+    FAILED = "the metric failed"
+    NOT_PUT_BACK = "not everything is put back"
+
+
 @dataclass(frozen=True, slots=True)
 class Interaction:
     """The top two causes in a 2x2: their shares alone, and together.
@@ -645,10 +656,10 @@ class Diagnosis:
     """The answer of ``why``.
 
     ``good`` and ``bad`` name the sides. ``unexplained`` is the share of the gap that no cause
-    accounts for. ``reached`` says how far it got where it did not come to its end; ``needed`` are
-    sentences that say what would be needed to know more. ``restored`` is false where something is
-    still set. ``suspects`` are in the order of their score. ``repeat`` is the command line that
-    makes it again.
+    accounts for. ``stopped`` is set and ``reached`` says how far it got where it did not come to
+    its end; ``needed`` are sentences that say what would be needed to know more. ``restored`` is
+    false where something is still set. ``suspects`` are in the order of their score. ``repeat`` is
+    the command line that makes it again.
     """
 
     metric: Metric
@@ -667,6 +678,7 @@ class Diagnosis:
     trials: tuple[Trial, ...] = ()
     writes: tuple[Write, ...] = ()
     needed: tuple[str, ...] = ()
+    stopped: Stop | None = None
     reached: str = ""
     restored: bool = True
     simulated: bool = False
@@ -703,6 +715,7 @@ class Diagnosis:
             "trials": [trial.as_json() for trial in self.trials],
             "writes": [write.as_json() for write in self.writes],
             "needed": list(self.needed),
+            "stopped": None if self.stopped is None else str(self.stopped),
             "reached": self.reached,
             "restored": self.restored,
             "simulated": self.simulated,

@@ -101,9 +101,9 @@ def cpu_mask(given: str) -> str:
 
 
 def parse_cpus(given: str) -> set[int]:
-    """The CPUs of a list; ValueError when it is none."""
+    """The CPUs of a list; ValueError when it is none. cpufreq parts them by spaces."""
     cpus: set[int] = set()
-    for part in filter(None, given.strip().split(",")):
+    for part in given.replace(",", " ").split():
         first, dash, last = part.partition("-")
         low, high = int(first), int(last if dash else first)
         if not 0 <= low <= high < CPU_LIMIT:

@@ -1,0 +1,390 @@
+"""The simulated bench: ``why.bench.Bench`` over two simulated boards.
+
+Each setting goes through the real ``state.intervention`` and the real journal. Time is simulated:
+a trial takes what it would on a board, and nobody waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.why import snapshots
+from benchmarks.why.board import SimBoard, SimFiles, lost
+from benchmarks.why.scenario import Fault, Scenario, SimLayer
+from benchmarks.why.values import ROLES
+from benchvise.errors import BoardUnreachable
+from benchvise.state import interrupts
+from benchvise.state.intervention import NotMade, intervening
+from benchvise.state.knobs import Setting
+from benchvise.state.model import Snapshot
+from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.model import (
+    Arm,
+    Bounds,
+    Finding,
+    Grade,
+    LayerMeans,
+    Metric,
+    Origin,
+    SettingMeans,
+    Side,
+    Suspect,
+    Trial,
+    Write,
+)
+
+_REQUEST_SECONDS = 0.004
+_BOOT_SECONDS = 45.0
+_FLASH_SECONDS = 75.0
+_LOST_SECONDS = 20.0
+_TRIES = 3
+_CHECK_PROCESSES = 4
+
+
+class SimBench:
+    """Two boards of a scenario. ``life`` counts the processes that have diagnosed it."""
+
+    def __init__(
+        self, scenario: Scenario, boards: Mapping[Side, SimBoard], *, life: int = 0
+    ) -> None:
+        self.scenario = scenario
+        self.boards = boards
+        self._rng = random.Random(f"{scenario.seed}/{life}")  # noqa: S311
+        self._clock = 0.0
+        self._faults = [fault for fault in scenario.faults if life == 0]
+        self._trials = 0
+        self._phase = ""
+        self._requests = 0
+        self._gone = False
+        self._rebooted = False
+        self._writes: list[Write] = []
+        self._findings: dict[str, Finding] = {}
+        self._files = {side: self._connection(side) for side in Side}
+        self._flashed: dict[Side, frozenset[tuple[str, str]]] = dict.fromkeys(Side, frozenset())
+
+    @property
+    def metric(self) -> Metric:
+        return self.scenario.metric.metric
+
+    def name(self, side: Side) -> str:
+        return self.boards[side].name
+
+    def is_live(self, side: Side) -> bool:
+        return side is Side.BAD or self.scenario.recorded is None
+
+    def recorded(self, side: Side) -> Sequence[Trial]:
+        """Of a record: one process after the other, taken some time before."""
+        if self.is_live(side):
+            return ()
+        rng = random.Random(f"{self.scenario.seed}/record")  # noqa: S311
+        seconds = self.scenario.metric.seconds
+        return [
+            self._trial(rng, Arm(side), number, number * seconds, seconds)
+            for number in range(self.scenario.recorded or 0)
+        ]
+
+    def facts(self, side: Side) -> Facts:
+        return self.scenario.facts.get(side, Facts())
+
+    def snapshot(self, side: Side) -> Snapshot:
+        if self._gone:
+            raise lost(self.boards[side])
+        self._clock += 1.5
+        return snapshots.take(self.boards[side])
+
+    def measure(self, arm: Arm) -> Trial:
+        if not self.is_live(arm.side):
+            raise Refused(f"{self.name(arm.side)} is a record", "", arm.ids)
+        self._trials += 1
+        begin = self._clock
+        for attempt in range(_TRIES):
+            self._connect(arm.side)
+            self._flash(arm)
+            try:
+                value = self._measure_once(arm)
+            except BoardUnreachable:
+                if self._gone or attempt + 1 == _TRIES:
+                    raise
+                continue
+            return value if value.started == begin else _since(value, begin, self._clock)
+        raise AssertionError("unreachable")
+
+    def seconds(self, arm: Arm, after: Arm | None) -> float:  # noqa: ARG002
+        """``after`` makes no difference here: the bench remembers which image is on which board."""
+        flash = self._swapped(arm) != self._flashed[arm.side]
+        settings = len(_settings(arm))
+        return (
+            self.scenario.metric.seconds
+            + flash * (_FLASH_SECONDS + _BOOT_SECONDS)
+            + _REQUEST_SECONDS * (20 + 6 * settings) * bool(settings)
+        )
+
+    def now(self) -> float:
+        return self._clock
+
+    def during(self, arm: Arm) -> Mapping[str, float]:
+        """No counters are simulated: all that a board without them would say."""
+        self.measure(arm)
+        return {}
+
+    def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
+        """The benchmark that is the metric shows its gap, all others show none."""
+        if not all(map(self.is_live, Side)) or self._gone:
+            return ()
+        return [self._cross_check(key) for key in keys]
+
+    def layers(self) -> Sequence[Suspect]:
+        return [
+            Suspect(
+                id=layer.name,
+                title=layer.title,
+                layer=layer.layer,
+                item="",
+                good=layer.good,
+                bad=layer.bad,
+                means=LayerMeans(layer.name),
+            )
+            for layer in self.scenario.layers
+        ]
+
+    def parts(self, layer: Suspect) -> Sequence[Suspect]:
+        means = layer.means
+        assert isinstance(means, LayerMeans)
+        assert not means.part
+        found = next(one for one in self.scenario.layers if one.name == means.layer)
+        return [_part(found, part) for part in found.parts]
+
+    def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
+        del side, suspect
+        return ()
+
+    def findings(self) -> Sequence[Finding]:
+        return tuple(self._findings.values())
+
+    def writes(self) -> Sequence[Write]:
+        return tuple(self._writes)
+
+    def close(self) -> None:
+        """The own images are back on the boards."""
+        for side in Side:
+            if self._flashed[side] and not self._gone:
+                self._flash(Arm(side))
+            self._files[side].close()
+
+    # -- a trial -----------------------------------------------------------------------------------
+
+    def _measure_once(self, arm: Arm) -> Trial:
+        begin = self._clock
+        settings = _settings(arm)
+        if not settings:
+            self._enter("measure")
+            with interrupts.deferred():
+                return self._process(arm, begin)
+        self._enter("apply")
+        board = self.boards[arm.side]
+        reopen = lambda: self._reopened(arm.side)  # noqa: E731
+        with intervening(board.name, self._files[arm.side], reopen, ROLES) as intervention:
+            try:
+                intervention.apply(settings)
+            except NotMade as error:
+                self._enter("undo")
+                raise Refused(error.message, error.remedy, _blamed(arm, error.settings)) from error
+            made = intervention.made
+            self._writes += [
+                Write(self._clock, arm.side, one.knob, one.path, one.old, one.new, undone=False)
+                for one in made
+            ]
+            self._enter("measure")
+            trial = self._process(arm, begin)
+            try:
+                intervention.check_held()
+            except NotMade as error:
+                raise Refused(error.message, error.remedy, _blamed(arm, error.settings)) from error
+            finally:
+                self._enter("undo")
+        self._writes += [
+            Write(self._clock, arm.side, one.knob, one.path, one.new, one.old, undone=True)
+            for one in made
+        ]
+        return trial
+
+    def _process(self, arm: Arm, begin: float) -> Trial:
+        """One process of the metric, now."""
+        with interrupts.let_through():
+            self._step(arm.side)
+            self._clock += self.scenario.metric.seconds
+        board = self.boards[arm.side]
+        if not self._files[arm.side].is_open:
+            raise lost(board)
+        board.settle()
+        return self._trial(self._rng, arm, self._trials, begin, self._clock - begin)
+
+    def _trial(
+        self, rng: random.Random, arm: Arm, number: int, started: float, seconds: float
+    ) -> Trial:
+        swapped = self._swapped(arm)
+        scenario = self.scenario
+
+        def layer_of(layer: str, part: str) -> Side:
+            taken = (layer, "") in swapped or (layer, part) in swapped
+            return arm.side.other if taken else arm.side
+
+        goodness = scenario.response.goodness(arm.side, self.boards[arm.side].value, layer_of)
+        goodness += scenario.noise.of_process(rng, started)
+        metric = self.metric
+        batches = tuple(
+            metric.value(goodness + offset) for offset in scenario.noise.of_batches(rng)
+        )
+        return Trial(
+            number=number,
+            side=arm.side,
+            flipped=arm.ids,
+            value=statistics.median(batches),
+            values=batches,
+            started=started,
+            seconds=seconds,
+            covariates={"temperature": 52 + rng.gauss(0, 1)},
+        )
+
+    def _cross_check(self, key: str) -> CrossCheck:
+        floor = self.scenario.noise.floor
+        gap = 0.0
+        if key.partition(":")[0] == self.metric.spec.benchmark:
+            gap = self.scenario.goodness(Side.GOOD) - self.scenario.goodness(Side.BAD)
+        seen = gap + self._rng.gauss(0, floor / 1.96)
+        self._clock += 2 * _CHECK_PROCESSES * self.scenario.metric.seconds
+        return CrossCheck(key, Bounds(seen, seen - floor, seen + floor), floor, abs(seen) > floor)
+
+    # -- images ------------------------------------------------------------------------------------
+
+    def _swapped(self, arm: Arm) -> frozenset[tuple[str, str]]:
+        means = (suspect.means for suspect in arm.flipped)
+        return frozenset((m.layer, m.part) for m in means if isinstance(m, LayerMeans))
+
+    def _flash(self, arm: Arm) -> None:
+        """Puts the image of an arm on the board and boots it, where another one is there."""
+        wanted = self._swapped(arm)
+        if wanted == self._flashed[arm.side]:
+            return
+        self._flashed[arm.side] = wanted
+        self._clock += _FLASH_SECONDS + _BOOT_SECONDS
+        self.boards[arm.side].reboot()
+        self._files[arm.side] = self._connection(arm.side)
+
+    # -- what goes wrong ---------------------------------------------------------------------------
+
+    def _connection(self, side: Side) -> SimFiles:
+        return SimFiles(self.boards[side], lambda: self._step(side))
+
+    def _connect(self, side: Side) -> None:
+        """A connection that is open; waits for a board that comes back."""
+        if not self._files[side].is_open:
+            self._files[side] = self._reopened(side)
+
+    def _reopened(self, side: Side) -> SimFiles:
+        if self._gone:
+            raise lost(self.boards[side])
+        self._clock += _BOOT_SECONDS if self._rebooted else _LOST_SECONDS
+        self._rebooted = False
+        return self._connection(side)
+
+    def _enter(self, phase: str) -> None:
+        self._phase, self._requests = phase, 0
+
+    def _step(self, side: Side) -> None:
+        """Before and after each request to a board: time goes by, and a fault may strike."""
+        self._clock += _REQUEST_SECONDS / 2
+        self._requests += 1
+        for fault in self._faults:
+            if self._is_due(fault):
+                self._faults.remove(fault)
+                self._strike(fault, side)
+                break
+
+    def _is_due(self, fault: Fault) -> bool:
+        if fault.trial < self._trials:  # its phase was shorter than that: the next best moment
+            return self._phase != ""
+        return (
+            fault.trial == self._trials
+            and fault.phase == self._phase
+            and fault.request <= self._requests
+        )
+
+    def _strike(self, fault: Fault, side: Side) -> None:
+        board = self.boards[side]
+        if fault.kind in ("kill", "interrupt"):
+            os.kill(os.getpid(), signal.SIGKILL if fault.kind == "kill" else signal.SIGINT)
+            return
+        self._gone = fault.kind == "gone"
+        if fault.kind == "reboot":
+            self._rebooted = True
+            board.reboot()
+            self._findings["rebooted"] = Finding(
+                "rebooted", Grade.WARNS, f"{board.name} booted again while it was measured"
+            )
+        self._files[side].is_open = False
+        raise lost(board)
+
+
+def open_boards(scenario: Scenario, directory: Path | None = None) -> dict[Side, SimBoard]:
+    """The boards as the scenario has them; with a directory what is there outlives the process."""
+    return {
+        side: SimBoard(
+            f"sim:{side}",
+            scenario.files[side],
+            quirks=scenario.quirks.get(side),
+            is_root=scenario.is_root,
+            log=None if directory is None else directory / f"{side}.log",
+        )
+        for side in Side
+    }
+
+
+def _since(trial: Trial, begin: float, now: float) -> Trial:
+    data = trial.as_json() | {"started": begin, "seconds": now - begin}
+    return Trial.from_json(data)
+
+
+def _settings(arm: Arm) -> list[Setting]:
+    return [
+        setting
+        for suspect in arm.flipped
+        if isinstance(suspect.means, SettingMeans)
+        for setting in suspect.means.towards(arm.side.other)
+    ]
+
+
+def _blamed(arm: Arm, settings: Sequence[Setting]) -> list[str]:
+    """The suspects that have one of these settings."""
+    refused = {str(setting) for setting in settings}
+    return [
+        suspect.id
+        for suspect in arm.flipped
+        if isinstance(suspect.means, SettingMeans)
+        and refused.intersection(map(str, suspect.means.towards(arm.side.other)))
+    ]
+
+
+def _part(layer: SimLayer, part: str) -> Suspect:
+    can = part in layer.buildable
+    return Suspect(
+        id=f"{layer.name}: {part}",
+        title=f"{part} in the {layer.title}",
+        layer=layer.layer,
+        item="",
+        good=f"{part} as on the good side",
+        bad=f"{part} as on the bad side",
+        means=LayerMeans(layer.name, part) if can else None,
+        untestable="" if can else "it takes a new build",
+    )
+
+
+def digest(text: str) -> str:
+    """A SHA-256 for a program that there is not."""
+    return hashlib.sha256(text.encode()).hexdigest()

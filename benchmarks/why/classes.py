@@ -1,0 +1,296 @@
+"""The classes of scenarios: each draws boards from a seed and knows what a right diagnosis says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from benchmarks.why import values
+from benchmarks.why.board import Quirk
+from benchmarks.why.draft import Draft
+from benchmarks.why.response import Effect
+from benchmarks.why.scenario import Fault, Scenario, SimLayer
+from benchvise.state import knobs as spelling
+from benchvise.state.model import Family
+from benchvise.why.model import Layer, Side, Verdict
+
+_FOUND = (Verdict.EXPLAINED, Verdict.PARTLY)
+_REFUSALS = ("EACCES", "EINVAL", "clamped", "resets", "does not hold")
+_UNRELATED = "net.tcp_fastopen"  # what a write with a side effect changes along
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A class of scenarios: its share of all, in parts, and what draws one."""
+
+    name: str
+    parts: int
+    draw: Callable[[Draft], Scenario]
+    summary: str
+
+
+# -- causes that are found -------------------------------------------------------------------------
+
+
+def one(draft: Draft) -> Scenario:
+    files = draft.plant(draft.culprit(), draft.size())
+    draft.fill(draft.rng.randint(39, 47))
+    return draft.finish(*_FOUND, causes=[(files,)])
+
+
+def two(draft: Draft) -> Scenario:
+    gap = draft.size(least=14, most=1.5)
+    first = draft.plant(draft.culprit(), 0.6 * gap)
+    second = draft.plant(draft.culprit(), 0.3 * gap)
+    draft.rest[Side.BAD] = 0.1 * gap
+    draft.fill(draft.rng.randint(30, 44))
+    return draft.finish(*_FOUND, causes=[(first,), (second,)])
+
+
+def interaction(draft: Draft) -> Scenario:
+    both, conditions = [], []
+    for _ in range(2):
+        name = draft.culprit()
+        good, bad = draft.differ(name)
+        conditions.append(draft.condition(name, good, bad))
+        both.append(frozenset(values.paths_of(name)))
+    # Each alone does nothing: on the bad side both are as they cost, so either repairs it; on the
+    # good side it takes both to break it.
+    draft.effects.append(Effect(tuple(conditions), draft.size(least=6)))
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(both[0],), (both[1],), (both[0], both[1])])
+
+
+def needs_both(draft: Draft) -> Scenario:
+    both, conditions = [], []
+    for _ in range(2):
+        name = draft.culprit()
+        good, bad = draft.differ(name)
+        conditions.append(draft.condition(name, good, bad))
+        both.append(frozenset(values.paths_of(name)))
+    # Either of them alone costs it all: the bad side is repaired only by both together.
+    draft.effects.append(Effect(tuple(conditions), draft.size(least=6), any_of=True))
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(both[0], both[1])])
+
+
+def masked(draft: Draft) -> Scenario:
+    loss = draft.size(least=10)
+    first = draft.plant(draft.culprit(), loss)
+    second = draft.plant(draft.culprit(), draft.rng.uniform(0.2, 0.5) * loss, worse=Side.GOOD)
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(first,), (second,)])
+
+
+def with_rest(draft: Draft) -> Scenario:
+    gap = draft.size(least=10, most=1.5)
+    share = draft.rng.uniform(0.5, 0.85)
+    files = draft.plant(draft.culprit(), share * gap)
+    draft.rest[Side.BAD] = (1 - share) * gap
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(Verdict.PARTLY, causes=[(files,)])
+
+
+def small(draft: Draft) -> Scenario:
+    files = draft.plant(draft.culprit(), draft.noise.floor * draft.rng.uniform(0.3, 3))
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*Verdict, causes=[(files,)], demanding=False)
+
+
+def recorded(draft: Draft) -> Scenario:
+    files = draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(25, 44))
+    trials = draft.rng.choice((0, 8, 12, 20))
+    return draft.finish(*_FOUND, causes=[(files,)], recorded=trials)
+
+
+def refused_others(draft: Draft) -> Scenario:
+    files = draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(30, 44), without=[_UNRELATED])
+    for name in draft.bystanders(draft.rng.randint(2, 6)):
+        _refuse(draft, name, draft.rng.choice(_REFUSALS))
+    return draft.finish(*_FOUND, causes=[(files,)])
+
+
+# -- what cannot be found --------------------------------------------------------------------------
+
+
+def no_difference(draft: Draft) -> Scenario:
+    draft.fill(draft.rng.randint(20, 44))
+    return draft.finish(Verdict.NO_DIFFERENCE)
+
+
+def reversed_gap(draft: Draft) -> Scenario:
+    draft.plant(draft.culprit(), draft.size(least=8), worse=Side.GOOD)
+    draft.fill(draft.rng.randint(20, 44))
+    return draft.finish(Verdict.REVERSED)
+
+
+def unexplained(draft: Draft) -> Scenario:
+    draft.rest[Side.BAD] = draft.size(least=6)
+    if draft.rng.random() < 0.5:  # there is a difference that matters, and nothing can set it
+        path, text = draft.rng.choice(_FIXED)
+        draft.bad[path] = text
+    draft.fill(draft.rng.randint(20, 44))
+    return draft.finish(Verdict.UNEXPLAINED)
+
+
+def refused(draft: Draft) -> Scenario:
+    how = draft.rng.choice((*_REFUSALS, "risky"))
+    has_risky = bool(draft.metric.families & {Family.MEMORY, Family.STORAGE})
+    name = draft.culprit(risky=how == "risky" and has_risky)
+    files = draft.plant(name, draft.size(least=6))
+    draft.fill(draft.rng.randint(20, 44), without=[_UNRELATED])
+    if not values.knob_of(name).risky:
+        _refuse(draft, name, how)
+    return draft.finish(
+        Verdict.UNEXPLAINED,
+        Verdict.PARTLY,
+        Verdict.INCOMPLETE,
+        causes=[(files,)],
+        refused=files,
+        demanding=False,
+    )
+
+
+def layer(draft: Draft) -> Scenario:
+    layers = tuple(_layer(draft, name) for name in draft.rng.sample(list(_LAYERS), 3))
+    guilty = layers[0]
+    part = draft.rng.choice(guilty.parts or ("",))
+    layers = tuple(draft.rng.sample(layers, len(layers)))
+    draft.layer_losses[guilty.name, part] = draft.size(least=6)
+    draft.fill(draft.rng.randint(8, 30))
+    return draft.finish(*_FOUND, layer_cause=(guilty.name, part), layers=layers)
+
+
+def lost(draft: Draft) -> Scenario:
+    kind = draft.rng.choice(("lost", "reboot", "gone"))
+    files = draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(25, 44))
+    fault = _fault(draft, kind, 60)
+    verdicts = (Verdict.INCOMPLETE, *_FOUND) if kind == "gone" else _FOUND
+    return draft.finish(
+        *verdicts, causes=[(files,)], faults=(fault,), demanding=False if kind == "gone" else None
+    )
+
+
+def killed(draft: Draft) -> Scenario:
+    files = draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(files,)], faults=(_fault(draft, "kill", 60),))
+
+
+def interrupted(draft: Draft) -> Scenario:
+    files = draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(
+        Verdict.INCOMPLETE,
+        *_FOUND,
+        causes=[(files,)],
+        faults=(_fault(draft, "interrupt", 40),),
+        demanding=False,
+    )
+
+
+# -- parts of scenarios ----------------------------------------------------------------------------
+
+_FIXED = (
+    (
+        "/proc/cmdline",
+        "console=ttyS0,115200 root=/dev/mmcblk0p2 rootwait quiet mitigations=auto,nosmt\n",
+    ),
+    ("/proc/cmdline", "console=ttyS0,115200 root=/dev/mmcblk0p2 rootwait quiet mem=1G\n"),
+    ("/proc/sys/kernel/osrelease", "5.15.90\n"),
+    ("/proc/version", "Linux version 6.6.20 (build@host) (gcc 13.1.0) #7 SMP PREEMPT\n"),
+)
+
+_LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
+    "kernel": (Layer.KERNEL, "kernel", ("HZ", "DEBUG_PAGEALLOC", "KASAN", "SLUB_DEBUG_ON")),
+    "command-line": (Layer.COMMAND_LINE, "command line", ("isolcpus", "mem", "nohz_full")),
+    "device-tree": (Layer.DEVICE_TREE, "device tree", ("opp-table", "cache-size", "max-frequency")),
+    "init-settings": (Layer.INIT_SETTINGS, "init settings", ("rc.local:3", "S40tune:7", "fstab:2")),
+    "libc": (Layer.LIBC, "C library", ()),
+    "bootloader": (Layer.BOOTLOADER, "bootloader", ()),
+}
+_WHOLE = frozenset({"kernel", "device-tree"})  # their parts take a new build
+
+
+def _layer(draft: Draft, name: str) -> SimLayer:
+    kind, title, parts = _LAYERS[name]
+    chosen = tuple(draft.rng.sample(parts, len(parts)))
+    buildable = frozenset(chosen) if name not in _WHOLE else frozenset[str]()
+    return SimLayer(name, kind, title, f"good {title}", f"bad {title}", chosen, buildable)
+
+
+def _fault(draft: Draft, kind: str, trials: int) -> Fault:
+    phase = draft.rng.choice(("apply", "measure", "undo"))
+    return Fault(kind, draft.rng.randint(2, trials), phase, draft.rng.randint(1, 25))
+
+
+def _refuse(draft: Draft, name: str, how: str) -> None:
+    """Makes a knob refuse the good side's value on the bad side, in one of the ways there are."""
+    knob = values.knob_of(name)
+    for path in values.paths_of(name):
+        if path not in draft.bad or path not in draft.good:
+            continue
+        old, wanted = (board_value(path, files[path]) for files in (draft.bad, draft.good))
+        quirk = Quirk(error="EACCES")
+        if how == "clamped" and old.isdigit() and wanted.isdigit() and int(wanted) > int(old):
+            quirk = Quirk(highest=(int(old) + int(wanted)) // 2)
+        elif how == "resets" and knob.name != _UNRELATED:
+            (other,) = values.paths_of(_UNRELATED)
+            quirk = Quirk(resets={other: "3\n"})
+        elif how in ("does not hold", "clamped"):
+            quirk = Quirk(does_not_hold=True)
+        elif how == "EINVAL":
+            quirk = Quirk(error="EINVAL")
+        draft.quirks[Side.BAD][path] = quirk
+
+
+def board_value(path: str, text: str) -> str:
+    """A file's value by its text."""
+    knob = values.owner(path)
+    return text.strip() if knob is None else spelling.present_value(knob, path, text)
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("one", 36, one, "one cause among some 40 differences"),
+    Kind("two", 10, two, "two causes, 60 and 30 %"),
+    Kind("interaction", 6, interaction, "only together they cost"),
+    Kind("needs both", 4, needs_both, "either alone costs it all"),
+    Kind("masked", 4, masked, "a second difference hides a part of the first"),
+    Kind("with rest", 6, with_rest, "one cause, and a part that nothing explains"),
+    Kind("small", 6, small, "effects about the noise floor"),
+    Kind("recorded", 6, recorded, "the good side is a record"),
+    Kind("refused others", 4, refused_others, "some settings are refused, not the culprit"),
+    Kind("no difference", 14, no_difference, "the boards differ, the metric does not"),
+    Kind("reversed", 3, reversed_gap, "the good side is the worse one"),
+    Kind("unexplained", 6, unexplained, "the cause cannot be seen or set"),
+    Kind("refused", 5, refused, "the culprit cannot be set"),
+    Kind("layer", 5, layer, "the cause is in a layer"),
+    Kind("lost", 6, lost, "contact is lost, or the board boots again"),
+    Kind("killed", 4, killed, "the process is killed, and begun again"),
+    Kind("interrupted", 3, interrupted, "Ctrl-C"),
+)
+
+
+def kind_of(name: str) -> Kind:
+    """The class of that name; KeyError where there is none."""
+    return {kind.name: kind for kind in KINDS}[name]
+
+
+def scenarios(number: int, seed: int) -> list[tuple[Kind, int]]:
+    """Which classes and seeds ``number`` scenarios are of: each class has its share."""
+    total = sum(kind.parts for kind in KINDS)
+    chosen: list[tuple[Kind, int]] = []
+    done = 0
+    for kind in KINDS:
+        done += kind.parts
+        upto = round(number * done / total)
+        chosen += [(kind, seed + index) for index in range(len(chosen), upto)]
+    return chosen
+
+
+def draw(kind: Kind, seed: int) -> Scenario:
+    """The scenario of a class and a seed: always the same."""
+    return kind.draw(Draft.begin(seed, kind.name))

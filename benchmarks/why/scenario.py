@@ -1,0 +1,126 @@
+"""A scenario: two simulated boards, what differs between them, and the truth about it.
+
+The truth is for the scoring alone: the diagnosis sees files, answers and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from benchmarks.why import values
+from benchmarks.why.board import Quirk, SimBoard
+from benchmarks.why.metrics import SimMetric
+from benchmarks.why.noise import Noise
+from benchmarks.why.response import Response
+from benchvise.why.bench import Facts
+from benchvise.why.model import Layer, Side, Verdict
+
+PROGRAM = "/usr/bin/dd"
+
+
+@dataclass(frozen=True, slots=True)
+class SimLayer:
+    """A layer that can be swapped. ``buildable`` are those parts that can be swapped alone."""
+
+    name: str
+    layer: Layer
+    title: str
+    good: str
+    bad: str
+    parts: tuple[str, ...]
+    buildable: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens to the session: ``kind`` is ``lost``, ``gone`` (lost for good), ``reboot``,
+    ``kill`` or ``interrupt``.
+
+    It strikes in the trial of that number, counted from 1, in that phase (``apply``, ``measure``,
+    ``undo``) at the first request of that number or later.
+    """
+
+    kind: str
+    trial: int
+    phase: str
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A true cause: the files of each suspect in it, or a layer and its part; and its share.
+
+    ``share`` is what repairing it alone closes of the gap, ``broken`` what breaking it alone opens
+    on the good side.
+    """
+
+    suspects: tuple[frozenset[str], ...]
+    share: float
+    broken: float
+    layer: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a right diagnosis says.
+
+    ``verdicts`` are all that would be right. ``causes`` are the largest first. ``gap`` is in
+    goodness. ``refused`` are the files of a cause that cannot be made: not finding it is right as
+    long as it is named. ``demanding``: the largest cause is beyond three noise floors, so it has
+    to be found. ``rules`` are the findings of which one is needed where it is not admissible.
+    """
+
+    verdicts: frozenset[Verdict]
+    causes: tuple[Planted, ...] = ()
+    gap: float = 0.0
+    floor: float = 0.0
+    refused: frozenset[str] = frozenset()
+    demanding: bool = True
+    rules: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """See the module. ``kind`` is its class; ``recorded`` is the number of trials of a good side
+    that is only a record, None where it is live."""
+
+    seed: int
+    kind: str
+    metric: SimMetric
+    files: Mapping[Side, Mapping[str, str]]
+    response: Response
+    noise: Noise
+    truth: Truth
+    quirks: Mapping[Side, Mapping[str, Quirk]] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    layers: tuple[SimLayer, ...] = ()
+    facts: Mapping[Side, Facts] = field(default_factory=dict)
+    is_root: bool = True
+    recorded: int | None = None
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether the diagnosis is ended in the middle, so that it takes a process of its own."""
+        return any(fault.kind in ("kill", "interrupt") for fault in self.faults)
+
+    def goodness(self, side: Side, changed: Mapping[str, str] | None = None) -> float:
+        """Without noise, with some files' texts changed."""
+        board = SimBoard(str(side), {**self.files[side], **(changed or {})})
+        return self.response.goodness(side, board.value)
+
+    def other_texts(self, side: Side, files: frozenset[str]) -> dict[str, str]:
+        """What these files hold on the other side."""
+        return {path: self.files[side.other][path] for path in files}
+
+
+def differing(scenario: Scenario) -> tuple[str, ...]:
+    """The names of the knobs that differ."""
+    good, bad = scenario.files[Side.GOOD], scenario.files[Side.BAD]
+    names = {
+        knob.name
+        for path in good.keys() | bad.keys()
+        if good.get(path) != bad.get(path) and (knob := values.owner(path)) is not None
+    }
+    return tuple(sorted(names))

@@ -1,0 +1,222 @@
+"""What a diagnosis was worth: held against the truth of its scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.why import values
+from benchmarks.why.scenario import Planted, Scenario
+from benchvise.why.model import (
+    Bounds,
+    Cause,
+    Diagnosis,
+    Grade,
+    LayerMeans,
+    Outcome,
+    ProcessMeans,
+    SettingMeans,
+    Suspect,
+    Verdict,
+)
+
+# Attributes of a measuring process that do what a knob does, and the knob.
+_ATTRIBUTES = {
+    "thp": "memory.thp",
+    "aslr": "kernel.randomize_va_space",
+    "dma_latency": "cpu.idle_deep_disable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """One stated interval: where the truth lay. ``what`` is ``gap``, ``share`` or ``rest``."""
+
+    what: str
+    stated: Bounds
+    truth: float
+
+    @property
+    def side(self) -> str:
+        """``in``, or on which side of the interval the truth is."""
+        if self.stated.contains(self.truth):
+            return "in"
+        return "below" if self.truth < self.stated.low else "above"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One scenario's score; ``problems`` say in words what was wrong, none where all was right.
+
+    ``hit`` is None where nothing had to be found. ``false`` counts causes that are none.
+    """
+
+    scenario: Scenario
+    diagnosis: Diagnosis | None
+    hit: bool | None
+    false: int
+    is_right: bool
+    is_restored: bool
+    intervals: tuple[Covered, ...] = ()
+    problems: tuple[str, ...] = ()
+    seconds: float = 0.0
+    evidence: str = field(default="")
+
+    @property
+    def name(self) -> str:
+        """What repeats it: ``--only NAME``."""
+        return f"{self.scenario.kind}/{self.scenario.seed}"
+
+    @property
+    def experiments(self) -> int:
+        return len(self.diagnosis.experiments) if self.diagnosis else 0
+
+    @property
+    def suspects(self) -> int:
+        """How many could be tested."""
+        found = self.diagnosis.suspects if self.diagnosis else ()
+        return sum(suspect.means is not None for suspect in found)
+
+
+def score(
+    scenario: Scenario,
+    diagnosis: Diagnosis | None,
+    *,
+    error: str = "",
+    left: Mapping[str, str] | None = None,
+    still_set: bool = False,
+    seconds: float = 0.0,
+) -> Result:
+    """``error`` is what ended the diagnosis without an answer. ``left`` are the files that are not
+    as before once everything was done that a user is told to do; ``still_set`` whether some were
+    not when the diagnosis ended, which it has to admit."""
+    problems = [error] if error else []
+    if left:
+        problems.append(f"not restored: {left}")
+    if diagnosis is None:
+        return Result(
+            scenario,
+            None,
+            False if scenario.truth.demanding and scenario.truth.causes else None,
+            0,
+            is_right=False,
+            is_restored=not left,
+            problems=tuple(problems or ["no answer"]),
+            seconds=seconds,
+        )
+    if diagnosis.restored == still_set:
+        problems.append(f"says restored={diagnosis.restored}, which is not so")
+    truth = scenario.truth
+    matched = [(cause, match(scenario, cause)) for cause in diagnosis.causes]
+    false = [cause.name for cause, planted in matched if planted is None]
+    problems += [f"false attribution: {name}" for name in false]
+    hit = None
+    if truth.causes and truth.demanding:
+        hit = bool(matched) and matched[0][1] is _wanted(truth.causes)
+        if not hit:
+            named = diagnosis.causes[0].name if diagnosis.causes else "nothing"
+            problems.append(f"named {named} instead of {planted_name(_wanted(truth.causes))}")
+    is_right = diagnosis.verdict in truth.verdicts
+    if not is_right:
+        wanted = " or ".join(sorted(truth.verdicts))
+        problems.append(f"verdict {diagnosis.verdict} instead of {wanted}")
+    if truth.refused and not any(planted for _, planted in matched):
+        named_somewhere = _names(diagnosis, scenario.truth.refused)
+        is_right = is_right and named_somewhere
+        if not named_somewhere:
+            problems.append("what was refused is named nowhere")
+    if truth.rules and diagnosis.verdict is Verdict.NOT_ADMISSIBLE:
+        seen = {finding.rule for finding in diagnosis.findings if finding.grade is Grade.STOPS}
+        if not seen & truth.rules:
+            is_right = False
+            problems.append(f"stopped by {sorted(seen)} instead of {sorted(truth.rules)}")
+    return Result(
+        scenario,
+        diagnosis,
+        hit,
+        len(false),
+        is_right,
+        is_restored=not left and diagnosis.restored != still_set,
+        intervals=tuple(_intervals(scenario, diagnosis, matched)),
+        problems=tuple(problems),
+        seconds=seconds,
+    )
+
+
+def match(scenario: Scenario, cause: Cause) -> Planted | None:
+    """The planted cause that a found one is, suspect by suspect; None where it is none of them."""
+    for planted in scenario.truth.causes:
+        if planted.layer:
+            if any(_is_layer(scenario, suspect, planted) for suspect in cause.suspects):
+                return planted if len(cause.suspects) == 1 else None
+            continue
+        if len(cause.suspects) != len(planted.suspects):
+            continue
+        found = [files_of(suspect) for suspect in cause.suspects]
+        if all(any(wanted <= files for files in found) for wanted in planted.suspects):
+            return planted
+    return None
+
+
+def files_of(suspect: Suspect) -> frozenset[str]:
+    """The files that flipping a suspect sets."""
+    means = suspect.means
+    if isinstance(means, SettingMeans):
+        return frozenset(
+            path
+            for setting in (*means.to_good, *means.to_bad)
+            for path in setting.paths or values.paths_of(setting.knob.name)
+        )
+    if isinstance(means, ProcessMeans):
+        names = {_ATTRIBUTES.get(name, "") for name in (*means.to_good, *means.to_bad)} - {""}
+        return frozenset(path for name in names for path in values.paths_of(name))
+    return frozenset()
+
+
+def planted_name(planted: Planted) -> str:
+    """What a person would call it."""
+    if planted.layer:
+        return f"{planted.layer}: {planted.part}"
+    owners = [values.owner(min(files)) for files in planted.suspects]
+    return " with ".join(owner.name for owner in owners if owner is not None)
+
+
+def _wanted(causes: Sequence[Planted]) -> Planted:
+    """The largest; where one of several would do for repairing but not for breaking, them all."""
+    return max(causes, key=lambda one: (min(one.share, one.broken), one.share))
+
+
+def _is_layer(scenario: Scenario, suspect: Suspect, planted: Planted) -> bool:
+    means = suspect.means
+    if not isinstance(means, LayerMeans) or means.layer != planted.layer:
+        return False
+    layer = next(one for one in scenario.layers if one.name == planted.layer)
+    return means.part == (planted.part if planted.part in layer.buildable else "")
+
+
+def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
+    """Whether the answer says of the suspect with these files that it could not be tested."""
+    ids = {suspect.id for suspect in diagnosis.suspects if files <= files_of(suspect)}
+    unresolved = {
+        name
+        for experiment in diagnosis.experiments
+        if experiment.outcome is Outcome.UNRESOLVED
+        for name in experiment.flipped
+    }
+    said = " ".join((*diagnosis.needed, diagnosis.reached, diagnosis.headline))
+    return bool(ids & unresolved) or any(name in said for name in ids)
+
+
+def _intervals(
+    scenario: Scenario, diagnosis: Diagnosis, matched: Iterable[tuple[Cause, Planted | None]]
+) -> Iterable[Covered]:
+    if diagnosis.gap is not None and scenario.recorded != 0:
+        yield Covered("gap", diagnosis.gap.goodness, scenario.truth.gap)
+    rest = 1.0
+    for cause, planted in matched:
+        if planted is None or abs(planted.share - planted.broken) > 1e-9:
+            return
+        yield Covered("share", cause.share, planted.share)
+        rest -= planted.share
+    if diagnosis.unexplained is not None and diagnosis.causes:
+        yield Covered("rest", diagnosis.unexplained, rest)

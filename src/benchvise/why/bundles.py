@@ -1,0 +1,250 @@
+"""Suspects that a setting flips: one knob on all its devices, and knobs that are one setting.
+
+Each knotted pair is one suspect, as half of it would be refused or do nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
+from benchvise.state.catalogue import knobs
+from benchvise.state.knobs import Setting, canonical, same
+from benchvise.state.model import Item, Knob
+from benchvise.why.model import Layer, SettingMeans, Suspect
+from benchvise.why.reduction import Tie, ties
+from benchvise.why.views import KnobFile, View
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A knob in which two boards differ, with what is to be written to either.
+
+    ``members`` are the entries that differ. ``refused`` says why the bad side cannot be given the
+    good value, ``not_on_good`` why the good side cannot be given the bad one.
+    """
+
+    item: Item
+    knob: Knob
+    good: str
+    bad: str
+    members: tuple[str, ...]
+    to_good: tuple[Setting, ...]
+    to_bad: tuple[Setting, ...]
+    refused: str = ""
+    not_on_good: str = ""
+
+
+def knob_changes(good: View, bad: View, differing: Iterable[str]) -> tuple[Change, ...]:
+    """One change for each knob whose files are among the differing entries.
+
+    A file that several knobs have goes to the one that covers most of what differs.
+    """
+    left = set(differing)
+    options = {
+        name: {n for n in {**good.by_knob[name], **bad.by_knob[name]} if n in left}
+        for name in knobs()
+    }
+    changes: list[Change] = []
+    while True:
+        best = max(options, key=lambda name: _preference(name, options[name] & left, good, bad))
+        covered = options[best] & left
+        if not covered:
+            return tuple(changes)
+        change = _change(best, covered, good, bad)
+        left -= covered
+        if change is not None:
+            changes.append(change)
+
+
+def _preference(name: str, covered: set[str], good: View, bad: View) -> tuple[int, bool, int]:
+    if not covered:
+        return 0, False, 0
+    wanted = _wanted(good.by_knob[name], bad.by_knob[name])
+    return len(covered), len(set(wanted.values())) == 1, -len(bad.by_knob[name])
+
+
+def _change(name: str, covered: set[str], good: View, bad: View) -> Change | None:
+    item, knob = knobs()[name]
+    of_good, of_bad = good.by_knob[name], bad.by_knob[name]
+    values_good = _values(of_good, covered)
+    values_bad = _values(of_bad, covered)
+    if (
+        values_good
+        and values_bad
+        and all(
+            entry in of_good
+            and entry in of_bad
+            and same(knob, of_good[entry].value, of_bad[entry].value)
+            for entry in covered
+        )
+    ):
+        return None
+    to_good, refused = _settings(knob, of_bad, of_good, "bad", "good")
+    to_bad, not_on_good = _settings(knob, of_good, of_bad, "good", "bad")
+    paths = {file.path for table in (of_good, of_bad) for n, file in table.items() if n in covered}
+    members = {*covered, *(n for path in paths for v in (good, bad) for n in v.names_at(path))}
+    return Change(
+        item,
+        knob,
+        _shown(values_good),
+        _shown(values_bad),
+        tuple(sorted(members)),
+        to_good,
+        to_bad,
+        refused,
+        not_on_good,
+    )
+
+
+def _values(table: Mapping[str, KnobFile], covered: set[str]) -> dict[str, str]:
+    return {name: file.value for name, file in table.items() if name in covered}
+
+
+def _shown(values: Mapping[str, str]) -> str:
+    """The one value, or each with the devices that have it."""
+    by_value: dict[str, list[str]] = defaultdict(list)
+    for name, value in values.items():
+        by_value[value].append(name.partition("/")[2])
+    if not by_value:
+        return "not there"
+    if len(by_value) == 1:
+        return printable(next(iter(by_value)), _SHOWN) or "(empty)"
+    return printable(
+        "; ".join(f"{value or '(empty)'} ({', '.join(of)})" for value, of in by_value.items()),
+        2 * _SHOWN,
+    )
+
+
+def _wanted(table: Mapping[str, KnobFile], other: Mapping[str, KnobFile]) -> dict[str, str]:
+    """What each file of ``other`` is to have: its namesake's value, else the one that all have."""
+    values = {file.value for file in table.values()}
+    uniform = next(iter(values)) if len(values) == 1 else None
+    wanted = {}
+    for name, file in other.items():
+        value = table[name].value if name in table else uniform
+        if value is not None:
+            wanted[file.path] = value
+    return wanted
+
+
+def _settings(
+    knob: Knob,
+    files: Mapping[str, KnobFile],
+    like: Mapping[str, KnobFile],
+    side: str,
+    other: str,
+) -> tuple[tuple[Setting, ...], str]:
+    """The settings that give one board's files the other's values, or why there are none."""
+    if not files:
+        return (), f"the {side} side has no such setting"
+    wanted = _wanted(like, files)
+    if not wanted:
+        return (), f"the {other} side has no such setting"
+    by_path = {file.path: file for file in files.values()}
+    by_value: dict[str, list[str]] = defaultdict(list)
+    for path, value in wanted.items():
+        file = by_path[path]
+        if file.offered and value not in file.offered:
+            offers = " ".join(file.offered)
+            return (), printable(f"the {side} side does not offer {value}: it has {offers}", 300)
+        try:
+            value = canonical(knob, value)
+        except UsageError as error:
+            return (), printable(f"{error.message}: {error.remedy}", 300)
+        if not same(knob, file.value, value) or len(set(wanted.values())) == 1:
+            by_value[value].append(path)
+    everywhere = len(by_value) == 1 and len(wanted) == len(files)
+    if everywhere and len(next(iter(by_value.values()))) == len(files):
+        return (Setting(knob, next(iter(by_value))),), ""
+    return tuple(Setting(knob, value, tuple(paths)) for value, paths in by_value.items()), ""
+
+
+# -- suspects --------------------------------------------------------------------------------------
+
+
+def suspects_of(changes: Sequence[Change]) -> Iterator[Suspect]:
+    """A suspect for each change, and one for those that are tied to each other."""
+    left = {change.knob.name: change for change in changes}
+    for tie in ties():
+        tied = [left.pop(name) for name in tie.knobs if name in left]
+        if len(tied) > 1:
+            yield _tied(tie, tied)
+        else:
+            left |= {change.knob.name: change for change in tied}
+    for change in left.values():
+        yield _suspect(
+            change.knob.name,
+            change,
+            change.good,
+            change.bad,
+            change.members,
+            change.to_good,
+            change.to_bad,
+        )
+
+
+def _tied(tie: Tie, tied: Sequence[Change]) -> Suspect:
+    to_good, to_bad = list(tied), list(tied)
+    if tie.exclusive:
+        to_good = [change for change in tied if change.good != "0"] or to_good
+        to_bad = [change for change in tied if change.bad != "0"] or to_bad
+    # called by what holds on the bad side: that is what somebody has set there
+    head = to_bad[0]
+    return _suspect(
+        head.knob.name,
+        head,
+        ", ".join(f"{c.knob.name}={c.good}" for c in tied),
+        ", ".join(f"{c.knob.name}={c.bad}" for c in tied),
+        tuple(sorted({member for change in tied for member in change.members})),
+        tuple(setting for change in to_good for setting in change.to_good),
+        tuple(setting for change in to_bad for setting in change.to_bad),
+        "; ".join(dict.fromkeys(c.refused for c in to_good if c.refused)),
+        "; ".join(dict.fromkeys(c.not_on_good for c in to_bad if c.not_on_good)),
+        f" ({tie.why})",
+    )
+
+
+def _suspect(
+    name: str,
+    change: Change,
+    good: str,
+    bad: str,
+    members: tuple[str, ...],
+    to_good: tuple[Setting, ...],
+    to_bad: tuple[Setting, ...],
+    refused: str | None = None,
+    not_on_good: str | None = None,
+    note: str = "",
+) -> Suspect:
+    refused = change.refused if refused is None else refused
+    not_on_good = change.not_on_good if not_on_good is None else not_on_good
+    usable = bool(to_good) and not refused
+    return Suspect(
+        id=name,
+        title=change.knob.summary + note,
+        layer=Layer.RUN_TIME,
+        item=change.item.id,
+        good=good,
+        bad=bad,
+        members=members,
+        means=SettingMeans(to_good, () if not_on_good else to_bad) if usable else None,
+        untestable="" if usable else refused or "nothing would have to be written",
+        not_on_good=not_on_good,
+    )
+
+
+def in_order(settings: Iterable[Setting]) -> tuple[Setting, ...]:
+    """Those first that the kernel sets others anew along with, so that the others hold."""
+    given = list(settings)
+    return tuple(sorted(given, key=lambda s: sum(_resets(other.knob, s.knob) for other in given)))
+
+
+def _resets(one: Knob, other: Knob) -> bool:
+    return any(fnmatchcase(other.name, pattern) for pattern in one.resets)

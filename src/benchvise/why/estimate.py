@@ -1,0 +1,166 @@
+"""The statistics of a diagnosis: shifts, shares of the gap, and how sure they are.
+
+All values are goodness (see ``model``), one a trial; differences are between trials of one block,
+so that what drifts from block to block cancels. Intervals invert the signed-rank test, which
+needs no more than that noise is as likely up as down in a difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from benchvise.statistics import (
+    hodges_lehmann_paired,
+    paired_process_interval,
+    rank_sum,
+    sign_flip_test,
+    signed_rank,
+)
+from benchvise.why.model import Bounds
+
+Floats = npt.NDArray[np.float64]
+
+SHARE_LIMIT = 10.0
+"""Shares are cut off here, to either side: beyond it a gap is too unsure to be shared out."""
+
+# Below this many differences the signed-rank interval cannot reach 95 %, whatever they are.
+_RANKED = 6
+# Relative to the normal distribution: the 0.6745 quantile, and what a median costs against a mean.
+_QUARTILE = 0.6745
+_MEDIAN_COST = 1.2533
+
+
+def shift(differences: Floats) -> Bounds:
+    """The location of paired differences with its 95 % interval.
+
+    Of six or more the Hodges-Lehmann estimate with the signed-rank interval; of two to five, where
+    that cannot reach 95 %, the mean with Student's t; a single one has no interval: it is infinite.
+    """
+    if differences.size < 2:
+        return Bounds(float(differences[0]), -math.inf, math.inf)
+    if differences.size < _RANKED:
+        interval = paired_process_interval(differences)
+        return Bounds(float(differences.mean()), interval.low, interval.high)
+    estimate = hodges_lehmann_paired(differences)
+    return Bounds(estimate.value, estimate.interval.low, estimate.interval.high)
+
+
+def p_value(differences: Floats) -> float:
+    """The two-sided sign-flip p of differences cut off at their median size.
+
+    Cutting depends on sizes alone, which flipping leaves as they are, so the test stays exact; and
+    one wild trial counts no more than a tame one.
+    """
+    sizes = np.abs(differences)
+    bound = float(np.median(sizes))
+    return sign_flip_test(np.clip(differences, -bound, bound) if bound > 0.0 else differences)
+
+
+def share(effects: Floats, gaps: Floats) -> Bounds:
+    """What share of the gap an effect is, from both in the same blocks, with its 95 % interval.
+
+    The interval holds each share s for which the signed-rank test does not reject that
+    ``effects - s * gaps`` are symmetric about zero: Fieller's way without his normal distribution.
+    A Walsh average of these is above zero where s is below the ratio of the Walsh averages (where
+    that of the gaps is positive), so the interval lies between two of the ratios. Ends beyond
+    ``SHARE_LIMIT`` are cut off.
+
+    Source: E. C. Fieller, J. R. Stat. Soc. B 16 (1954) 175; the test's inversion: Hollander, Wolfe
+    & Chicken, *Nonparametric Statistical Methods*, 3rd ed., section 3.3.
+    """
+    if effects.shape != gaps.shape:
+        raise ValueError("effects and gaps come from the same blocks")
+    first, second = np.triu_indices(effects.size)
+    rank = signed_rank(effects.size)
+    return _inverted(effects[first] + effects[second], gaps[first] + gaps[second], rank)
+
+
+def share_apart(effects: Floats, gaps: Floats) -> Bounds:
+    """``share`` where the gap was measured in blocks of its own, before or after.
+
+    The longer of the two is averaged in as many groups as the other has values, and these are
+    paired as they come: differences of independent symmetric values are symmetric whatever their
+    spreads, so the interval holds what it says without a guess at these.
+    """
+    size = min(effects.size, gaps.size)
+    return share(folded(effects, size), folded(gaps, size))
+
+
+def share_recorded(effects: Floats, bad: Floats, good: Floats) -> Bounds:
+    """``share`` where the good side is a record: its trials have no blocks in common with ours.
+
+    ``bad`` are the trials that ``effects`` start from. The rank-sum test takes the place of the
+    signed-rank one: of ``effects + share * bad`` against ``share * good``.
+    """
+    rank = rank_sum(effects.size, good.size)
+    below = np.subtract.outer(good, bad)
+    return _inverted(np.broadcast_to(effects, below.shape).ravel(), below.ravel(), rank)
+
+
+def _inverted(above: Floats, below: Floats, rank: int) -> Bounds:
+    """The s for which at least ``rank`` of all ``above - s * below`` lie on either side of zero."""
+    usable = below != 0.0
+    ratios, rising = above[usable] / below[usable], below[usable] > 0.0
+    if not rising.any():
+        return Bounds(0.0, -SHARE_LIMIT, SHARE_LIMIT)
+    order = np.argsort(ratios, kind="stable")
+    ratios, rising = ratios[order], rising[order]
+    # How many are above zero for s before the first ratio, between each two, and after the last
+    # one: one less from each ratio on, or one more where it divides by less than zero.
+    begin = int(np.count_nonzero(above[~usable] > 0.0)) + int(np.count_nonzero(rising))
+    count = begin + np.concatenate([[0], np.cumsum(np.where(rising, -1, 1))])
+    accepted = np.flatnonzero((count >= rank) & (count <= above.size - rank))
+    value = _clipped(float(np.median(ratios[rising])))
+    if accepted.size == 0:
+        return Bounds(value, value, value)
+    low = -math.inf if accepted[0] == 0 else float(ratios[accepted[0] - 1])
+    high = math.inf if accepted[-1] == ratios.size else float(ratios[accepted[-1]])
+    low, high = _clipped(low), _clipped(high)
+    return Bounds(min(max(value, low), high), low, high)
+
+
+def folded(values: Floats, size: int) -> Floats:
+    """The means of ``size`` consecutive groups of values."""
+    return np.array([group.mean() for group in np.array_split(values, size)])
+
+
+def scaled(bounds: Bounds, by: float) -> Bounds:
+    """The estimate in another unit, such as that of a known gap."""
+    ends = sorted(_clipped(end * by) for end in (bounds.low, bounds.high))
+    return Bounds(_clipped(bounds.value * by), ends[0], ends[1])
+
+
+def complement(bounds: Bounds) -> Bounds:
+    """What is left of one."""
+    return Bounds(1.0 - bounds.value, 1.0 - bounds.high, 1.0 - bounds.low)
+
+
+def spread(samples: Iterable[Sequence[float] | Floats]) -> float:
+    """The standard deviation within samples that may have different centres; 0 where none can tell.
+
+    From the median of the distances of all pairs within a sample, so that a wild trial now and
+    then does not widen it.
+
+    Source: Rousseeuw & Croux, J. Amer. Statist. Assoc. 88 (1993) 1273, with the median instead of
+    their quartile: pooled samples are small.
+    """
+    distances = [
+        abs(float(one) - float(other))
+        for sample in samples
+        for place, one in enumerate(sample)
+        for other in sample[place + 1 :]
+    ]
+    return float(np.median(distances)) / (_QUARTILE * math.sqrt(2.0)) if distances else 0.0
+
+
+def error_of_median(deviation: float, count: int) -> float:
+    """The standard error of the median of ``count`` values with that standard deviation."""
+    return (deviation if count < 3 else _MEDIAN_COST * deviation) / math.sqrt(count)
+
+
+def _clipped(value: float) -> float:
+    return min(SHARE_LIMIT, max(-SHARE_LIMIT, value))

@@ -1,0 +1,192 @@
+"""How far the two sides are apart, and how far a side is from itself.
+
+Blocks of one trial a side, in random order, until it is clear whether there is a gap. The noise
+floor is what two such measurements of one and the same side would differ by (A/A).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from benchvise.statistics import (
+    hodges_lehmann_shift,
+    mann_whitney,
+    paired_process_interval,
+)
+from benchvise.why import estimate
+from benchvise.why.estimate import Floats
+from benchvise.why.events import GapMeasured
+from benchvise.why.laboratory import Blocks, Laboratory
+from benchvise.why.model import Arm, Bounds, Gap, Side
+
+# The fewest blocks whose signed-rank interval reaches 95 %, and the most that are taken.
+FIRST = 6
+MOST = 16
+_STEP = 2
+# A gap is one at this level. Before the test can reach it (eight pairs), Student's t may, at a
+# stricter level, for the looks that are taken add up.
+CLAIM = 0.01
+_EARLY = 0.998
+RANKED = 8
+# From here on it is not worth going on when nothing at all points to a gap.
+_HOPELESS_AFTER = 10
+_HOPELESS = 0.3
+# A/A distances of metrics that give the same figure each time; nobody looks for less.
+_LEAST_FLOOR = 0.002
+
+
+class Yardstick(Protocol):
+    """What effects are held against to become shares of the gap."""
+
+    def share(self, effects: Floats, bad: Floats) -> Bounds:
+        """The share that effects have, whose blocks started from ``bad``."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedGap:
+    """A gap measured in blocks of its own: the good side's lead in each of them."""
+
+    leads: Floats
+
+    def share(self, effects: Floats, bad: Floats) -> Bounds:  # noqa: ARG002
+        """See ``estimate.share_apart``."""
+        return estimate.share_apart(effects, self.leads)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGap:
+    """A gap to recorded trials of the good side, in goodness."""
+
+    good: Floats
+
+    def share(self, effects: Floats, bad: Floats) -> Bounds:
+        """See ``estimate.share_recorded``."""
+        return estimate.share_recorded(effects, bad, self.good)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The gap, what shares are taken of, and whether it is shown in either direction."""
+
+    gap: Gap
+    yardstick: Yardstick
+    shown: bool
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the good side is shown to be the worse one."""
+        return self.shown and self.gap.goodness.value < 0.0
+
+
+def measure_gap(lab: Laboratory) -> Measured | None:
+    """The gap between the sides; None where the good one is a record without trials.
+
+    MeasurementError or NotAvailable where the metric gives no value on a side.
+    """
+    if lab.bench.is_live(Side.GOOD):
+        measured = _live(lab)
+    else:
+        good = lab.recorded(Side.GOOD)
+        if good.size == 0:
+            return None
+        measured = _recorded(lab, good)
+    lab.observe(GapMeasured(measured.gap))
+    return measured
+
+
+def gap_by_all_in(lab: Laboratory, blocks: Blocks, changed: str, bad: str) -> Measured:
+    """The gap as what setting everything as recorded changes, where that is all one has."""
+    measured = _paired(lab, blocks, changed, bad)
+    lab.observe(GapMeasured(measured.gap))
+    return measured
+
+
+def shown(leads: Floats, floor: float) -> bool:
+    """Whether paired differences show a gap beyond the noise floor."""
+    if abs(estimate.shift(leads).value) <= floor:
+        return False
+    if leads.size >= RANKED:
+        return estimate.p_value(leads) < CLAIM
+    interval = paired_process_interval(leads, _EARLY)
+    return bool((leads > 0).all() or (leads < 0).all()) and not interval.low <= 0 <= interval.high
+
+
+def _live(lab: Laboratory) -> Measured:
+    blocks = lab.blocks({"good": Arm(Side.GOOD), "bad": Arm(Side.BAD)})
+    blocks.more(FIRST)
+    while blocks.count < MOST:
+        leads = blocks.gained("good", "bad")
+        if shown(leads, _floor([blocks.goodness("good"), blocks.goodness("bad")])):
+            break
+        if leads.size >= _HOPELESS_AFTER and estimate.p_value(leads) > _HOPELESS:
+            break
+        if not lab.affords(lab.seconds(list(blocks.arms.values()), _STEP)):
+            break
+        blocks.more(_STEP)
+    lab.differences.append(blocks.gained("good", "bad"))
+    return _paired(lab, blocks, "good", "bad")
+
+
+def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str) -> Measured:
+    leads = blocks.gained(good, bad)
+    floor = _floor([blocks.goodness(good), blocks.goodness(bad)])
+    gap = Gap(
+        goodness=estimate.shift(leads),
+        floor=floor,
+        good=_median(lab, blocks.goodness(good)),
+        bad=_median(lab, blocks.goodness(bad)),
+        blocks=blocks.count,
+        p=estimate.p_value(leads),
+        trials=blocks.numbers,
+    )
+    return Measured(gap, PairedGap(leads), shown(leads, floor))
+
+
+def _recorded(lab: Laboratory, good: Floats) -> Measured:
+    recorded = tuple(range(len(lab.trials) - good.size + 1, len(lab.trials) + 1))
+    blocks = lab.blocks({"bad": Arm(Side.BAD)})
+    blocks.more(RANKED)
+    while True:
+        bad = blocks.goodness("bad")
+        floor = _floor([good, bad])
+        lead = hodges_lehmann_shift(good, bad)
+        p = mann_whitney(good, bad)
+        is_shown = p < CLAIM and abs(lead.value) > floor
+        if is_shown or blocks.count >= MOST or (blocks.count >= _HOPELESS_AFTER and p > _HOPELESS):
+            break
+        if not lab.affords(lab.seconds(list(blocks.arms.values()), _STEP)):
+            break
+        blocks.more(_STEP)
+    # Neighbours in time stand for the blocks that a recorded side does not have.
+    lab.differences.append(np.diff(bad))
+    gap = Gap(
+        goodness=Bounds(lead.value, lead.interval.low, lead.interval.high),
+        floor=floor,
+        good=_median(lab, good),
+        bad=_median(lab, bad),
+        blocks=blocks.count,
+        p=p,
+        trials=recorded + blocks.numbers,
+    )
+    return Measured(gap, RecordedGap(good), is_shown)
+
+
+def _floor(sides: list[Floats]) -> float:
+    """The A/A noise floor of a comparison with so many trials a side, in goodness.
+
+    Trials of one side that follow each other differ by noise alone. Their differences tell what
+    the comparison of two sets of trials of the same side would come to, in 95 of 100 cases.
+    """
+    steps = np.concatenate([np.abs(np.diff(side)) for side in sides])
+    if steps.size == 0:
+        return _LEAST_FLOOR
+    deviation = float(np.median(steps)) / 0.6745
+    return max(_LEAST_FLOOR, 1.96 * deviation / math.sqrt(min(side.size for side in sides)))
+
+
+def _median(lab: Laboratory, goodness: Floats) -> float:
+    return lab.bench.metric.value(float(np.median(goodness)))

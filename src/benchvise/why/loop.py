@@ -1,0 +1,95 @@
+"""The diagnosis loop: from two sides that differ to a cause, proven and explained.
+
+Stages in order, each in its module; whatever ends the loop early, what is known by then is the
+answer. Nothing is set on a board outside of ``Bench.measure``, so there is nothing to undo here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchvise.board.channel import NotAvailable
+from benchvise.errors import (
+    BoardUnreachable,
+    Interrupted,
+    MeasurementError,
+    SettingError,
+    UsageError,
+)
+from benchvise.why import stages
+from benchvise.why.bench import Bench
+from benchvise.why.budget import Budget, BudgetSpent
+from benchvise.why.case import Case
+from benchvise.why.events import Event, Stage, StageBegun
+from benchvise.why.evidence import EvidenceLog
+from benchvise.why.knowledge import Knowledge
+from benchvise.why.laboratory import Laboratory
+from benchvise.why.model import Diagnosis, Side, Stop
+from benchvise.why.options import Options
+from benchvise.why.verdict import conclude
+
+
+def diagnose(
+    bench: Bench,
+    options: Options,
+    log: EvidenceLog,
+    observe: Callable[[Event], None],
+    knowledge: Knowledge,
+) -> Diagnosis:
+    """Finds out why the bad side is worse.
+
+    A lost board, a spent budget, a failing metric and an interrupt end it with a partial answer,
+    whose ``stopped`` says which; the caller's exit code is up to that. UsageError when the bad side
+    is only a record or the evidence belongs to something else, StoreError when it cannot be kept.
+    """
+    if not bench.is_live(Side.BAD):
+        raise UsageError(
+            f"{bench.name(Side.BAD)} is a record, and experiments need a board",
+            "give the board that is bad now, and the record of the good one",
+        )
+    lab = Laboratory(bench, log, observe, Budget.of(options.budget), options.seed)
+    lab.decided("diagnosis", [bench.metric.spec.canonical, str(options.seed)])
+    case = Case()
+    stopped: Stop | None = None
+    reason = ""
+    try:
+        _investigate(case, lab, options, knowledge)
+    except (KeyboardInterrupt, Interrupted):
+        stopped = Stop.INTERRUPTED
+    except BudgetSpent as spent:
+        stopped, reason = Stop.BUDGET, f"no time is left for {spent.step}"
+    except BoardUnreachable as error:
+        stopped, reason = Stop.UNREACHABLE, str(error)
+    except (MeasurementError, NotAvailable) as error:
+        stopped, reason = Stop.FAILED, str(error)
+    except SettingError as error:
+        stopped, reason = Stop.NOT_PUT_BACK, str(error)
+    return conclude(case, lab, options, stopped, reason)
+
+
+def _investigate(case: Case, lab: Laboratory, options: Options, knowledge: Knowledge) -> None:
+    _begin(lab, Stage.LOOKING)
+    stages.look(case, lab, knowledge)
+    if not case.admissible:
+        return
+    _begin(lab, Stage.GAP)
+    stages.measure_gap(case, lab)
+    if case.measured is not None and not (case.measured.shown and case.scale.gap > 0.0):
+        return
+    _begin(lab, Stage.SUSPECTS)
+    stages.rank_suspects(case, lab, knowledge, options)
+    _begin(lab, Stage.SEARCH)
+    stages.search_settings(case, lab)
+    if case.measured is None or not case.measured.shown:
+        return
+    if options.layers and case.left > case.scale.least:
+        _begin(lab, Stage.LAYERS)
+        stages.search_layers(case, lab, knowledge, options)
+    _begin(lab, Stage.TOGETHER)
+    stages.measure_together(case, lab)
+    _begin(lab, Stage.EXPLANATION)
+    stages.explain(case, lab, knowledge)
+
+
+def _begin(lab: Laboratory, stage: Stage) -> None:
+    lab.observe(StageBegun(stage))

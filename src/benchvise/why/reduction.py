@@ -1,0 +1,297 @@
+"""Which differences cannot be the cause, each with its reason.
+
+Dropped are what cannot touch the metric's family, what only tells boards apart, and what follows
+from another difference or sets it. The rules are data, in ``reduction.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from benchvise.state.catalogue import items_by_id, knobs
+from benchvise.state.diff import Difference, Part
+from benchvise.state.model import Family, Knob
+from benchvise.why.model import Layer, Metric
+
+_NAMED = 3
+_MASKS = (
+    re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{2}\b", re.I),
+    re.compile(r"\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b", re.I),
+    re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"),
+    re.compile(r"\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){4,7}\b", re.I),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What can touch a metric: the families that it measures, and those that reach it otherwise."""
+
+    near: frozenset[Family]
+    far: frozenset[Family]
+
+    @property
+    def all(self) -> frozenset[Family]:
+        """Both."""
+        return self.near | self.far
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """Knobs that are one setting. ``exclusive``: the one that is not zero holds."""
+
+    knobs: tuple[str, ...]
+    exclusive: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The differences that are left, and why the others are not, by the entry's name."""
+
+    differences: tuple[Difference, ...]
+    excluded: Mapping[str, str]
+
+
+@cache
+def _rules() -> Mapping[str, Any]:
+    text = (files(__package__) / "reduction.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def reach_of(benchmark: str) -> Reach:
+    """What can touch a benchmark."""
+    record = next(r for r in _rules()["metric"] if fnmatchcase(benchmark, r["benchmark"]))
+    return Reach(frozenset(map(Family, record["near"])), frozenset(map(Family, record["far"])))
+
+
+@cache
+def ties() -> tuple[Tie, ...]:
+    """All knobs that are tied to each other."""
+    return tuple(
+        Tie(tuple(record["knobs"]), record["kind"] == "exclusive", record["why"])
+        for record in _rules()["tie"]
+    )
+
+
+@cache
+def layer_of(item: str) -> Layer:
+    """Where a difference lies that no setting covers."""
+    return next(
+        Layer(record["layer"])
+        for record in _rules()["layer"]
+        if any(fnmatchcase(item, pattern) for pattern in record["items"])
+    )
+
+
+def reduce(
+    differences: Sequence[Difference], metric: Metric, differing_knobs: Iterable[str]
+) -> Kept:
+    """Drops what cannot be the cause. ``differing_knobs`` are the knobs whose values differ."""
+    excluded: dict[str, str] = {}
+    left = list(_without(_out_of_reach(differences, metric), excluded))
+    left = list(_without(map(_identifying, left), excluded))
+    moved = {d.entry.name for d in left} | set(differing_knobs)
+    left = list(_without(((d, _follows(d, moved)) for d in left), excluded))
+    left = list(_without(_parts_shown_elsewhere(left), excluded))
+    left = list(_without(((_unset(d, moved), _sets(d, moved)) for d in left), excluded))
+    return Kept(tuple(left), excluded)
+
+
+def _without(
+    judged: Iterable[tuple[Difference, str]], excluded: dict[str, str]
+) -> Iterator[Difference]:
+    for difference, why in judged:
+        if why:
+            excluded[difference.entry.name] = why
+        else:
+            yield difference
+
+
+# -- by family -------------------------------------------------------------------------------------
+
+
+def _out_of_reach(
+    differences: Iterable[Difference], metric: Metric
+) -> Iterator[tuple[Difference, str]]:
+    reach = reach_of(metric.spec.benchmark).all
+    for difference in differences:
+        item = difference.item
+        if item is None or reach.intersection(item.families):
+            yield difference, ""
+        else:
+            names = ", ".join(_FAMILY_NAMES[family] for family in item.families)
+            yield difference, f"it can affect {names} only, which {metric.spec.benchmark} does not"
+
+
+_FAMILY_NAMES = {
+    Family.MEMORY: "memory",
+    Family.CPU: "computing",
+    Family.LATENCY: "latency",
+    Family.NETWORK: "the network",
+    Family.STORAGE: "storage",
+    Family.SYSTEM: "system calls",
+    Family.SERIAL: "serial lines",
+    Family.GRAPHICS: "graphics",
+    Family.POWER: "power",
+    Family.BOOT: "boot",
+}
+
+
+# -- what only tells boards apart ------------------------------------------------------------------
+
+
+def _identifying(difference: Difference) -> tuple[Difference, str]:
+    """Without the parts that identify; the reason where nothing else is left."""
+    reasons: list[str] = []
+    kept = []
+    for part in difference.parts:
+        why = _identity(difference.entry.name, part)
+        if why:
+            reasons.append(why)
+        else:
+            kept.append(part)
+    if not kept:
+        return difference, "; ".join(dict.fromkeys(reasons)) or "nothing in it differs"
+    return replace(difference, parts=tuple(kept)), ""
+
+
+def _identity(name: str, part: Part) -> str:
+    for record in _rules()["identity"]:
+        if fnmatchcase(name, record["entry"]):
+            patterns = record.get("part", ["*"])
+            if any(fnmatchcase(part.key, pattern) for pattern in patterns):
+                return str(record["why"])
+    if isinstance(part.a, str) and isinstance(part.b, str) and _masked(part.a) == _masked(part.b):
+        return "only identifiers or addresses differ in it"
+    return ""
+
+
+def _masked(text: str) -> str:
+    for mask in _MASKS:
+        text = mask.sub("<id>", text)
+    return text
+
+
+# -- what follows from another difference ----------------------------------------------------------
+
+
+def _follows(difference: Difference, moved: set[str]) -> str:
+    name = difference.entry.name
+    one_sided = difference.a is None or difference.b is None
+    one_sided = one_sided or difference.a.missing is not None or difference.b.missing is not None  # type: ignore[union-attr]
+    for record in _rules()["follows"]:
+        if record.get("missing", False) and not one_sided:
+            continue
+        if any(fnmatchcase(name, pattern) for pattern in record["entry"]):
+            causes = [cause for cause in record["of"] if cause in moved and cause != name]
+            if causes:
+                return f"{record['why']} (see {causes[0]})"
+    return ""
+
+
+def _parts_shown_elsewhere(differences: Sequence[Difference]) -> Iterator[tuple[Difference, str]]:
+    by_name = {difference.entry.name: difference for difference in differences}
+    for difference in differences:
+        shown: dict[str, str] = {}
+        for record in _rules()["part_of"]:
+            if difference.entry.name == record["of"]:
+                for name in record["entry"]:
+                    if name in by_name:
+                        shown |= {part.key: name for part in by_name[name].parts}
+        kept = tuple(part for part in difference.parts if part.key not in shown)
+        if kept:
+            yield replace(difference, parts=kept), ""
+        else:
+            yield difference, f"all of it is shown by itself ({_list(sorted(set(shown.values())))})"
+
+
+# -- what sets another difference ------------------------------------------------------------------
+
+
+def _unset(difference: Difference, moved: set[str]) -> Difference:
+    """Without the parts that do no more than set a knob that is tested itself."""
+    kept = tuple(part for part in difference.parts if not _knobs_set_by(difference, part, moved))
+    return replace(difference, parts=kept) if kept else difference
+
+
+def _sets(difference: Difference, moved: set[str]) -> str:
+    found = [_knobs_set_by(difference, part, moved) for part in difference.parts]
+    if all(found):
+        names = sorted({name for names in found for name in names})
+        return f"it does no more than set {_list(names)}, which is tested itself"
+    return ""
+
+
+def _knobs_set_by(difference: Difference, part: Part, moved: set[str]) -> tuple[str, ...]:
+    """The differing knobs that a part of the command line or of a file of init settings sets."""
+    name = difference.entry.name
+    if name == "kernel.command_line/options":
+        known = knobs_of_boot_option(part.key)
+        return tuple(knob for knob in known if knob in moved)
+    if difference.entry.item == "boot.init_settings":
+        texts = [text for text in (part.a, part.b) if text is not None]
+        lines = [
+            line
+            for text in texts
+            for line in (text if isinstance(text, list) else [text])
+            if isinstance(line, str)
+        ]
+        found = [_knobs_in(line, moved) for line in lines]
+        return tuple(name for names in found for name in names) if lines and all(found) else ()
+    return ()
+
+
+@cache
+def knobs_of_boot_option(option: str) -> tuple[str, ...]:
+    """The knobs that an option of the kernel command line sets, by the option's name."""
+    listed = _rules()["boot_options"].get(option)
+    if listed is not None:
+        return tuple(listed)
+    module, dot, name = option.partition(".")
+    if not dot:
+        return ()
+    path = f"/sys/module/{module}/parameters/{name}"
+    if module == "sysctl":
+        path = "/proc/sys/" + name.replace(".", "/")
+    return tuple(knob for knob, (_, its) in knobs().items() if its.path == path)
+
+
+def _knobs_in(line: str, moved: set[str]) -> tuple[str, ...]:
+    """The differing knobs whose file a line of settings names, as a path or as a sysctl."""
+    return tuple(
+        name
+        for name, (_, knob) in knobs().items()
+        if name in moved and any(word in line for word in _spellings(knob))
+    )
+
+
+def _spellings(knob: Knob) -> Iterator[str]:
+    if knob.path.startswith("/proc/sys/"):
+        rest = knob.path.removeprefix("/proc/sys/")
+        yield rest.replace("/", ".")
+        yield rest
+    elif "*" not in knob.path and "{" not in knob.path:
+        yield knob.path
+        yield knob.path.removeprefix("/sys/")
+    else:
+        # a device's name stands between: its last two parts tell enough
+        yield "/".join(knob.path.split("/")[-2:])
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def families_of(item: str) -> frozenset[Family]:
+    """What an item can affect; everything where the catalogue does not know it."""
+    known = items_by_id().get(item)
+    return frozenset(known.families if known is not None else Family)

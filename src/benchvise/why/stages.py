@@ -1,0 +1,252 @@
+"""The stages of a diagnosis that are not experiments of their own: looking, searching, explaining.
+
+Each takes the case as it is and leaves more in it; ``loop`` calls them in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from benchvise.errors import BenchviseError, BoardUnreachable, Interrupted, SettingError
+from benchvise.why import gap, together
+from benchvise.why.bench import CrossCheck
+from benchvise.why.case import Case, also
+from benchvise.why.confirm import Confirmation
+from benchvise.why.events import CauseConfirmed, FindingMade, SuspectsRanked
+from benchvise.why.knowledge import Knowledge
+from benchvise.why.laboratory import Laboratory
+from benchvise.why.model import Cause, Mechanism, Origin, Purpose, Remedy, Side, Suspect
+from benchvise.why.options import Options
+from benchvise.why.question import WITH, WITHOUT, Question, Reading, Unresolved, ask
+from benchvise.why.search import Search, testable
+
+
+def look(case: Case, lab: Laboratory, knowledge: Knowledge) -> None:
+    """Facts and snapshots of both sides, and whether they may be compared."""
+    case.reached = "looking at both sides"
+    sides = (Side.GOOD, Side.BAD)
+    case.facts = {side: lab.bench.facts(side) for side in sides}
+    case.snapshots = {side: lab.snapshot(side) for side in sides}
+    for finding in knowledge.examine(lab.bench.metric, case.facts, case.snapshots):
+        case.findings.append(finding)
+        lab.observe(FindingMade(finding))
+
+
+def measure_gap(case: Case, lab: Laboratory) -> None:
+    """The gap, where both sides have trials."""
+    case.reached = "measuring the gap"
+    case.measured = gap.measure_gap(lab)
+
+
+def rank_suspects(case: Case, lab: Laboratory, knowledge: Knowledge, options: Options) -> None:
+    """What differs, in the order in which it will be tested."""
+    case.reached = "ranking what differs"
+    good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
+    found = knowledge.find(good, bad, lab.bench.metric, may_set=options.may_set)
+    checks = lab.cross_check(options.cross_checks)
+    case.suspects = _ranked(case, lab, knowledge, options, found.suspects, checks)
+    case.excluded = found.excluded
+    lab.decided("suspects", [suspect.id for suspect in case.suspects])
+    lab.observe(SuspectsRanked(case.suspects, case.excluded))
+
+
+def _ranked(
+    case: Case,
+    lab: Laboratory,
+    knowledge: Knowledge,
+    options: Options,
+    suspects: Sequence[Suspect],
+    checks: Sequence[CrossCheck] = (),
+) -> tuple[Suspect, ...]:
+    return knowledge.rank(
+        suspects,
+        lab.bench.metric,
+        gap=None if case.measured is None else case.measured.gap,
+        checks=checks,
+        counters={side: _counted(lab, side) for side in (Side.GOOD, Side.BAD)},
+        corpus=options.corpus,
+    )
+
+
+def _counted(lab: Laboratory, side: Side) -> dict[str, float]:
+    """The medians of what was counted in the plain trials of a side."""
+    values: dict[str, list[float]] = {}
+    for trial in lab.trials:
+        if trial.side is side and not trial.flipped:
+            for name, value in trial.counters.items():
+                values.setdefault(name, []).append(value)
+    return {name: sorted(of)[len(of) // 2] for name, of in values.items()}
+
+
+# -- searching -------------------------------------------------------------------------------------
+
+
+def search_settings(case: Case, lab: Laboratory) -> None:
+    """The causes among what can be flipped without a boot."""
+    case.reached = "searching the settings"
+    suspects = testable(case.suspects)
+    first = None
+    if case.measured is None:
+        first = _gap_by_all_in(case, lab, suspects)
+        if case.measured is None or not case.measured.shown:
+            return
+    _search(case, lab, suspects, (), (Purpose.ALL_IN, Purpose.HALVING), first)
+
+
+def _search(
+    case: Case,
+    lab: Laboratory,
+    suspects: list[Suspect],
+    context: tuple[Suspect, ...],
+    purposes: tuple[Purpose, Purpose],
+    first: Reading | None = None,
+) -> Search:
+    """Searches a list, and what is left of it once more with what was proven flipped."""
+    stage = case.reached
+    while True:
+        search = Search(lab, case.scale, suspects, case.left, context, purposes)
+        try:
+            search.run(first)
+        finally:
+            # Also of a search that was stopped, what it has proven stands.
+            case.proven.extend(search.proven)
+            case.refuted.extend(search.refuted)
+            case.reached = also(stage, search.narrowed)
+        rest = [s for s in search.suspects if s not in case.flipped]
+        if not search.proven or not rest or abs(case.left) < case.scale.least:
+            return search
+        context, suspects, first = case.flipped, rest, None
+        purposes = (purposes[1], purposes[1])
+
+
+def _gap_by_all_in(case: Case, lab: Laboratory, suspects: list[Suspect]) -> Reading | None:
+    """All as recorded, as the gap itself."""
+    if not suspects:
+        return None
+    words = f"all {len(suspects)} as recorded: what changes?"
+    question = Question(Purpose.ALL_IN, words, Side.BAD, tuple(suspects), (), gap.RANKED, gap.MOST)
+    try:
+        reading = ask(lab, None, question, lambda effect: abs(effect.value) > 5.0 * effect.error)
+    except Unresolved:
+        return None
+    case.measured = gap.gap_by_all_in(lab, reading.blocks, WITH, WITHOUT)
+    case.by_all_in = True
+    return reading
+
+
+def search_layers(case: Case, lab: Laboratory, knowledge: Knowledge, options: Options) -> None:
+    """The causes among the layers that can be swapped, and then inside of what was found."""
+    case.layers = tuple(lab.bench.layers())
+    if not case.layers:
+        return
+    case.reached = "searching the layers"
+    layers = list(_ranked(case, lab, knowledge, options, case.layers))
+    lab.decided("layers", [layer.id for layer in layers])
+    before = len(case.proven)
+    purposes = (Purpose.LAYER, Purpose.LAYER)
+    _search(case, lab, testable(layers), case.flipped, purposes)
+    for found in case.proven[before:]:
+        if len(found.suspects) == 1:
+            _look_inside(case, lab, knowledge, options, found)
+
+
+def _look_inside(
+    case: Case, lab: Laboratory, knowledge: Knowledge, options: Options, found: Confirmation
+) -> None:
+    """The part of a layer that makes its effect, which then is the cause instead of the layer."""
+    layer = found.suspects[0]
+    parts = _ranked(case, lab, knowledge, options, lab.bench.parts(layer))
+    lab.decided("parts", [part.id for part in parts])
+    case.reached = f"searching inside {layer.id}"
+    case.suspects += tuple(part for part in parts if part not in case.suspects)
+    place = case.proven.index(found)
+    del case.proven[place]
+    context = case.flipped
+    try:
+        _search(case, lab, testable(parts), context, (Purpose.LAYER, Purpose.LAYER))
+    finally:
+        inside = case.proven[place:]
+        if abs(found.effect.value - sum(f.effect.value for f in inside)) >= case.scale.least:
+            # The parts do not make up the layer: the layer is what is proven.
+            del case.proven[place:]
+            case.proven.append(found)
+            others = [part for part in parts if part.means is None]
+            if others:
+                case.needed.append(
+                    f"what in {layer.id} it is takes building it anew: "
+                    + "; ".join(f"{p.title}: {p.untestable}" for p in others[:5])
+                )
+
+
+def measure_together(case: Case, lab: Laboratory) -> None:
+    """What the causes leave unexplained; with more than one, on fresh data of all together."""
+    if not case.proven:
+        return
+    case.unexplained = together.by_sum(case.proven)
+    if len(case.proven) > 1:
+        case.reached = "measuring the causes together"
+        result = together.measure_together(lab, case.scale, case.proven)
+        if result is not None:
+            case.unexplained, case.interaction = result.unexplained, result.interaction
+
+
+# -- explaining ------------------------------------------------------------------------------------
+
+
+def explain(case: Case, lab: Laboratory, knowledge: Knowledge) -> None:
+    """Mechanism, origins and remedies of each cause, the largest first."""
+    causes = []
+    for found in sorted(case.proven, key=lambda found: -abs(found.share.value)):
+        case.reached = f"explaining {found.name}"
+        cause = _explained(case, lab, knowledge, as_cause(found))
+        causes.append(cause)
+        lab.observe(CauseConfirmed(cause))
+        case.causes = tuple(causes)
+
+
+def as_cause(found: Confirmation) -> Cause:
+    """The cause as far as experiments go."""
+    return Cause(
+        suspects=found.suspects,
+        share=found.share,
+        repair=found.repair,
+        breaking=found.breaking,
+        again=found.again,
+        not_broken=found.not_broken,
+    )
+
+
+def _explained(case: Case, lab: Laboratory, knowledge: Knowledge, cause: Cause) -> Cause:
+    """The cause with what is known of it; a part that fails is left out, the proof stands."""
+    mechanism: Mechanism | None = None
+    origins: list[Origin] = []
+    remedies: list[Remedy] = []
+    assert cause.repair.shift is not None, "a proven repair has its shift"  # noqa: S101
+    try:
+        mechanism = knowledge.explain(
+            lab.bench.metric,
+            cause.suspects,
+            snapshots=case.snapshots,
+            facts=case.facts,
+            effect=cause.repair.shift,
+            during=lab.during,
+            side=Side.BAD,
+        )
+    except (BoardUnreachable, SettingError, Interrupted):
+        raise
+    except BenchviseError as error:
+        case.needed.append(f"the mechanism of {cause.name} could not be checked: {error}")
+    for suspect in cause.suspects:
+        found: list[Origin] = []
+        for side in (Side.BAD, Side.GOOD):
+            try:
+                found.extend(lab.bench.origins(side, suspect))
+            except BenchviseError as error:
+                case.needed.append(
+                    f"what sets {suspect.id} on {lab.bench.name(side)} is not available: {error}"
+                )
+        origins.extend(found)
+        values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
+        remedies.extend(knowledge.remedies(suspect, origins=found, side_values=values))
+    return replace(cause, mechanism=mechanism, origins=tuple(origins), remedies=tuple(remedies))

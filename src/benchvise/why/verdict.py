@@ -1,0 +1,182 @@
+"""From what is known of a case to its answer: verdict, headline, and what would be needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from benchvise.why import together
+from benchvise.why.bench import Bench
+from benchvise.why.case import Case
+from benchvise.why.laboratory import Laboratory
+from benchvise.why.model import (
+    Bounds,
+    Diagnosis,
+    Grade,
+    Layer,
+    Outcome,
+    Purpose,
+    Side,
+    Stop,
+    Verdict,
+)
+from benchvise.why.options import Options
+from benchvise.why.stages import as_cause
+
+_NAMED = 8
+
+
+def conclude(
+    case: Case, lab: Laboratory, options: Options, stopped: Stop | None, reason: str
+) -> Diagnosis:
+    """The answer with what is known, whether or not the diagnosis came to its end."""
+    bench = lab.bench
+    explained = {cause.name for cause in case.causes}
+    rest = tuple(as_cause(f) for f in case.proven if f.name not in explained)
+    if case.proven and case.unexplained is None:
+        case.unexplained = together.by_sum(case.proven)
+    verdict = _verdict(case, stopped)
+    reached = ""
+    if stopped is not None:
+        reached = f"{case.reached}: {reason}" if reason else case.reached
+    return Diagnosis(
+        metric=bench.metric,
+        good=bench.name(Side.GOOD),
+        bad=bench.name(Side.BAD),
+        verdict=verdict,
+        headline=_headline(case, bench, verdict, reached),
+        gap=None if case.measured is None else case.measured.gap,
+        unexplained=case.unexplained,
+        findings=tuple(dict.fromkeys([*case.findings, *bench.findings()])),
+        causes=case.causes + rest,
+        interaction=case.interaction,
+        suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
+        excluded=case.excluded,
+        experiments=tuple(lab.experiments),
+        trials=tuple(lab.trials),
+        writes=tuple(bench.writes()),
+        needed=tuple(dict.fromkeys(_needed(case, lab, options, verdict))),
+        stopped=stopped,
+        reached=reached,
+        restored=stopped is not Stop.NOT_PUT_BACK,
+        simulated=any(facts.simulated for facts in case.facts.values()),
+        started=options.started,
+        seconds=lab.at,
+        seed=options.seed,
+    )
+
+
+def _verdict(case: Case, stopped: Stop | None) -> Verdict:
+    if not case.admissible:
+        return Verdict.NOT_ADMISSIBLE
+    if stopped is not None:
+        return Verdict.INCOMPLETE
+    if case.measured is None or not case.measured.shown:
+        return Verdict.NO_DIFFERENCE
+    if case.measured.reversed and not case.by_all_in:
+        return Verdict.REVERSED
+    if not case.proven or case.unexplained is None:
+        return Verdict.UNEXPLAINED
+    negligible = case.scale.least / abs(case.scale.gap)
+    if abs(case.unexplained.value) < negligible or case.unexplained.contains(0.0):
+        return Verdict.EXPLAINED
+    return Verdict.PARTLY
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def _headline(case: Case, bench: Bench, verdict: Verdict, reached: str) -> str:
+    good, bad = bench.name(Side.GOOD), bench.name(Side.BAD)
+    if verdict is Verdict.NOT_ADMISSIBLE:
+        return next(f.sentence for f in case.findings if f.grade is Grade.STOPS)
+    if case.proven:
+        causes = sorted(case.proven, key=lambda found: -abs(found.share.value))
+        shares = " and ".join(f"{found.name} for {_percent(found.share)}" for found in causes)
+        verb = "account" if len(causes) > 1 else "accounts"
+        words = shares.replace(" for ", f" {verb} for ", 1) if len(causes) == 1 else shares
+        if len(causes) > 1:
+            words = f"{len(causes)} causes account for the difference: {shares}"
+        else:
+            words += " of the difference"
+        return f"{words}; {reached}" if verdict is Verdict.INCOMPLETE else words
+    if verdict is Verdict.INCOMPLETE:
+        return f"no cause is proven yet; {reached}"
+    if case.measured is None:
+        return "nothing that differs can be set here, so there is nothing to measure"
+    gap = case.measured.gap
+    if verdict is Verdict.NO_DIFFERENCE:
+        if case.by_all_in:
+            return f"with everything as in the record of {good}, {bad} does not change"
+        return (
+            f"no difference is shown between {good} and {bad}: "
+            f"the gap is {_ratio(abs(gap.goodness.value))}, the noise floor {_ratio(gap.floor)}"
+        )
+    if verdict is Verdict.REVERSED:
+        return f"{good} is the worse one, by {_ratio(-gap.goodness.value)}: swap the two"
+    return f"{good} is better by {_ratio(gap.goodness.value)}, and no cause was found"
+
+
+def _percent(share: Bounds) -> str:
+    return f"{100 * share.value:.0f} % ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
+
+
+def _ratio(goodness: float) -> str:
+    return f"{100 * math.expm1(goodness):.1f} %"
+
+
+# -- what would be needed --------------------------------------------------------------------------
+
+
+def _needed(case: Case, lab: Laboratory, options: Options, verdict: Verdict) -> Iterator[str]:
+    yield from case.needed
+    if verdict in (Verdict.NOT_ADMISSIBLE, Verdict.NO_DIFFERENCE, Verdict.EXPLAINED):
+        return
+    if verdict is Verdict.REVERSED:
+        yield "give the two sides the other way round"
+        return
+    bad = lab.bench.name(Side.BAD)
+    for (side, suspect), reason in lab.left_out.items():
+        if side is Side.BAD:
+            yield f"{suspect} could not be set on {bad} ({reason}); it may be a cause"
+    untested = [s for s in case.suspects if s.means is None]
+    if untested:
+        names = ", ".join(s.id for s in untested[:_NAMED])
+        more = f" and {len(untested) - _NAMED} more" if len(untested) > _NAMED else ""
+        yield f"not testable here: {names}{more} ({untested[0].untestable})"
+    for found in case.refuted:
+        if found.breaking is not None or found.again is not None:
+            yield f"{found.name} changes {bad}, but is not proven: {found.why_not}"
+    if case.by_all_in:
+        yield "the gap is only what the record's settings change: measure the good side itself"
+    if verdict is Verdict.INCOMPLETE:
+        return
+    yield from _layers_needed(case, lab, options)
+
+
+def _layers_needed(case: Case, lab: Laboratory, options: Options) -> Iterator[str]:
+    tested = any(experiment.purpose is Purpose.LAYER for experiment in lab.experiments)
+    unresolved = [
+        e for e in lab.experiments if e.purpose is Purpose.LAYER and e.outcome is Outcome.UNRESOLVED
+    ]
+    if tested:
+        for experiment in unresolved:
+            yield f"{', '.join(experiment.flipped)} could not be swapped: {experiment.reason}"
+        if not case.proven:
+            yield f"it is in none of the layers that were swapped: {_hardware(case)}"
+        return
+    words = "it is not in the settings that can be changed at run time"
+    if case.proven:
+        words = "what is left " + words.removeprefix("it ")
+    if not options.layers:
+        yield f"{words}; next: the layers, without --no-layers"
+    else:
+        yield (
+            f"{words}; next: swap userland and kernel, which takes images of both sides for one "
+            "board in a rig (rig compose)"
+        )
+
+
+def _hardware(case: Case) -> str:
+    hardware = [s.title for s in case.suspects if s.layer is Layer.HARDWARE]
+    return f"look at the hardware ({', '.join(hardware[:3])})" if hardware else "swap the boards"
