@@ -173,6 +173,15 @@ def arms_text(document: Document, experiment: Mapping[str, Any]) -> str:
     return f"{number} → {after}" if same else f"{before} → {after}"
 
 
+def outcome(experiment: Mapping[str, Any]) -> str:
+    """What an experiment showed, in the words of what it was made for."""
+    share = experiment["share"]
+    if experiment["purpose"] == Purpose.AGAIN and share:
+        return "as before" if share["low"] <= 0 <= share["high"] else "not quite as before"
+    said = str(experiment["outcome"])
+    return said.replace("close", "open") if experiment["purpose"] == Purpose.BREAK else said
+
+
 def remedies(cause: Mapping[str, Any]) -> list[Mapping[str, str]]:
     """The cause's remedies and those of its mechanism, each once."""
     every = [*cause["remedies"], *(cause["mechanism"] or {"remedies": ()})["remedies"]]

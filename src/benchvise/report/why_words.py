@@ -81,7 +81,7 @@ class Words:
     blocks: tuple[Block, ...]
 
 
-_TONES: Mapping[str, Tone] = {
+TONES: Mapping[str, Tone] = {
     Verdict.EXPLAINED: "good",
     Verdict.PARTLY: "doubt",
     Verdict.UNEXPLAINED: "doubt",
@@ -102,7 +102,7 @@ def words(document: Document) -> Words:
         for part in told
         for index, block in enumerate(part)
     ]
-    return Words(verdict, _TONES[verdict], document["headline"], tuple(blocks))
+    return Words(verdict, TONES[verdict], document["headline"], tuple(blocks))
 
 
 # -- the first look --------------------------------------------------------------------------------

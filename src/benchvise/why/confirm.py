@@ -36,8 +36,6 @@ _LOOK = 3
 _HOPELESS = 0.3
 # What may be left of a repair after it was undone, as a part of its effect.
 _BACK = 0.25
-# A good side that takes so many times longer to switch to than to measure has blocks of its own.
-_DEAR = 3.0
 
 BAD, REPAIRED, GOOD, BROKEN = "bad", "repaired", "good", "broken"
 
@@ -77,8 +75,11 @@ def confirm(
     one. Unresolved when the repair cannot be made.
     """
     arms = {BAD: Arm(Side.BAD, context), REPAIRED: Arm(Side.BAD, context + suspects)}
-    if not context and cheap(lab):
-        arms |= {GOOD: Arm(Side.GOOD), BROKEN: Arm(Side.GOOD, suspects)}
+    not_broken = _kept_from_good(suspects)
+    if not context and lab.switches_cheaply():
+        arms[GOOD] = Arm(Side.GOOD)
+        if not not_broken:
+            arms[BROKEN] = Arm(Side.GOOD, suspects)
     names = _names(suspects)
     question = Question(
         Purpose.REPAIR,
@@ -95,7 +96,7 @@ def confirm(
             question.purpose, question.words, question.side, question.least, question.most
         )
     )
-    blocks, not_broken = _first(lab, arms, question)
+    blocks, refused = _first(lab, arms, question)
     _more(lab, blocks, question.least, expected)
     effects = blocks.gained(REPAIRED, BAD)
     effect = effect_of(lab, effects)
@@ -105,7 +106,9 @@ def confirm(
         return Confirmation(
             suspects, False, effect, repair, share, why_not="the repair changes nothing for sure"
         )
-    breaking, not_broken = _broken(lab, scale, suspects, blocks, others, expected, not_broken)
+    breaking, not_broken = _broken(
+        lab, scale, suspects, blocks, others, expected, not_broken or refused
+    )
     again = _again(lab, scale, suspects, blocks, context, effect)
     why_not = _refuted(breaking, again, expected)
     return Confirmation(
@@ -116,12 +119,9 @@ def confirm(
 # -- the blocks ------------------------------------------------------------------------------------
 
 
-def cheap(lab: Laboratory) -> bool:
-    """Whether the good side can be measured in turn with the bad one."""
-    if not lab.bench.is_live(Side.GOOD):
-        return False
-    bad, good = Arm(Side.BAD), Arm(Side.GOOD)
-    return lab.bench.seconds(good, bad) <= _DEAR * lab.bench.seconds(good, good)
+def _kept_from_good(suspects: Sequence[Suspect]) -> str:
+    """Why these cannot be flipped on the good side, as far as that is known before trying."""
+    return "; ".join(f"{s.id}: {s.not_on_good}" for s in suspects if s.not_on_good)
 
 
 def _planned(lab: Laboratory, expected: float) -> int:

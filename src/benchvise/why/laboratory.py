@@ -25,6 +25,10 @@ from benchvise.why.evidence import EvidenceLog
 from benchvise.why.model import Arm, Bounds, Experiment, Side, Suspect, Trial
 
 
+# A good side that takes so many times longer to switch to than to measure has blocks of its own.
+_DEAR = 3.0
+
+
 class Unmakeable(Exception):  # noqa: N818
     """An arm has no value: refused, or the metric fails in it twice.
 
@@ -98,6 +102,19 @@ class Laboratory:
         """What so many blocks of these arms will take, as an estimate."""
         around = list(zip(arms, [arms[-1], *arms[:-1]], strict=True))
         return blocks * sum(self.bench.seconds(arm, before) for arm, before in around)
+
+    def switches_cheaply(self) -> bool:
+        """Whether the good side can be measured in turn with the bad one: live, and reached in
+        little more than the time that measuring takes. Logged, for estimates change."""
+        answer = self._log.recall("switching", ())
+        if answer is None:
+            bad, good = Arm(Side.BAD), Arm(Side.GOOD)
+            cheap = self.bench.is_live(Side.GOOD) and (
+                self.bench.seconds(good, bad) <= _DEAR * self.bench.seconds(good, good)
+            )
+            answer = {"cheap": cheap}
+            self._log.record("switching", (), answer, self.now())
+        return bool(answer["cheap"])
 
     # -- what is asked of the boards ---------------------------------------------------------------
 

@@ -119,7 +119,8 @@ class Search:
             if high - low == 1 and self.suspects[low].id in self._closed:
                 continue
             begin, end = self._points[low], self._points[high]
-            known = [c for c in self.proven if low <= self._last_place(c) < high]
+            # A cause shows where its first suspect is: the one by which the step was found.
+            known = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
             size = end.value - begin.value - sum(c.effect.value for c in known)
             error = math.hypot(begin.error, end.error, *(c.effect.error for c in known))
             if size * self.left > 0.0 and self._counts(size, error):
@@ -261,10 +262,6 @@ class Search:
 
     def _is_proven(self, suspect: Suspect) -> bool:
         return any(suspect in found.suspects for found in self.proven)
-
-    def _last_place(self, found: Confirmation) -> int:
-        """Where a cause shows in the prefixes: with the last one of its suspects."""
-        return max(self.suspects.index(suspect) for suspect in found.suspects)
 
     def _weight(self, suspect: Suspect) -> float:
         return suspect.weight * (_DISCOUNT if suspect.id in self._alone else 1.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchvise.why import estimate
-from benchvise.why.confirm import FEWEST, Confirmation, cheap
+from benchvise.why.confirm import FEWEST, Confirmation
 from benchvise.why.estimate import Floats
 from benchvise.why.events import ExperimentBegun
 from benchvise.why.laboratory import Blocks, Laboratory, Unmakeable
@@ -44,7 +44,7 @@ def measure_together(
     if len(by_share) > 2:
         pair = f"{one.name} and {other.name}"
         arms[pair] = Arm(Side.BAD, both)
-    if cheap(lab):
+    if lab.switches_cheaply():
         arms[_GOOD] = Arm(Side.GOOD)
     words = f"what do {' and '.join(cause.name for cause in by_share)} leave together?"
     lab.require(lab.seconds(list(arms.values()), FEWEST), "measuring the causes together")
