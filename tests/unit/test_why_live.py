@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -117,14 +117,14 @@ class TestPrograms:
             },
             {"/usr/bin/perf": "perf version 5.4.0\x1b[31m\n", "/opt/mine": "never asked"},
         )
-        programs, versions = find_programs(board, "cd /; perf bench; mine; ./mine")
+        programs, versions = find_programs(cast(Board, board), "cd /; perf bench; mine; ./mine")
         assert programs == {"/usr/bin/perf": "a" * 64, "/opt/mine": "a" * 64}
         assert list(versions) == ["/usr/bin/perf"]
         assert versions["/usr/bin/perf"].startswith("perf version 5.4.0")
         assert "\x1b" not in versions["/usr/bin/perf"]
 
 
-class FakeBoard(Board):
+class FakeBoard:
     """Knows where programs are, what they hash to, and what they say of their versions."""
 
     def __init__(self, paths: dict[str, str], versions: dict[str, str]) -> None:

@@ -20,6 +20,8 @@ from benchvise.flows import why as flow
 from benchvise.flows.settings import restores_due
 from benchvise.flows.why_sides import Sides
 from benchvise.measure.model import Better
+from benchvise.report.html import PAGE
+from benchvise.report.why_plan import plan_page
 from benchvise.report.why_terminal import tables
 from benchvise.why.events import Event
 
@@ -197,8 +199,18 @@ def _diagnosed(
         (trying if started else booting).__exit__(None, None, None)
 
 
+def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -> None:
+    booting = RigProgress(stderr())
+    with booting:
+        plan = flow.plan(request, store, booting.observe)
+    if as_json:
+        print_json("why-plan", plan.as_json())
+    else:
+        stdout().print(plan_page(plan), soft_wrap=True)
+
+
 def _next_step(answer: flow.Answer) -> str:
-    page = answer.directory / flow.PAGE
+    page = answer.directory / PAGE
     lines = [f"The evidence is in {answer.directory}; to be mailed: {page}"]
     if answer.diagnosis.stopped is not None:
         lines.append(f"Go on: benchvise why --resume {answer.directory}")

@@ -1,8 +1,8 @@
 """``benchvise why``: find out why two boards differ, keep the evidence, and put everything back.
 
 A diagnosis has a directory: ``request.json`` says what was asked, ``evidence.jsonl`` every answer
-that its boards gave, ``diagnosis.json`` and ``index.html`` what came of it. One that was stopped
-or killed goes on from there.
+that its boards gave, ``diagnosis.json``, ``diagnosis.md`` and ``index.html`` what came of it. One
+that was stopped or killed goes on from there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import secrets
+import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -20,22 +21,27 @@ from typing import Any
 from benchvise.errors import BenchviseError, Interrupted, StoreError, UsageError
 from benchvise.flows.boards import RigObserver
 from benchvise.flows.why_sides import Sides, open_bench
-from benchvise.report import why_page
+from benchvise.report.why_page import write_page
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.journal import state_directory
 from benchvise.store import Store
 from benchvise.why import loop
 from benchvise.why.bench import Bench
-from benchvise.why.budget import Budget
 from benchvise.why.events import Event
 from benchvise.why.evidence import EvidenceLog
+from benchvise.why.known import Known
 from benchvise.why.live_board import still_set
 from benchvise.why.model import Diagnosis, Side, Stop, Verdict
+from benchvise.why.options import Options
+from benchvise.why.plan import Plan
+from benchvise.why.plan import plan as make_plan
 
 REQUEST = "request.json"
-DOCUMENT = "diagnosis.json"
-PAGE = "index.html"
 _FORMAT = 1
+
+# Of the probe, and so without the compiler and the libc of either side: a command is held against
+# memory, the CPU's clock and the kernel.
+_CROSS_CHECKS = ("memory.copy:size=64M", "cpu.clock", "os.syscall")
 
 _GOOD_ENDS = frozenset({Verdict.EXPLAINED, Verdict.PARTLY, Verdict.NO_DIFFERENCE})
 
@@ -53,6 +59,17 @@ class WhyRequest:
         """For the directory of evidence."""
         return {"format": _FORMAT, **asdict(self)}
 
+    def command_line(self) -> str:
+        """What makes the same diagnosis anew."""
+        words = ["benchvise", "why", *self.sides.words()]
+        if self.budget_min is not None:
+            words += ["--budget", f"{self.budget_min:g}"]
+        if not self.layers:
+            words += ["--no-layers"]
+        if self.seed is not None:
+            words += ["--seed", str(self.seed)]
+        return shlex.join(words)
+
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> WhyRequest:
         """The request of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
@@ -63,9 +80,8 @@ class WhyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A diagnosis, where its evidence is, and its id in the store.
-
-    ``unkept`` says why it is in no store.
+    """A diagnosis, where its evidence is, and its id in the store; ``unkept`` says why it is not
+    in the one or the other.
     """
 
     diagnosis: Diagnosis
@@ -109,27 +125,34 @@ def why(
                 bench = open_bench(request.sides, stack, store, observe_rig)
         except KeyboardInterrupt:
             raise Interrupted("interrupted before anything was measured; nothing was set") from None
-        options = loop.Options(
-            budget=Budget.of(request.budget_min), layers=request.layers, seed=request.seed or 0
-        )
-        found = loop.diagnose(bench, options, log, observe)
+        found = loop.diagnose(bench, _options(request, bench), log, observe, Known())
         bench.close()
         left = [name for name in names(bench) if still_set(name)]
-        if left:
-            found = replace(found, restored=False)
+        found = replace(found, restored=not left, repeat=request.command_line())
         return _keep(found, where, store)
 
 
-def plan(
-    request: WhyRequest, store: str | None, observe_rig: RigObserver | None = None
-) -> tuple[Bench, loop.Plan]:
-    """What the diagnosis would do, without setting anything."""
+def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None = None) -> Plan:
+    """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)
-        options = loop.Options(
-            budget=Budget.of(request.budget_min), layers=request.layers, seed=request.seed or 0
-        )
-        return bench, loop.plan(bench, options)
+        return make_plan(bench, _options(request, bench), Known())
+
+
+def _options(request: WhyRequest, bench: Bench) -> Options:
+    return Options(
+        budget=request.budget_min,
+        layers=request.layers,
+        seed=request.seed or 0,
+        cross_checks=_CROSS_CHECKS if bench.metric.command else (),
+        may_set={side: _is_root(bench, side) for side in Side},
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _is_root(bench: Bench, side: Side) -> bool:
+    """Whether settings can be made there: nobody else may write the kernel's files."""
+    return bench.is_live(side) and bench.facts(side).host.get("uid") == 0
 
 
 def names(bench: Bench) -> list[str]:
@@ -182,14 +205,10 @@ def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
     """In its directory and in the store; a store that fails must not hide the answer."""
     document = found.as_json()
     unkept = []
-    for name, text in (
-        (DOCUMENT, lambda: json.dumps(document, indent=1) + "\n"),
-        (PAGE, lambda: why_page.page(document)),
-    ):
-        try:
-            _write(where / name, text())
-        except StoreError as error:
-            unkept.append(str(error))
+    try:
+        write_page(document, where)
+    except BenchviseError as error:
+        unkept.append(str(error))
     identity = ""
     try:
         with Store.open(store) as results:

@@ -49,6 +49,15 @@ class Sides:
         assert self.bench is not None  # noqa: S101 - one of the two
         return parse_bench(self.bench)
 
+    def words(self) -> list[str]:
+        """As on the command line."""
+        words = [self.good, self.bad] if _is_board(self.good) else [self.bad, "--good", self.good]
+        options = {"--bench": self.bench, "--rig": self.rig}
+        if self.command is not None:
+            options |= {"--command": self.command.line, "--match": self.command.match}
+            options |= {"--better": self.command.better, "--unit": self.command.unit}
+        return words + [w for name, value in options.items() if value for w in (name, value)]
+
     def as_json(self) -> dict[str, Any]:
         """For the directory of evidence."""
         return asdict(self)

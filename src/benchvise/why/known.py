@@ -1,4 +1,4 @@
-"""What is known of systems: the functions of this package that the loop is given as ``Knowledge``."""
+"""What is known of systems: this package's functions, as the loop is given them."""
 
 from __future__ import annotations
 
@@ -77,4 +77,5 @@ class Known:
         self, suspect: Suspect, *, origins: Sequence[Origin], side_values: Mapping[Side, str]
     ) -> tuple[Remedy, ...]:
         """See Knowledge."""
+        del suspect, origins, side_values
         return ()

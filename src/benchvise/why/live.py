@@ -45,6 +45,8 @@ from benchvise.why.model import (
     Trial,
     Write,
 )
+from benchvise.why.provenance import find_origins
+from benchvise.why.provenance.live import BoardFiles
 
 T = TypeVar("T")
 
@@ -197,9 +199,16 @@ class LiveBench:
         """See Bench."""
         return ()
 
-    def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:  # noqa: ARG002
-        """See Bench."""
-        return ()
+    def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
+        """See Bench; of a record nothing is known but what it was set to."""
+        if side not in self._live:
+            return ()
+        board = self._live[side]
+
+        def find() -> Sequence[Origin]:
+            return find_origins(BoardFiles(board.channel, board.name, board.roles), suspect, side)
+
+        return self._lasting(side, find)
 
     def findings(self) -> Sequence[Finding]:
         """See Bench; looks at the live boards once more."""

@@ -1,0 +1,65 @@
+"""What is known so far of a difference: filled by the stages, and at any time a partial answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchvise.state.model import Snapshot
+from benchvise.why.bench import Facts
+from benchvise.why.confirm import Confirmation
+from benchvise.why.gap import Measured
+from benchvise.why.model import Bounds, Cause, Finding, Grade, Interaction, Side, Suspect
+from benchvise.why.scale import Scale
+
+
+@dataclass(slots=True)
+class Case:
+    """``reached`` says in words what is being done, for an answer that ends there."""
+
+    reached: str = "nothing was measured yet"
+    facts: Mapping[Side, Facts] = field(default_factory=dict)
+    snapshots: Mapping[Side, Snapshot] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    measured: Measured | None = None
+    by_all_in: bool = False
+    """Whether the gap is what setting everything as recorded changes."""
+    suspects: tuple[Suspect, ...] = ()
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    proven: list[Confirmation] = field(default_factory=list)
+    refuted: list[Confirmation] = field(default_factory=list)
+    causes: tuple[Cause, ...] = ()
+    unexplained: Bounds | None = None
+    interaction: Interaction | None = None
+    layers: tuple[Suspect, ...] = ()
+    needed: list[str] = field(default_factory=list)
+
+    @property
+    def admissible(self) -> bool:
+        """Whether no finding stops the comparison."""
+        return all(finding.grade is not Grade.STOPS for finding in self.findings)
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the gap; only once that is shown."""
+        assert self.measured is not None, "the gap comes first"  # noqa: S101
+        return Scale.of(self.measured)
+
+    @property
+    def left(self) -> float:
+        """What of the gap the proven causes leave, in goodness."""
+        return self.scale.gap - sum(found.effect.value for found in self.proven)
+
+    @property
+    def flipped(self) -> tuple[Suspect, ...]:
+        """The suspects of all proven causes."""
+        return tuple(dict.fromkeys(s for found in self.proven for s in found.suspects))
+
+
+def also(reached: str, narrowed: Sequence[Suspect]) -> str:
+    """How far it got, with the suspects among which a step lies."""
+    if not narrowed:
+        return reached
+    names = ", ".join(suspect.id for suspect in narrowed[:8])
+    more = f" and {len(narrowed) - 8} more" if len(narrowed) > 8 else ""
+    return f"{reached}; a cause lies among {names}{more}"
