@@ -19,8 +19,8 @@ from benchvise.report.why_document import (
     duration,
     gap_text,
     named,
+    outcome,
     p_text,
-    percent,
     remedies,
     repeat_command,
     ruled_out,
@@ -32,6 +32,7 @@ from benchvise.report.why_document import (
     untested,
 )
 from benchvise.why.model import Grade, Purpose, Side, Support, Verdict
+from benchvise.why.words import percent
 
 _SHOWN = 6
 """Differences that a list names before it counts the rest."""
@@ -231,11 +232,9 @@ def confirmations(document: Document, cause: Mapping[str, Any]) -> Iterator[str]
     elif cause["not_broken"]:
         yield f"Not broken: {_sentence(cause['not_broken'])}"
     if again:
-        shift = again["shift"]
-        as_before = shift is None or shift["low"] <= 0 <= shift["high"]
         figure = arms_text(document, again)
-        said = f"{document['bad']} is {'as before' if as_before else 'not quite as before'}"
-        yield f"Put back: {said}{f': {figure}' if figure else ''}."
+        said = f"{document['bad']} is {outcome(again)}{f': {figure}' if figure else ''}"
+        yield f"Put back: {'; '.join(filter(None, (said, again['reason'])))}."
 
 
 def _figures(document: Document, experiment: Mapping[str, Any]) -> str:
