@@ -220,8 +220,20 @@ class Story:
     def refuse(self, one: Suspect, reason: str) -> None:
         self.experiments.append(
             Experiment(
-                *(len(self.experiments) + 1, Purpose.HALVING, f"does {one.id} matter?", Side.BAD),
-                *((one.id,), (), Outcome.UNRESOLVED, None, None, None, 0, (), 0.3, reason),
+                number=len(self.experiments) + 1,
+                purpose=Purpose.HALVING,
+                question=f"does {one.id} matter?",
+                side=Side.BAD,
+                flipped=(one.id,),
+                context=(),
+                outcome=Outcome.UNRESOLVED,
+                shift=None,
+                share=None,
+                p=None,
+                blocks=0,
+                trials=(),
+                seconds=0.3,
+                reason=reason,
             )
         )
 
