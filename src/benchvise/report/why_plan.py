@@ -13,6 +13,7 @@ from benchvise.report.why_document import counted, duration
 from benchvise.why.model import Suspect
 from benchvise.why.plan import Flip, Plan
 
+_LINE = 600  # characters of what a board may have said
 _VALUE = 60  # characters of a value that are shown
 
 
@@ -45,19 +46,23 @@ def _lines(plan: Plan) -> Iterator[Text]:
     if untested:
         yield Text("\nCannot be tried here", style="bold")
     for suspect in untested:
-        yield Text(printable(f"  {suspect.id}: {suspect.untestable}", 300), style="dim")
+        yield _indented(f"{suspect.id}: {suspect.untestable}", 3, "dim")
     if plan.excluded:
         yield Text(f"\n{counted(len(plan.excluded), 'other difference')} cannot matter here.")
 
 
 def _suspect(place: int, suspect: Suspect, flips: list[Flip]) -> Iterator[Text]:
     values = f"good {_short(suspect.good)}, bad {_short(suspect.bad)}"
-    yield Text(printable(f"{place:2}. {suspect.id}: {values}", 300), style="bold")
+    yield _indented(f"{place}. {suspect.id}: {values}", 0, "bold")
     terms = "; ".join(f"{term.points:+.1f} {term.reason}" for term in suspect.terms)
-    yield Text(printable(f"    score {suspect.score:.1f}: {terms}", 600), style="dim")
+    yield _indented(f"score {suspect.score:.1f}: {terms}", 3, "dim")
     for flip in flips:
         where = f"write to {flip.path}" if flip.path else flip.what
-        yield Text(printable(f"    on the {flip.side} side {where}: {_short(flip.value)}", 300))
+        yield _indented(f"on the {flip.side} side {where}: {_short(flip.value)}", 3)
+
+
+def _indented(text: str, columns: int, style: str = "") -> Text:
+    return Text(" " * columns + printable(text, _LINE), style=style)
 
 
 def _short(value: str) -> str:
