@@ -24,6 +24,7 @@ from benchvise.report.html import PAGE
 from benchvise.report.why_plan import plan_page
 from benchvise.report.why_terminal import tables
 from benchvise.why.events import Event
+from benchvise.why.live_board import PATIENCE_S
 
 
 def why(
@@ -75,6 +76,19 @@ def why(
             "--budget", metavar="MIN", min=0, help="Minutes after which it says what it knows."
         ),
     ] = None,
+    risky: Annotated[
+        bool,
+        typer.Option(
+            "--risky",
+            help="Also try settings that can disturb all that runs on a board, such as swapping.",
+        ),
+    ] = False,
+    patience: Annotated[
+        float,
+        typer.Option(
+            "--patience", metavar="S", min=0, help="Seconds that a board that was lost is awaited."
+        ),
+    ] = PATIENCE_S,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -132,9 +146,9 @@ def why(
         request = flow.resumed(resume)
     else:
         one, other = _sides(boards or [], good)
-        sides = Sides(one, other, bench, user_command(command, match, better, unit), rig)
+        sides = Sides(one, other, bench, user_command(command, match, better, unit), rig, patience)
         sides.entry()
-        request = flow.seeded(flow.WhyRequest(sides, budget, layers, seed))
+        request = flow.seeded(flow.WhyRequest(sides, budget, layers, seed, risky))
     for due in restores_due():
         stderr().print(Text(f"not as it was: {due}: benchvise restore", style="yellow"))
     if dry_run:

@@ -48,12 +48,15 @@ _GOOD_ENDS = frozenset({Verdict.EXPLAINED, Verdict.PARTLY, Verdict.NO_DIFFERENCE
 
 @dataclass(frozen=True, slots=True)
 class WhyRequest:
-    """What the user asks for. ``budget_min`` is in minutes; ``seed`` None: any."""
+    """What the user asks for. ``budget_min`` is in minutes; ``seed`` None: any; ``risky``: also
+    settings that can disturb all of a board.
+    """
 
     sides: Sides
     budget_min: float | None = None
     layers: bool = True
     seed: int | None = None
+    risky: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """For the directory of evidence."""
@@ -66,6 +69,8 @@ class WhyRequest:
             words += ["--budget", f"{self.budget_min:g}"]
         if not self.layers:
             words += ["--no-layers"]
+        if self.risky:
+            words += ["--risky"]
         if self.seed is not None:
             words += ["--seed", str(self.seed)]
         return shlex.join(words)
@@ -125,7 +130,7 @@ def why(
                 bench = open_bench(request.sides, stack, store, observe_rig)
         except KeyboardInterrupt:
             raise Interrupted("interrupted before anything was measured; nothing was set") from None
-        found = loop.diagnose(bench, _options(request, bench), log, observe, Known())
+        found = loop.diagnose(bench, _options(request, bench), log, observe, _known(request))
         bench.close()
         left = [name for name in names(bench) if still_set(name)]
         found = replace(found, restored=not left, repeat=request.command_line())
@@ -136,7 +141,11 @@ def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None
     """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)
-        return make_plan(bench, _options(request, bench), Known())
+        return make_plan(bench, _options(request, bench), _known(request))
+
+
+def _known(request: WhyRequest) -> Known:
+    return Known(with_risk=request.risky)
 
 
 def _options(request: WhyRequest, bench: Bench) -> Options:

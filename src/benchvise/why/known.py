@@ -22,7 +22,10 @@ from benchvise.why.model import (
 
 
 class Known:
-    """See ``knowledge.Knowledge``."""
+    """See ``knowledge.Knowledge``; ``with_risk`` as in ``suspects.find``."""
+
+    def __init__(self, *, with_risk: bool = False) -> None:
+        self._with_risk = with_risk
 
     def examine(
         self, metric: Metric, facts: Mapping[Side, Facts], snapshots: Mapping[Side, Snapshot]
@@ -34,7 +37,7 @@ class Known:
         self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
     ) -> suspects.Found:
         """See Knowledge."""
-        return suspects.find(good, bad, metric, may_set=may_set)
+        return suspects.find(good, bad, metric, may_set=may_set, with_risk=self._with_risk)
 
     def rank(
         self,
