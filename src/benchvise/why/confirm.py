@@ -56,8 +56,8 @@ class Confirmation:
 
     @property
     def name(self) -> str:
-        """The ids, joined."""
-        return _names(self.suspects)
+        """The ids, joined, as a ``Cause`` has them."""
+        return " with ".join(suspect.id for suspect in self.suspects)
 
 
 def confirm(
@@ -153,7 +153,7 @@ def _more(lab: Laboratory, blocks: Blocks, planned: int, expected: float) -> Non
         effects = blocks.gained(REPAIRED, BAD)
         if blocks.count >= _LOOK and _hopeless(effect_of(lab, effects), expected):
             return
-        if blocks.count >= planned and _settled(blocks, expected):
+        if blocks.count >= planned and _settled(lab, blocks, expected):
             return
         step = 1 if blocks.count < planned else _STEP
         if not lab.affords(lab.seconds(arms, step)):
@@ -165,10 +165,14 @@ def _more(lab: Laboratory, blocks: Blocks, planned: int, expected: float) -> Non
             return
 
 
-def _settled(blocks: Blocks, expected: float) -> bool:
+def _settled(lab: Laboratory, blocks: Blocks, expected: float) -> bool:
+    """Whether the repair is sure, and the break too or nowhere near."""
     if not _claims(blocks.gained(REPAIRED, BAD), expected):
         return False
-    return BROKEN not in blocks.arms or _claims(blocks.gained(GOOD, BROKEN), expected)
+    if BROKEN not in blocks.arms:
+        return True
+    opened = blocks.gained(GOOD, BROKEN)
+    return _claims(opened, expected) or _hopeless(effect_of(lab, opened), expected)
 
 
 def _hopeless(effect: Effect, expected: float) -> bool:

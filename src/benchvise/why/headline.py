@@ -28,6 +28,8 @@ def _words(
         if verdict is Verdict.INCOMPLETE:
             return f"{words}; {reached}"
         if verdict is Verdict.PARTLY and case.unexplained is not None:
+            if case.unexplained.value < 0:
+                return f"{words}: more than all of it, so something else works the other way"
             return f"{words}; {_share(case.unexplained)} is unexplained"
         return words
     if verdict is Verdict.INCOMPLETE:
