@@ -210,7 +210,11 @@ class TestRights:
         good = with_value(good, "cpu.present/allowed", {"Cpus_allowed_list": "0-3"})
         bad = with_value(bad, "cpu.present/allowed", {"Cpus_allowed_list": "0"})
         suspects = find(good, bad, metric(), may_set=NEITHER).suspects
-        assert {s.id: (s.means.to_good, s.means.to_bad) for s in suspects if s.means} == {
+        assert {
+            s.id: (s.means.to_good, s.means.to_bad)
+            for s in suspects
+            if isinstance(s.means, ProcessMeans)
+        } == {
             "process.inherited:sched": ({"sched": "other"}, {"sched": "fifo:10"}),
             "process.inherited:nice": ({"nice": "0"}, {"nice": "5"}),
             "process.inherited:ioprio": ({"ioprio": "be:4"}, {"ioprio": "idle"}),
