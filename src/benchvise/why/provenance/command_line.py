@@ -66,7 +66,7 @@ def find(tree: Tree) -> Iterator[Assignment]:
     for line, text, edited in _lines(tree):
         rank += 1
         when = (Stage.COMMAND_LINE, int(not edited), rank)
-        for at, word in enumerate(split(text)):
+        for at, word in enumerate(_words(text)):
             if "$" in word:
                 continue
             doubt = ""
@@ -84,7 +84,7 @@ def _of_running(tree: Tree) -> Iterator[Assignment]:
         text = tree.text(path).rstrip("\0\n")
         if text:
             line = Line(path, 1, text)
-            for at, word in enumerate(split(text)):
+            for at, word in enumerate(_words(text)):
                 for target, value in sets(word):
                     yield Assignment(
                         "command line", line, target, value,
@@ -106,10 +106,15 @@ def sets(word: str) -> Iterator[tuple[str, str]]:
     known = words().get(name.replace("-", "_"))
     for path, given in known.files(value) if known is not None else ():
         yield path, given
-    if known is None and "." in name:
-        module, _, parameter = name.partition(".")
-        module, parameter = module.replace("-", "_"), parameter.replace("-", "_")
+    module, dot, parameter = name.replace("-", "_").partition(".")
+    if known is None and dot and module.isidentifier() and parameter:
         yield f"/sys/module/{module}/parameters/{parameter}", value if equals else "Y"
+
+
+def _words(text: str) -> list[str]:
+    """The words for the kernel: what follows ``--`` is for init."""
+    words = split(text)
+    return words[: words.index("--")] if "--" in words else words
 
 
 def _lines(tree: Tree) -> Iterator[tuple[Line, str, bool]]:

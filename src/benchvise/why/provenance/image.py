@@ -33,11 +33,9 @@ class ImageFiles:
         self._mounts: list[tuple[str, Files]] = []
         self.name = name or opened.name
         self.unread: dict[str, str] = {}
-        self.roles: Mapping[str, str] = (
-            dict(roles)
-            if roles is not None
-            else _roles(opened.layout.boot and opened.layout.boot.command_line)
-        )
+        boot = opened.layout.boot
+        told = boot.command_line if boot is not None else None
+        self.roles: Mapping[str, str] = dict(roles) if roles is not None else _roles(told)
         if opened.boot_files is not None and not opened.boots_from_root:
             self._mounts.append((self._boot_mount(), opened.boot_files))
 

@@ -326,15 +326,9 @@ class Run:
         known = commands.COMMANDS.get(base)
         if known is not None:
             for found in known(commands.Call([word.text for word in words[1:]], self._tree)):
-                source = next(
-                    (
-                        w.source
-                        for w in words[1:]
-                        if found.value and w.source and w.text == found.value
-                    ),
-                    None,
-                )
-                self._note(found.line or line, found.target, Text(found.value or UNKNOWN, source))
+                target = Text(found.target, next((w.source for w in words if w.source), None))
+                source = _source_of(found.value, words[1:])
+                self._note(found.line or line, target, Text(found.value or UNKNOWN, source))
             rest = commands.run_by(base, [word.text for word in words])
             if rest:
                 return self._command(line, [Text(word) for word in rest], stdin)
@@ -362,7 +356,7 @@ class Run:
         if self._depth >= _DEEPEST:
             return _Result(None)
         before = self._arguments
-        self._arguments = arguments
+        self._arguments = [Text(word.text, word.source or line) for word in arguments]
         self._calls.append(line)
         self._depth += 1
         try:
@@ -403,21 +397,23 @@ class Run:
 
     # What is set
 
-    def _note(self, line: Line, target: str, value: Text) -> None:
-        target = self._place(target)
-        if not target:
+    def _note(self, line: Line, target: Text, value: Text) -> None:
+        place = self._place(target.text)
+        if not place:
             return
-        called = self._calls[0] if self._calls and self._calls[0].file == line.file else line
-        where, note = called, ""
-        if value.source is not None and value.source.file != called.file:
-            where, note = value.source, f"written by {called.where}"
+        where, note = line, ""
+        if value.source is not None and value.source.file != line.file:
+            where, note = value.source, f"written by {line.where}"
+        else:  # a function that is told path or value: where it is called stands what is set
+            told = [s for s in (value.source, target.source) if s in self._calls]
+            where = told[0] if told else line
         doubt = self._doubts[-1] if self._doubts else ""
-        if UNKNOWN in target and not doubt:
+        if UNKNOWN in place and not doubt:
             doubt = "for what the script finds when it runs"
         self.written.append(
             Written(
                 where,
-                target.replace(UNKNOWN, ANYTHING),
+                place.replace(UNKNOWN, ANYTHING),
                 None if UNKNOWN in value.text else value.text,
                 not doubt,
                 "; ".join(part for part in (note, doubt) if part),
@@ -442,7 +438,7 @@ class Run:
             if redirect.sign in (">", ">>", ">|", "&>", "&>>"):
                 for path in self._split(redirect.word)[:MOST_ROUNDS]:
                     value = Text(UNKNOWN) if out is None else out
-                    self._note(line, path.text, Text(value.text.strip("\n"), value.source))
+                    self._note(line, path, Text(value.text.strip("\n"), value.source))
 
     def _input(self, redirects: Sequence[Redirect], stdin: Text | None) -> Text | None:
         for redirect in redirects:
@@ -591,7 +587,7 @@ class Run:
         value = Text(UNKNOWN) if stdin is None else stdin
         for word in words[1:]:
             if not word.text.startswith("-"):
-                self._note(line, word.text, Text(value.text.strip("\n"), value.source))
+                self._note(line, word, Text(value.text.strip("\n"), value.source))
         return _Result(True, stdin)
 
     def _cat(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
@@ -739,7 +735,8 @@ class Run:
         """``sysctl -w name=value``: the words may hold variables of a configuration file."""
         for target, value, own in commands.sysctl([word.text for word in words[1:]], self._tree):
             source = next((w.source for w in words[1:] if w.source), None)
-            self._note(own or line, target, Text(value, None if own else source))
+            given = None if own else source
+            self._note(own or line, Text(target, given), Text(value, given))
         return _Result()
 
 
@@ -759,6 +756,15 @@ _BUILTINS = {
     "dash": Run._shell, ".": Run._source, "source": Run._source, "seq": Run._seq, "ls": Run._ls,
     "find": Run._find, "run-parts": Run._run_parts, "sysctl": Run._sysctl,
 }  # fmt: skip
+
+
+def _source_of(value: str | None, words: Sequence[Text]) -> Line | None:
+    """Where a value came from that a program was told: by the word that is the value, else, as
+    the program has it in another unit, by the last number that a variable gave."""
+    given = [word for word in words if word.source is not None]
+    same = [word.source for word in given if word.text == value]
+    numbers = [word.source for word in given if word.text[:1].isdigit()]
+    return (same or numbers[-1:] or [None])[0]
 
 
 def _spaced(words: Sequence[Text]) -> Text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from benchvise.why.provenance.shell.text import UNKNOWN
@@ -20,9 +20,11 @@ UNKNOWABLE = frozenset(
 ASKING = frozenset({"cmp", "diff", "systemctl", "ping", "blkid", "checkpath"})
 
 # Commands that ask whether a program is there: it is.
-_FILE_TESTS = frozenset(["-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-c", "-b", "-p", "-S"])
+_FILE_TESTS = frozenset(
+    ["-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-c", "-b", "-p", "-S"]
+)
 _CHANGING = ("/run/", "/tmp/", "/var/", "/dev/shm/")  # noqa: S108 - paths of a board
-_NUMBERS = {
+_NUMBERS: Mapping[str, Callable[[int, int], bool]] = {
     "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b, "-lt": lambda a, b: a < b,
     "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
 }  # fmt: skip
