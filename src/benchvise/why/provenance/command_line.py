@@ -1,12 +1,11 @@
 """The kernel's command line: the file and line that its words stand in.
 
-What the boot loader reads is looked at, not what other tools make that of: extlinux.conf (the
-entry that boots), grub.cfg (its first entry, or the saved one is not known), cmdline.txt, boot.scr,
-uEnv.txt, armbianEnv.txt, loader entries, the device tree's ``/chosen/bootargs`` and CONFIG_CMDLINE.
-``/etc/default/grub`` and the like come behind these, as they are what is edited.
+What the boot loader reads is looked at: extlinux.conf (the entry that boots), grub.cfg (its first
+entry), cmdline.txt, boot.scr, uEnv.txt, armbianEnv.txt, loader entries. ``/etc/default/grub`` and
+the like, of which others are made, come behind these, and last what the running kernel says.
 
-Words that set a file of the kernel (``kernel-parameters.txt`` of Linux 6.12) are in ``defaults.toml``
-beside this; ``sysctl.NAME=`` sets that setting and ``MODULE.NAME=`` a module's parameter.
+Words that set a file of the kernel are in ``defaults.toml`` beside this; ``sysctl.NAME=`` sets that
+setting and ``MODULE.NAME=`` a module's parameter.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ EXTLINUX = tuple(
                  "/syslinux/syslinux.cfg")
 )  # fmt: skip
 GRUB = (
-    "/boot/grub/grub.cfg", "/boot/grub2/grub.cfg", "/boot/efi/EFI/*/grub.cfg", "/boot/grub/menu.lst",
+    "/boot/grub/grub.cfg", "/boot/grub2/grub.cfg", "/boot/efi/EFI/*/grub.cfg",
+    "/boot/grub/menu.lst",
     "/boot/EFI/BOOT/grub.cfg", "/EFI/BOOT/grub.cfg",
 )  # fmt: skip
 GRUB_DEFAULTS = ("/etc/default/grub", "/etc/default/grub.d/*.cfg")
@@ -104,8 +104,8 @@ def sets(word: str) -> Iterator[tuple[str, str]]:
         yield path_of(name.removeprefix("sysctl.")), value
         return
     known = words().get(name.replace("-", "_"))
-    for path, given in known.files(value) if known is not None else ():
-        yield path, given
+    if known is not None:
+        yield from known.files(value)
     module, dot, parameter = name.replace("-", "_").partition(".")
     if known is None and dot and module.isidentifier() and parameter:
         yield f"/sys/module/{module}/parameters/{parameter}", value if equals else "Y"
