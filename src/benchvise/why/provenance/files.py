@@ -25,13 +25,13 @@ MOST_FILES = 8000
 MOST_BYTES = 32 << 20
 """Bytes of all files of a system that are kept."""
 
-MOST_STEPS = 200_000
+MOST_STEPS = 50_000
 """Commands of all scripts of a system that are gone through; one script has dozens."""
 
 LINE_LIMIT = 4096
 """Characters of a line: nobody sets anything by a longer one, and what does is not understood."""
 
-MOST_LINES = 40_000
+MOST_LINES = 20_000
 
 _MOST_LINKS = 8
 

@@ -233,7 +233,7 @@ _MOST_JOINED = 200  # lines that one quote, bracket or backslash may join
 class _Budget:
     """Characters that may still be read anew because a line went on in the next ones."""
 
-    left: int = 4 << 20
+    left: int = 1 << 20
 
 
 def _logical_line(
