@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchvise.state.catalogue import knobs
+from benchvise.state.knobs import Setting
+from benchvise.why.model import Layer, SettingMeans, Suspect
+
 LINK = "-> "
 
 
@@ -255,3 +259,18 @@ def build(files: Mapping[str, str | bytes], root: Path) -> Path:
         else:
             place.write_text(content)
     return root
+
+
+def suspect_of(knob_name: str, bad: str, good: str = "another") -> Suspect:
+    """A knob that has this value on the bad side."""
+    item, knob = knobs()[knob_name]
+    return Suspect(
+        knob_name,
+        knob.summary,
+        Layer.RUN_TIME,
+        item.id,
+        good,
+        bad,
+        (),
+        SettingMeans((Setting(knob, good),), (Setting(knob, bad),)),
+    )

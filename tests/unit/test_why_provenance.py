@@ -7,26 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
-from root_trees import PLANTS, ROLES, TREES, Plant, build
+from root_trees import PLANTS, ROLES, TREES, Plant, build, suspect_of
 
-from benchvise.state.catalogue import knobs
-from benchvise.state.knobs import Setting
-from benchvise.why.model import Layer, Origin, SettingMeans, Side, Suspect
+from benchvise.why.model import Layer, Origin, Side, Suspect
 from benchvise.why.provenance import NOT_FOUND, DirectoryFiles, find_origins, settings_of
-
-
-def suspect_of(knob_name: str, bad: str, good: str = "another") -> Suspect:
-    item, knob = knobs()[knob_name]
-    return Suspect(
-        knob_name,
-        knob.summary,
-        Layer.RUN_TIME,
-        item.id,
-        good,
-        bad,
-        (),
-        SettingMeans((Setting(knob, good),), (Setting(knob, bad),)),
-    )
 
 
 def origins_in(
