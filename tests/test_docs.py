@@ -22,6 +22,8 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
+from benchvise.why.cards import load_cards
+from benchvise.why.counters import COUNTERS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -101,6 +103,20 @@ def test_every_knob_is_documented_and_those_in_the_guide_exist(generate: ModuleT
     for path in DOCS.rglob("guide/*.md"):
         for text in re.findall(r"--set (\S+=\S+)", path.read_text()):
             parse_wish(text)
+
+
+def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None:
+    page = generate.mechanisms_page()
+    for card in load_cards():
+        section = page.split(f"## `{card.id}`\n")[1].split("\n## ")[0]
+        for text in (card.title[1:], card.cost, *card.literature):
+            assert text in section
+        for counter in card.counters:
+            assert f"`{counter.name}` {counter.sign}" in section
+        for remedy in card.remedies:
+            assert f"| {remedy.system} |" in section
+    for name in COUNTERS:
+        assert f"| `{name}` |" in page
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:
