@@ -109,6 +109,8 @@ def score(
     truth = scenario.truth
     matched = [(cause, match(scenario, cause)) for cause in diagnosis.causes]
     false = [cause.name for cause, planted in matched if planted is None]
+    names = [cause.name for cause in diagnosis.causes]
+    problems += [f"named twice: {name}" for name in sorted(set(names)) if names.count(name) > 1]
     problems += [f"false attribution: {name}" for name in false]
     hit = None
     if truth.causes and truth.demanding:
@@ -196,7 +198,8 @@ def _is_layer(scenario: Scenario, suspect: Suspect, planted: Planted) -> bool:
 
 def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
     """Whether the answer says of the suspect with these files that it could not be tested."""
-    ids = {suspect.id for suspect in diagnosis.suspects if files <= files_of(suspect)}
+    owners = {owner.name for path in files if (owner := values.owner(path)) is not None}
+    ids = owners | {s.id for s in diagnosis.suspects if files <= files_of(s)}
     unresolved = {
         name
         for experiment in diagnosis.experiments
@@ -213,9 +216,13 @@ def _intervals(
     if diagnosis.gap is not None and scenario.recorded != 0:
         yield Covered("gap", diagnosis.gap.goodness, scenario.truth.gap)
     rest = 1.0
+    seen: list[Planted] = []
     for cause, planted in matched:
         if planted is None or abs(planted.share - planted.broken) > 1e-9:
             return
+        if any(planted is one for one in seen):
+            continue
+        seen.append(planted)
         yield Covered("share", cause.share, planted.share)
         rest -= planted.share
     if diagnosis.unexplained is not None and diagnosis.causes:
