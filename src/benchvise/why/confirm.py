@@ -56,8 +56,8 @@ class Confirmation:
 
     @property
     def name(self) -> str:
-        """The ids, joined."""
-        return _names(self.suspects)
+        """The ids, joined, as a ``Cause`` has them."""
+        return " with ".join(suspect.id for suspect in self.suspects)
 
 
 def confirm(
@@ -109,7 +109,7 @@ def confirm(
     breaking, not_broken = _broken(
         lab, scale, suspects, blocks, others, expected, not_broken or refused
     )
-    again = _again(lab, scale, suspects, blocks, context, effect)
+    again = _again(lab, scale, suspects, blocks, repair, effect)
     why_not = _refuted(breaking, again, expected)
     return Confirmation(
         suspects, not why_not, effect, repair, share, breaking, again, not_broken, why_not
@@ -153,7 +153,7 @@ def _more(lab: Laboratory, blocks: Blocks, planned: int, expected: float) -> Non
         effects = blocks.gained(REPAIRED, BAD)
         if blocks.count >= _LOOK and _hopeless(effect_of(lab, effects), expected):
             return
-        if blocks.count >= planned and _settled(blocks, expected):
+        if blocks.count >= planned and _settled(lab, blocks, expected):
             return
         step = 1 if blocks.count < planned else _STEP
         if not lab.affords(lab.seconds(arms, step)):
@@ -165,10 +165,14 @@ def _more(lab: Laboratory, blocks: Blocks, planned: int, expected: float) -> Non
             return
 
 
-def _settled(blocks: Blocks, expected: float) -> bool:
+def _settled(lab: Laboratory, blocks: Blocks, expected: float) -> bool:
+    """Whether the repair is sure, and the break too or nowhere near."""
     if not _claims(blocks.gained(REPAIRED, BAD), expected):
         return False
-    return BROKEN not in blocks.arms or _claims(blocks.gained(GOOD, BROKEN), expected)
+    if BROKEN not in blocks.arms:
+        return True
+    opened = blocks.gained(GOOD, BROKEN)
+    return _claims(opened, expected) or _hopeless(effect_of(lab, opened), expected)
 
 
 def _hopeless(effect: Effect, expected: float) -> bool:
@@ -281,10 +285,13 @@ def _again(
     scale: Scale,
     suspects: tuple[Suspect, ...],
     blocks: Blocks,
-    context: tuple[Suspect, ...],
+    repair: Experiment,
     effect: Effect,
 ) -> Experiment:
-    """Whether the bad side was as before after each repair: its trial after less the one before."""
+    """Whether the bad side was as before after each repair: its trial after less the one before.
+
+    Made of the trials of the repair, whose number it has: it took none of its own.
+    """
     metric = lab.bench.metric
     trials = [(name, t) for name, t in blocks.taken if name in (BAD, REPAIRED)]
     changes, numbers = [], set()
@@ -298,23 +305,21 @@ def _again(
     bounds = estimate.shift(differences)
     left = float(np.median(differences))
     back = abs(left) <= max(scale.floor, _BACK * abs(effect.value)) or bounds.contains(0.0)
-    return lab.experiment(
-        Experiment(
-            number=0,
-            purpose=Purpose.AGAIN,
-            question=f"is the bad side as before once {_names(suspects)} is put back?",
-            side=Side.BAD,
-            flipped=(),
-            context=tuple(suspect.id for suspect in context),
-            outcome=Outcome.DOES_NOT if back else scale.outcome(left),
-            shift=bounds,
-            share=scale.share(bounds),
-            p=estimate.p_value(differences),
-            blocks=differences.size,
-            trials=tuple(sorted(numbers)),
-            seconds=0.0,
-            reason="" if back else "something of the repair stays when it is undone",
-        )
+    return Experiment(
+        number=repair.number,
+        purpose=Purpose.AGAIN,
+        question=f"is the bad side as before once {_names(suspects)} is put back?",
+        side=Side.BAD,
+        flipped=(),
+        context=repair.context,
+        outcome=Outcome.DOES_NOT if back else scale.outcome(left),
+        shift=bounds,
+        share=scale.share(bounds),
+        p=estimate.p_value(differences),
+        blocks=differences.size,
+        trials=tuple(sorted(numbers)),
+        seconds=0.0,
+        reason="" if back else "something of the repair stays when it is undone",
     )
 
 

@@ -24,7 +24,6 @@ from benchvise.why.events import Event, ExperimentDecided, LeftOut, TrialFailed,
 from benchvise.why.evidence import EvidenceLog
 from benchvise.why.model import Arm, Bounds, Experiment, Side, Suspect, Trial
 
-
 # A good side that takes so many times longer to switch to than to measure has blocks of its own.
 _DEAR = 3.0
 

@@ -65,6 +65,8 @@ class Search:
     _points: dict[int, Effect] = field(default_factory=dict)
     _alone: dict[str, Effect] = field(default_factory=dict)
     _closed: set[str] = field(default_factory=set)
+    _inferred: set[int] = field(default_factory=set)
+    """The prefixes that were not tested: what is known of them adds up what was tried alone."""
     _least: int = 3
 
     # -- the flow ----------------------------------------------------------------------------------
@@ -192,7 +194,9 @@ class Search:
         self._alone[suspect.id] = effect
         begin = self._points[step.low]
         end = Effect(begin.value + effect.value, math.hypot(begin.error, effect.error))
-        self._points.setdefault(step.low + 1, end)
+        if step.low + 1 not in self._points:
+            self._points[step.low + 1] = end
+            self._inferred.add(step.low + 1)
 
     def _confirm(self, suspects: tuple[Suspect, ...], expected: float) -> Confirmation:
         """Alone; where that shows nothing and others are flipped already, on top of these."""
@@ -212,6 +216,13 @@ class Search:
 
     def _look_for_partners(self, step: Step) -> None:
         suspect = self.suspects[step.low]
+        if step.low in self._inferred:
+            # That those tried alone do nothing here either was only a guess.
+            for place in self._inferred:
+                del self._points[place]
+            self._inferred.clear()
+            self._measure(step.low, f"are the first {step.low} nothing without {suspect.id}?")
+            return
         self._closed.add(suspect.id)
         alone = self._alone[suspect.id]
         before = tuple(self.suspects[: step.low])
@@ -254,6 +265,7 @@ class Search:
         self._least = _CAREFUL
         self._closed.discard(suspect.id)
         self._points = {i: self._points[i] for i in (0, len(self.suspects))}
+        self._inferred.clear()
 
     # -- arithmetic --------------------------------------------------------------------------------
 
@@ -302,6 +314,7 @@ class Search:
         place = self.suspects.index(suspect)
         self.suspects.remove(suspect)
         self._points = {i - (i > place): effect for i, effect in sorted(self._points.items())}
+        self._inferred = {i - (i > place) for i in self._inferred}
 
 
 def testable(suspects: Sequence[Suspect]) -> list[Suspect]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from benchvise.why import together
 from benchvise.why.bench import Bench
@@ -19,6 +19,7 @@ from benchvise.why.model import (
     Side,
     Stop,
     Verdict,
+    Write,
 )
 from benchvise.why.options import Options
 from benchvise.why.stages import as_cause
@@ -58,7 +59,7 @@ def conclude(
         needed=tuple(dict.fromkeys(_needed(case, lab, options, verdict))),
         stopped=stopped,
         reached=reached,
-        restored=stopped is not Stop.NOT_PUT_BACK,
+        restored=stopped is not Stop.NOT_PUT_BACK and _all_undone(bench.writes()),
         simulated=any(facts.simulated for facts in case.facts.values()),
         started=options.started,
         seconds=lab.at,
@@ -77,10 +78,16 @@ def _verdict(case: Case, stopped: Stop | None) -> Verdict:
         return Verdict.REVERSED
     if not case.proven or case.unexplained is None:
         return Verdict.UNEXPLAINED
-    negligible = case.scale.least / abs(case.scale.gap)
-    if abs(case.unexplained.value) < negligible or case.unexplained.contains(0.0):
-        return Verdict.EXPLAINED
-    return Verdict.PARTLY
+    negligible = case.scale.least / case.scale.gap
+    left = case.unexplained
+    missing = left.value >= negligible and not left.contains(0.0)
+    return Verdict.PARTLY if missing or left.high < -negligible else Verdict.EXPLAINED
+
+
+def _all_undone(writes: Sequence[Write]) -> bool:
+    """Whether the last that was written to each file was its old value."""
+    last = {(write.side, write.path): write.undone for write in writes}
+    return all(last.values())
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -140,10 +147,10 @@ def _needed(case: Case, lab: Laboratory, options: Options, verdict: Verdict) -> 
         if side is Side.BAD:
             yield f"{suspect} could not be set on {bad} ({reason}); it may be a cause"
     untested = [s for s in case.suspects if s.means is None]
-    if untested:
-        names = ", ".join(s.id for s in untested[:_NAMED])
-        more = f" and {len(untested) - _NAMED} more" if len(untested) > _NAMED else ""
-        yield f"not testable here: {names}{more} ({untested[0].untestable})"
+    for reason in dict.fromkeys(suspect.untestable for suspect in untested):
+        names = [suspect.id for suspect in untested if suspect.untestable == reason]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"not tested: {', '.join(names[:_NAMED])}{more} ({reason})"
     for found in case.refuted:
         if found.breaking is not None or found.again is not None:
             yield f"{found.name} changes {bad}, but is not proven: {found.why_not}"
