@@ -1,7 +1,7 @@
 """Writes the reference pages from what the program itself knows.
 
 Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue.
+state and knobs from the catalogue, the fields of a diagnosis from their table.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from benchvise.measure.suite import load_suite, suite_names
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
+from benchvise.why.shape import FIELDS
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
 
@@ -211,6 +212,29 @@ def _values(knob: Knob) -> str:
     return " ".join(f"`{choice}`" for choice in knob.choices) or "what the board offers"
 
 
+def diagnosis_page() -> str:
+    """Every field of a diagnosis as a document."""
+    lines = [
+        "# A diagnosis as JSON",
+        "",
+        "What `benchvise why --json` prints under `data`, what `benchvise show` prints of a stored "
+        "diagnosis, and what lies beside the evidence page as `diagnosis.json`. `[]` stands for "
+        "each item of a list, `{}` for each value of a mapping whose keys are names. Goodness is "
+        "the logarithm of a value where higher is better, and minus that where lower is better.",
+        "",
+    ]
+    rows = [
+        (
+            f"`{field.path}`",
+            f"{field.type}{' or null' if field.nullable else ''}",
+            field.meaning
+            + (f": {', '.join(f'`{w}`' for w in field.words)}" if field.words else ""),
+        )
+        for field in FIELDS
+    ]
+    return "\n".join([*lines, *_table(("field", "type", "meaning"), rows)])
+
+
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---|" * len(heads)
@@ -227,6 +251,7 @@ def main() -> None:
     (OUTPUT / "suites.md").write_text(suites_page())
     (OUTPUT / "state.md").write_text(state_page())
     (OUTPUT / "knobs.md").write_text(knobs_page())
+    (OUTPUT / "diagnosis.md").write_text(diagnosis_page())
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ HELPER_SOURCES = (
     "core/files.c",
     "core/host.c",
     "core/json.c",
+    "core/pages.c",
     "core/param.c",
     "core/place.c",
     "core/quota.c",

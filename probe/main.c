@@ -11,6 +11,7 @@
 
 #include "bench/benchmarks.h"
 #include "bench/process.h"
+#include "core/attributes.h"
 #include "core/host.h"
 #include "core/program.h"
 #include "core/serve.h"
@@ -54,6 +55,9 @@ static const char io_program[] = "bvio";
 /* Parameters, and a command to be run while recording. */
 enum { TRACE_WORDS = 1024 };
 
+/* A benchmark, its parameters, and as many attributes. */
+enum { RUN_WORDS = 4 * PARAMS_MAX };
+
 static const char *program;
 
 static void begin_line(struct json *j, const char *type)
@@ -80,6 +84,7 @@ static int command_list(int argc, char *const argv[])
 	begin_line(&j, "list");
 	place_describe_allowed(&j);
 	params_describe(common_params, &j, "common");
+	attributes_describe(&j);
 	json_open(&j, "benchmarks", '[');
 	program_describe(benchmarks, &j);
 	int error = program_include(program, io_program, "describe", &j);
@@ -124,14 +129,37 @@ static int run_elsewhere(const char *command, int argc, char *const argv[])
 			  argc > 0 ? argv[0] : command, io_program);
 }
 
+/* In a program executed afresh, with attributes that begin there. */
+static int run_again(char *const words[])
+{
+	char *argv[RUN_WORDS + 3] = {(char *)program, "run"};
+
+	for (int i = 0; words[i]; i++)
+		argv[i + 2] = words[i];
+	execv("/proc/self/exe", argv);
+	return json_error(77, errno, "--as: the probe cannot execute itself again for that");
+}
+
 static int command_run(int argc, char *const argv[])
 {
+	char *words[RUN_WORDS + 1] = {0};
+	bool again;
+
 	if (argc < 1)
 		return json_error(2, EINVAL, "run: which benchmark? `bvprobe list` names them");
-	const struct benchmark *b = program_find(benchmarks, argv[0]);
+	if (argc > RUN_WORDS)
+		return json_error(2, E2BIG, "run: at most %d words", RUN_WORDS);
+	memcpy(words, argv, (size_t)argc * sizeof(*argv));
+	argc--;
+	int status = attributes_take(&argc, words + 1, &again);
+	if (status)
+		return status;
+	if (again)
+		return run_again(words);
+	const struct benchmark *b = program_find(benchmarks, words[0]);
 	if (!b)
-		return run_elsewhere("run", argc, argv);
-	return b->helper ? run_helper(b, argc - 1, argv + 1) : batch_run(b, argc - 1, argv + 1);
+		return run_elsewhere("run", argc + 1, words);
+	return b->helper ? run_helper(b, argc, words + 1) : batch_run(b, argc, words + 1);
 }
 
 static int command_sink(int argc, char *const argv[])

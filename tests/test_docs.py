@@ -22,6 +22,7 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
+from benchvise.why.shape import FIELDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -101,6 +102,12 @@ def test_every_knob_is_documented_and_those_in_the_guide_exist(generate: ModuleT
     for path in DOCS.rglob("guide/*.md"):
         for text in re.findall(r"--set (\S+=\S+)", path.read_text()):
             parse_wish(text)
+
+
+def test_every_field_of_a_diagnosis_is_documented(generate: ModuleType) -> None:
+    page = generate.diagnosis_page()
+    for field in FIELDS:
+        assert f"| `{field.path}` |" in page and field.meaning in page
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:

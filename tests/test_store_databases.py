@@ -13,6 +13,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 from store_places import OTHER, PLANNED, SPEC, Place, begin, begin_process
+from why_documents import explained, no_difference
 
 import benchvise
 from benchvise.errors import StoreError, UsageError
@@ -256,6 +257,51 @@ def test_remarks_come_back(store: Store) -> None:
     assert store.load("a").remarks == remarks
 
 
+# Diagnoses
+
+
+def test_diagnoses_come_back_and_are_listed_newest_first(store: Store) -> None:
+    document = explained()
+    first = store.keep_diagnosis(document)
+    second = store.keep_diagnosis({**no_difference(), "headline": "none\0 at all"})
+    assert store.diagnosis(first) == document
+    assert list(store.diagnosis(first[:11]) or ()) == list(document)
+    newest, oldest = store.diagnoses()
+    assert (newest.id, newest.headline, newest.verdict) == (
+        second,
+        "none\ufffd at all",
+        "no difference shown",
+    )
+    assert (oldest.id, oldest.good, oldest.metric) == (
+        first,
+        "ssh://root@vendor",
+        "memory.copy:source=untouched",
+    )
+    assert oldest.kept.endswith("+00:00") and not oldest.simulated
+    assert [info.id for info in store.diagnoses(1)] == [second]
+
+
+def test_a_diagnosis_is_named_where_no_run_is_meant(store: Store, place: Place) -> None:
+    run, labelled = begin(store, "one"), begin(store, "abd")
+    kept = [store.keep_diagnosis(no_difference()) for _ in range(3)]
+    for table, old, new in (
+        ("run", run, "abc000000001"),
+        ("run", labelled, "f" * 12),
+        ("diagnosis", kept[0], "abc000000002"),
+        ("diagnosis", kept[1], "abd000000001"),
+        ("diagnosis", kept[2], "abe000000001"),
+    ):
+        place.query(f"UPDATE {table} SET id = '{new}' WHERE id = '{old}'")  # noqa: S608
+    for reference in ("abc000000002", "abc000000002 ", "abd0", "ABE"):
+        assert store.diagnosis(reference) is not None
+    for reference in ("abc000000001", "one", "abd", "f", "@", "latest", "0", "", "%"):
+        assert store.diagnosis(reference) is None
+    with pytest.raises(UsageError, match=r"2 runs and diagnoses .* abc000000002 'a diagnosis'"):
+        store.diagnosis("abc")
+    with pytest.raises(UsageError, match="4 runs and diagnoses"):
+        store.diagnosis("ab")
+
+
 # Migrations
 
 
@@ -277,6 +323,7 @@ def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
     with Store.open(place.url) as store:
         run = begin(store, "old")
     for statement in (
+        "DROP TABLE diagnosis",
         "DROP TABLE attachment",
         "DROP TABLE snapshot",
         "DROP TABLE state",
@@ -291,6 +338,7 @@ def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
         assert store.snapshot("old") is None
         store.attach(run, "console", b"U-Boot")
         assert store.attachment("old", "console") == b"U-Boot"
+        assert store.diagnosis(store.keep_diagnosis(no_difference())) == no_difference()
 
 
 def test_opening_again_changes_nothing(place: Place) -> None:

@@ -14,6 +14,7 @@
 #include "bench/benchmarks.h"
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/pages.h"
 
 enum { OUTPUT_BYTES = 65536, SAID_BYTES = 200, SHOWN_BYTES = 80 };
 
@@ -22,6 +23,8 @@ struct command {
 	bool keep;          /* what it says on standard output too */
 	bool pinned;        /* to this process's CPU */
 	bool paced;         /* the host acknowledges samples on standard input */
+	bool observed;      /* what its memory is made of */
+	struct pages_watch watch;
 	int null;           /* /dev/null */
 	int hold;           /* while this is open anywhere, the guard waits */
 	pid_t guard;
@@ -120,16 +123,22 @@ static int wait_until_it_ends(struct command *c, pid_t pid, int fd, uint64_t dea
 
 	for (;;) {
 		siginfo_t info = {0};
-		uint64_t now;
+		uint64_t now, until = deadline_ns;
 
 		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		    info.si_pid == pid)
 			return 0;
+		if (c->observed) {
+			pages_watch_look(&c->watch, pid);
+			if (c->watch.next_ns < until)
+				until = c->watch.next_ns;
+		}
 		now = clock_ns();
 		if (now >= deadline_ns)
 			return -ETIMEDOUT;
-		struct timespec left = {.tv_sec = (time_t)((deadline_ns - now) / 1000000000u),
-					.tv_nsec = (long)((deadline_ns - now) % 1000000000u)};
+		uint64_t left_ns = until > now ? until - now : 0;
+		struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000u),
+					.tv_nsec = (long)(left_ns % 1000000000u)};
 		if (ppoll(fds, 2, &left, &c->waiting) <= 0)
 			continue;
 		if (fds[1].revents & (POLLHUP | POLLRDHUP))
@@ -207,6 +216,7 @@ static int run_once(struct run *run)
 	fcntl(out[0], F_SETFL, O_NONBLOCK);
 	c->said = 0;
 	begin = clock_ns();
+	pages_watch_begin(&c->watch, begin);
 	pid = fork();
 	if (pid == 0)
 		become(c, out[1]);
@@ -263,6 +273,7 @@ static int setup(struct run *run)
 	c->keep = arg_is(&run->args, "output", "keep");
 	c->pinned = arg_is(&run->args, "pin", "yes");
 	c->paced = arg_number(&run->args, "paced") != 0;
+	c->observed = arg_is(&run->args, "observe", "pages");
 	c->hold = -1;
 	c->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (c->null < 0)
@@ -321,6 +332,8 @@ static void detail(const struct run *run, struct json *j)
 	json_signed(j, "faults_minor", c->usage.ru_minflt);
 	json_signed(j, "faults_major", c->usage.ru_majflt);
 	json_unsigned(j, "output_bytes", c->said);
+	if (c->observed)
+		pages_watch_describe(&c->watch, j);
 	if (c->keep)
 		json_string(j, "output", lay_straight(c));
 }
@@ -359,6 +372,7 @@ static const struct param params[] = {
 	{"output", PARAM_CHOICE, "discard", 0, 0, "discard keep",
 	 "discard: standard output is /dev/null; keep: the last 64 KiB of standard output and "
 	 "standard error are part of the sample"},
+	OBSERVE_PARAM("the command and all that it started"),
 	{0},
 };
 

@@ -10,6 +10,7 @@
 		 "bytes in each buffer (a multiple of 4K is used)"},                       \
 		SOURCE_PARAM,                                                              \
 		{"pages", PARAM_CHOICE, "default", 0, 0, pages_choices, pages_summary},    \
+		OBSERVE_PARAM("this process"),                                             \
 		{0},                                                                       \
 	}
 

@@ -89,6 +89,12 @@ void memory_describe_buffers(const struct run *run, struct json *j)
 	json_close(j, ']');
 }
 
+void memory_observe(const struct run *run, struct json *j)
+{
+	if (arg_is(&run->args, "observe", "pages"))
+		pages_describe_own(j);
+}
+
 void memory_teardown(struct run *run)
 {
 	struct memory *m = run->state;
@@ -181,7 +187,7 @@ static void describe(const struct run *run, struct json *j)
 	{"pages", PARAM_CHOICE, "default", 0, 0, pages_choices, pages_summary}
 
 static const struct param copy_params[] = {
-	SIZE_PARAM, SOURCE_PARAM, PAGES_PARAM, KERNEL_PARAM, {0},
+	SIZE_PARAM, SOURCE_PARAM, PAGES_PARAM, KERNEL_PARAM, OBSERVE_PARAM("this process"), {0},
 };
 static const struct param fill_params[] = {SIZE_PARAM, PAGES_PARAM, KERNEL_PARAM, {0}};
 
@@ -210,6 +216,7 @@ const struct benchmark memory_copy = {
 	.batch = batch_copy,
 	.value = memory_value,
 	.describe = describe,
+	.detail = memory_observe,
 	.teardown = memory_teardown,
 };
 
@@ -253,5 +260,6 @@ const struct benchmark memory_read = {
 	.batch = batch_read,
 	.value = memory_value,
 	.describe = describe,
+	.detail = memory_observe,
 	.teardown = memory_teardown,
 };

@@ -4,6 +4,7 @@
 
 #include "core/batch.h"
 #include "core/buffer.h"
+#include "core/pages.h"
 
 struct memory {
 	struct buffer source, target;
@@ -23,6 +24,7 @@ int memory_check_room(const char *id, uint64_t bytes);
 int memory_setup_buffers(struct run *run, struct memory *m, bool has_source, bool has_target);
 double memory_value(const struct run *run);
 void memory_describe_buffers(const struct run *run, struct json *j);
+void memory_observe(const struct run *run, struct json *j); /* as the parameter observe says */
 void memory_teardown(struct run *run);
 
 #endif

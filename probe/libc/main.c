@@ -47,6 +47,7 @@ static const struct benchmark libc_copy = {
 	.batch = batch,
 	.value = memory_value,
 	.describe = describe,
+	.detail = memory_observe,
 	.teardown = memory_teardown,
 };
 

@@ -31,7 +31,7 @@ from benchvise.board.local import LocalBoard
 from benchvise.errors import BoardUnreachable, SettingError, UsageError
 from benchvise.flows.settings import Combination, Reached, combinations
 from benchvise.state import catalogue, interrupts, journal, knobs, places
-from benchvise.state.intervention import BOOT_ID, Intervention, intervening
+from benchvise.state.intervention import BOOT_ID, Intervention, NotMade, intervening
 from benchvise.state.knobs import Setting, parse_wish, parse_wishes
 from benchvise.state.model import Knob
 from benchvise.state.restore import Outcome, Result, Verdict, restore
@@ -292,6 +292,42 @@ class TestApply:
         with applied(kernel, "t.max_freq=1000000"):
             for number in (0, 4):
                 assert kernel.get(POLICY.format(number) + "scaling_max_freq") == "1000000\n"
+
+    def test_files_of_a_knob_can_have_values_of_their_own(self, kernel: FakeKernel) -> None:
+        before = kernel.state()
+        paths = [POLICY.format(number) + "scaling_max_freq" for number in (0, 4)]
+        knob = knobs.find_knob("t.max_freq")
+        values = [Setting(knob, v, (p,)) for v, p in zip(("1000000", "600000"), paths, strict=True)]
+        with intervening("fake", kernel, lambda: again(kernel), ROLES) as made:
+            made.apply(values)
+            assert [kernel.get(path) for path in paths] == ["1000000\n", "600000\n"]
+            assert [(one.path, one.old, one.new) for one in made.made] == [
+                (paths[0], "1500000", "1000000"),
+                (paths[1], "1500000", "600000"),
+            ]
+            kernel.set(paths[1], "1000000\n")
+            with pytest.raises(NotMade) as gone:
+                made.check_held()
+            assert gone.value.settings == (values[1],)
+        assert kernel.state() == before
+
+    def test_all_that_cannot_be_made_is_named(self, kernel: FakeKernel) -> None:
+        before = kernel.state()
+        knob = knobs.find_knob("t.max_freq")
+        away = Setting(knob, "600000", (POLICY.format(7) + "scaling_max_freq",))
+        wrong, fine = settings("t.bytes=1", "t.thp=never")
+        with (
+            pytest.raises(NotMade, match="policy7") as error,
+            intervening("fake", kernel, lambda: again(kernel), ROLES) as made,
+        ):
+            made.apply([fine, away])
+        assert error.value.settings == (away,) and kernel.state() == before
+        with (
+            pytest.raises(NotMade) as error,
+            intervening("fake", kernel, lambda: again(kernel), ROLES) as made,
+        ):
+            made.apply([fine, wrong])
+        assert error.value.settings == (wrong,) and kernel.state() == before
 
     @pytest.mark.parametrize(
         "texts",

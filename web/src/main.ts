@@ -1,11 +1,16 @@
 import { assertExists } from "./base/assert";
 import { parseDocument, type ReportDocument } from "./base/document";
+import type { DiagnosisFigures } from "./base/diagnosis";
 import type { Chart } from "./base/plot";
 import { changes } from "./charts/changes";
 import { curve } from "./charts/curve";
 import { distribution } from "./charts/distribution";
 import { histogram } from "./charts/histogram";
+import { ranking } from "./charts/ranking";
+import { shares } from "./charts/shares";
 import { timeorder } from "./charts/timeorder";
+import { covariate, trials } from "./charts/trials";
+import { addCopyButtons } from "./copying";
 
 import "./report.css";
 
@@ -44,7 +49,20 @@ function drawings(report: ReportDocument): ReadonlyMap<string, Draw> {
       return charts;
     });
   }
+  if (report.diagnosis !== undefined) addDiagnosis(all, report.diagnosis);
   return all;
+}
+
+function addDiagnosis(all: Map<string, Draw>, figures: DiagnosisFigures): void {
+  const { trials: measured, shares: parts, ranking: ranked } = figures;
+  if (measured !== null) {
+    all.set(measured.id, (width) => [
+      trials(measured, width),
+      ...figures.covariates.map((each) => covariate(each, measured, width)),
+    ]);
+  }
+  if (parts !== null) all.set(parts.id, (width) => [shares(parts, width)]);
+  if (ranked !== null) all.set(ranked.id, (width) => [ranking(ranked, width)]);
 }
 
 /** Fills every slot; again when its width changes, and for paper with the width it has there. */
@@ -69,6 +87,7 @@ export function fill(page: Document, report: ReportDocument): void {
   }
   // Before it prints, a browser does not tell how wide paper is: the page says what it expects.
   addEventListener("beforeprint", () => {
+    for (const details of page.querySelectorAll("details")) details.open = true;
     for (const slot of slots) redraw(slot, Number(slot.dataset["paper"] ?? 0));
   });
   addEventListener("afterprint", () => {
@@ -76,6 +95,7 @@ export function fill(page: Document, report: ReportDocument): void {
   });
 }
 
+addCopyButtons(document);
 const data = document.getElementById("report-data");
 if (data !== null) {
   const parsed = parseDocument(assertExists(data.textContent, "the data of the page"));

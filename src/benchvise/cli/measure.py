@@ -160,7 +160,7 @@ def run(
         boards=tuple(boards or ["local"]),
         suite=suite,
         benches=tuple(bench or ()),
-        command=_user_command(command, match, better, unit),
+        command=user_command(command, match, better, unit),
         params=tuple(param or ()),
         label=label,
         processes=processes,
@@ -238,9 +238,10 @@ def _trace_wish(wanted: bool, events: list[str] | None) -> Wish | None:
     return None
 
 
-def _user_command(
+def user_command(
     line: str | None, match: str | None, better: str | None, unit: str | None
 ) -> flow.UserCommand | None:
+    """The command to be measured, by the options that describe it; None where there is none."""
     if line is None:
         if match or better or unit:
             raise UsageError("--match, --better and --unit belong to a command", "add --command")

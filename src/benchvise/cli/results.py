@@ -1,10 +1,11 @@
-"""``benchvise runs | show | compare | report``: what has been measured."""
+"""``benchvise runs | show | compare | report``: what has been measured and diagnosed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -15,11 +16,28 @@ from benchvise.errors import UsageError
 from benchvise.flows import results as flow
 from benchvise.report.data import comparison_data, run_data
 from benchvise.report.state_tables import around_comparison
-from benchvise.report.terminal import compare_table, counter_table, run_table, runs_table
+from benchvise.report.terminal import (
+    compare_table,
+    counter_table,
+    rendered,
+    run_table,
+    runs_table,
+)
+from benchvise.report.why_document import counted
+from benchvise.report.why_tables import diagnosis_rows
+from benchvise.report.why_terminal import tables
 
 LINE_LIMIT = 1000
 """Characters of a line of a console that are shown."""
 
+RunOrDiagnosis = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run's id, the beginning of one, its label, or @ for the newest; or the id of a "
+        "diagnosis.",
+    ),
+]
 RunArgument = Annotated[
     str,
     typer.Argument(
@@ -30,6 +48,9 @@ RunArgument = Annotated[
 
 def runs(
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many, newest first.")] = 20,
+    diagnoses: Annotated[
+        bool, typer.Option("--diagnoses", help="The diagnoses that `why` made instead.")
+    ] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -37,17 +58,34 @@ def runs(
 
     Example: benchvise runs --limit 5
     """
+    if diagnoses:
+        _list_diagnoses(store, limit, as_json=as_json)
+        return
     infos = flow.list_runs(store, limit)
     if as_json:
         print_json("run-list", [asdict(info) for info in infos])
-    elif infos:
+        return
+    if infos:
         stdout().print(runs_table(infos))
     else:
         stdout().print("No run yet. Measure this machine: benchvise run")
+    made = len(flow.list_diagnoses(store, None))
+    if made:
+        stdout().print(f"{counted(made, 'diagnosis', 'diagnoses')}: benchvise runs --diagnoses")
+
+
+def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
+    infos = flow.list_diagnoses(store, limit)
+    if as_json:
+        print_json("diagnosis-list", [asdict(info) for info in infos])
+    elif infos:
+        stdout().print(rendered(diagnosis_rows(infos)))
+    else:
+        stdout().print("No diagnosis yet. See benchvise why --help")
 
 
 def show(
-    run: RunArgument,
+    run: RunOrDiagnosis,
     notes: Annotated[
         bool, typer.Option("--notes", help="All that is known about what disturbed each series.")
     ] = False,
@@ -67,6 +105,8 @@ def show(
 ) -> None:
     """Show a run: every series with its median, interval and what to know about it.
 
+    Or a diagnosis, as `why` showed it.
+
     Example: benchvise show @
     """
     if console:
@@ -82,11 +122,23 @@ def show(
         return
     if output is not None:
         raise UsageError("-o is for the trace of a run", "add --trace, or use `report`")
+    diagnosis = flow.load_diagnosis(store, run)
+    if diagnosis is not None:
+        show_diagnosis(diagnosis, as_json=as_json)
+        return
     record = flow.load_run(store, run)
     if as_json:
         print_json("run", run_data(record))
     else:
         stdout().print(run_table(record, flow.summaries(record), notes=notes))
+
+
+def show_diagnosis(document: Mapping[str, Any], *, as_json: bool) -> None:
+    """A diagnosis on standard output: for `show`, and for `why` itself."""
+    if as_json:
+        print_json("diagnosis", document)
+    else:
+        stdout().print(tables(document), soft_wrap=True)
 
 
 def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bool) -> None:
@@ -152,7 +204,8 @@ def compare(
 
 def report(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Runs; the first is the base.")
+        list[str],
+        typer.Argument(metavar="RUN...", help="Runs, the first is the base; or one diagnosis."),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Where the page is written.")
@@ -161,6 +214,8 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write one self-contained page about one or more runs, to look at or to mail.
+
+    Of a diagnosis, the page with its evidence.
 
     Example: benchvise report before after -o report
     """

@@ -15,14 +15,27 @@ from benchvise.measure.counters import CounterTable, compare_counters
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary, summarise
 from benchvise.report.html import write_report
+from benchvise.report.why_page import write_page
 from benchvise.state.diff import StateDiff, diff_snapshots
-from benchvise.store import RunInfo, Store
+from benchvise.store import DiagnosisInfo, RunInfo, Store
 
 
 def list_runs(store_url: str | None, limit: int) -> list[RunInfo]:
     """The newest runs, newest first."""
     with Store.open(store_url) as store:
         return store.runs(limit)
+
+
+def list_diagnoses(store_url: str | None, limit: int | None) -> list[DiagnosisInfo]:
+    """The newest diagnoses, newest first; all of them where ``limit`` is None."""
+    with Store.open(store_url) as store:
+        return store.diagnoses(limit)
+
+
+def load_diagnosis(store_url: str | None, reference: str) -> dict[str, Any] | None:
+    """The document of the diagnosis that an id or a prefix means; None where it means no such."""
+    with Store.open(store_url) as store:
+        return store.diagnosis(reference)
 
 
 def load_run(store_url: str | None, reference: str) -> RunRecord:
@@ -120,7 +133,15 @@ def compare(
 
 
 def report(store_url: str | None, references: Sequence[str], directory: Path) -> Path:
-    """Writes the report page of stored runs; returns its path."""
+    """Writes the page of stored runs, or of one diagnosis; returns its path.
+
+    UsageError for a diagnosis among others.
+    """
     with Store.open(store_url) as store:
+        diagnosis = next(filter(None, map(store.diagnosis, references)), None)
+        if diagnosis is not None and len(references) > 1:
+            raise UsageError("a diagnosis has a page of its own", "name it alone")
+        if diagnosis is not None:
+            return write_page(diagnosis, directory)
         records = [store.load(reference) for reference in references]
     return write_report(records, directory)

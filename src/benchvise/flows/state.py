@@ -57,7 +57,7 @@ def resolve(reference: str, store_url: str | None) -> Snapshot:
     """
     if Path(reference).is_file():
         return read(Path(reference))
-    if _is_board(reference):
+    if is_board(reference):
         return snapshot(reference)
     try:
         with Store.open(store_url) as store:
@@ -99,5 +99,6 @@ def _short(error: Exception) -> str:
     return word[:100] or type(error).__name__
 
 
-def _is_board(reference: str) -> bool:
+def is_board(reference: str) -> bool:
+    """Whether a word of the command line is of a board's form."""
     return reference == "local" or "://" in reference or reference.startswith(("rig:", "console:"))

@@ -6,7 +6,7 @@ next line is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, Self
 
@@ -34,12 +34,14 @@ class Source(Protocol):
 class ProbeSource:
     """Benchmarks that the probe has.
 
-    ``marker`` is a file of the board that takes a line at the begin and end of each batch.
+    ``marker`` is a file of the board that takes a line at the begin and end of each batch,
+    ``attributes`` are words that give the measuring process attributes of its own.
     """
 
     def __init__(self, channel: ProbeChannel) -> None:
         self._channel = channel
         self.marker = ""
+        self.attributes: tuple[str, ...] = ()
 
     def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
         """See Source.lines."""
@@ -48,6 +50,7 @@ class ProbeSource:
             words += ["--batches", str(batches)]
         if self.marker:
             words += ["--marker", self.marker]
+        words += self.attributes
         params = dict(spec.params)
         for name, value in params.items():
             words += [f"--{name}", value]
@@ -86,7 +89,8 @@ class Sources:
         hosted = self._hosted.get(spec.benchmark)
         if hosted is not None:
             count = int(hosted.description.defaults["batches"]) if batches is None else batches
-            return hosted.lines(Order(self._board, self._channel, dict(spec.params), count))
+            params, words = dict(spec.params), self._probe.attributes
+            return hosted.lines(Order(self._board, self._channel, params, count, words))
         if ("peer", "auto") in spec.params and ("protocol", "iperf3") not in spec.params:
             return self._over_the_network(spec, batches)
         return self._probe.lines(spec, batches)
@@ -94,6 +98,12 @@ class Sources:
     def mark_batches(self, marker: str) -> None:
         """From here on the probe says in that file of the board when a batch begins and ends."""
         self._probe.marker = marker
+
+    def run_as(self, attributes: Mapping[str, str]) -> None:
+        """From here on what is measured has these attributes, by name; those of
+        ``bvprobe run --as``."""
+        text = ",".join(f"{name}={value}" for name, value in attributes.items())
+        self._probe.attributes = ("--as", text) if text else ()
 
     def close(self) -> None:
         """Ends what was started on this machine. May be called more than once."""

@@ -49,8 +49,8 @@ def write_report(runs: Sequence[RunRecord], directory: Path) -> Path:
     page = render_page(data, load_assets())
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        _replace(directory / DATA, to_json(data))
-        _replace(directory / PAGE, page)
+        replace_file(directory / DATA, to_json(data))
+        replace_file(directory / PAGE, page)
     except OSError as error:
         raise BenchviseError(
             f"{directory}: the report cannot be written: {error.strerror}",
@@ -63,7 +63,7 @@ def render_page(data: ReportData, assets: Assets) -> str:
     """The page as text."""
     drawn = figures(data)
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             data=data,
@@ -110,15 +110,16 @@ def lede(run: RunData) -> str:
     return ", ".join(part for part in [*parts, facts["Started"]] if part)
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates, with the filters that all pages use."""
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    templates.filters |= {
         "quantity": _quantity,
         "range": _range,
         "plain": _plain,
@@ -135,7 +136,7 @@ def _environment() -> Environment:
         "p_value": _p_value,
         "needs_reason": _needs_reason,
     }
-    return environment
+    return templates
 
 
 def _quantity(value: float | None, unit: str) -> Markup:
@@ -257,7 +258,7 @@ def _slug(text: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())[:60]
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Writes a file beside ``path`` and moves it there when it is complete."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

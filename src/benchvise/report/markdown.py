@@ -46,28 +46,34 @@ def runs_markdown(infos: Sequence[RunInfo]) -> str:
 
 
 def _render(table: Table) -> str:
-    lines = [f"### {_escape(table.heading)}", ""]
-    lines.append(_row(_escape(column.name) for column in table.columns))
-    lines.append(_row("---:" if column.right else "---" for column in table.columns))
+    lines = [f"### {escape(table.heading)}", ""]
+    lines.append(table_row(escape(column.name) for column in table.columns))
+    lines.append(table_row("---:" if column.right else "---" for column in table.columns))
     for row in table.rows:
-        lines.append(_row(f"{_MARKS[c.tone]}{_escape(c.text)}{_MARKS[c.tone]}" for c in row))
+        lines.append(table_row(f"{_MARKS[c.tone]}{escape(c.text)}{_MARKS[c.tone]}" for c in row))
     if table.remarks:
-        lines += ["", *(f"- {_escape(remark)}" for remark in table.remarks)]
+        lines += ["", *(f"- {escape(remark)}" for remark in table.remarks)]
     return "\n".join(lines) + "\n"
 
 
 def _insight(insight: Insight) -> str:
-    lines = ["", f"#### {_escape(insight.title)}", "", _escape(insight.sentence)]
+    lines = ["", f"#### {escape(insight.title)}", "", escape(insight.sentence)]
     if insight.rows:
-        lines += ["", _row(map(_escape, insight.columns)), _row("---" for _ in insight.columns)]
-        lines += [_row(map(_escape, row)) for row in insight.rows]
+        lines += [
+            "",
+            table_row(map(escape, insight.columns)),
+            table_row("---" for _ in insight.columns),
+        ]
+        lines += [table_row(map(escape, row)) for row in insight.rows]
     return "\n".join(lines) + "\n"
 
 
-def _row(cells: Iterable[str]) -> str:
+def table_row(cells: Iterable[str]) -> str:
+    """A row of a table, of texts that are Markdown already."""
     return f"| {' | '.join(cells)} |"
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
+    """The text with everything that Markdown would act on disarmed."""
     # A colon after http would make a link of what a board calls itself.
     return _SPECIAL.sub(r"\\\1", text).replace("://", ":\u200b//")

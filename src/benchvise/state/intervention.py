@@ -64,6 +64,7 @@ class Intervention:
         self._reopened = False
         self._journal: Journal | None = None
         self._targets: list[Goal] = []
+        self._made: list[Made] = []
         self._changes: list[Change] = []
         self._goals: dict[int, Goal] = {}  # the old values, by the change's number
         self._numbers: dict[str, int] = {}  # of changes, by path
@@ -87,12 +88,13 @@ class Intervention:
         missed = drive(
             self._files,
             self._targets,
-            lambda goal, now: journal.written(self._numbers[goal.path], now),
+            lambda goal, now: self._wrote(journal, goal, now),
         )
-        if missed:
-            raise self._not_made(missed, settings)
+        # Also where some were refused: those that were made may have changed something else.
         after = places.survey(self._files, catalogue, self._roles)
         foreign = self._look_for_side_effects(journal, tied, before, after)
+        if missed:
+            raise self._not_made(missed, settings)
         if foreign:
             names = ", ".join(map(str, settings))
             raise NotMade(
@@ -105,13 +107,13 @@ class Intervention:
 
     @property
     def made(self) -> tuple[Made, ...]:
-        """What was set, file by file, in the order in which it was."""
-        paths = {goal.path: goal.value for goal in self._targets}
-        return tuple(
-            Made(change.knob, change.path, change.old, paths[change.path])
-            for change in self._changes
-            if change.path in paths
-        )
+        """What was written, in that order, also where it came to no good end."""
+        return tuple(self._made)
+
+    def _wrote(self, journal: Journal, goal: Goal, now: str | None) -> None:
+        change = self._changes[self._numbers[goal.path]]
+        self._made.append(Made(change.knob, change.path, change.old, now or goal.value))
+        journal.written(change.number, now)
 
     def check_held(self) -> None:
         """NotMade when something else has changed a setting since it was made."""
@@ -177,9 +179,9 @@ class Intervention:
             except SettingError as error:
                 failed.append((setting, error))
         if failed:
-            error = failed[0][1]
+            first = failed[0][1]
             more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-            raise NotMade(error.message + more, error.remedy, [setting for setting, _ in failed])
+            raise NotMade(first.message + more, first.remedy, [setting for setting, _ in failed])
         return targets
 
     def _places_to_set(self, setting: Setting, before: Mapping[str, Place]) -> list[Goal]:

@@ -3,8 +3,9 @@
 SQLite in the user's data directory by default, PostgreSQL by URL; same tables, same migrations.
 """
 
+from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.reading import RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.store import PlannedSeries, ProcessHandle, Store
 
-__all__ = ["Moment", "PlannedSeries", "ProcessHandle", "RunInfo", "Store"]
+__all__ = ["DiagnosisInfo", "Moment", "PlannedSeries", "ProcessHandle", "RunInfo", "Store"]

@@ -1,7 +1,7 @@
 """The tables of the store: a run has series, a series has processes, a process has samples.
 
 A snapshot belongs to a run. What it found set is a state, which is kept once however often it is
-found, under the hash of its content.
+found, under the hash of its content. Diagnoses stand for themselves.
 
 What is queried is a column; what the board said is a JSON object beside it. A change here needs
 a migration (``migrations/versions``); a test compares the two on both databases.
@@ -150,3 +150,24 @@ class AttachmentRow(Base):
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number", ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(80))
     content: Mapped[bytes] = mapped_column(PackedBytes())
+
+
+class DiagnosisRow(Base):
+    """The answer of ``why``: whole as a document, with what a list of them shows in columns.
+
+    ``number`` counts them in the order in which they were kept.
+    """
+
+    __tablename__ = "diagnosis"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(String(12), unique=True)
+    kept: Mapped[datetime]
+    good: Mapped[str]
+    bad: Mapped[str]
+    metric: Mapped[str]
+    verdict: Mapped[str]
+    headline: Mapped[str]
+    simulated: Mapped[bool]
+    tool_version: Mapped[str]
+    document: Mapped[Any] = mapped_column(PackedJson())

@@ -1,4 +1,7 @@
-"""How a user names a run: an id, a beginning of an id, a label, or how far back it is."""
+"""How a user names a run: an id, a beginning of an id, a label, or how far back it is.
+
+A diagnosis is named by its id or a beginning of it, where no run is meant.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ from typing import TypeAlias
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from benchvise.errors import UsageError
-from benchvise.store.models import RunRow
+from benchvise.store.models import DiagnosisRow, RunRow
 from benchvise.store.values import clean_text
 
 _LATEST = "latest"
 _BACK = re.compile(r"@(\d{0,9})")
 _PREFIX = re.compile(r"[0-9a-f]{1,11}")
+_ID = re.compile(r"[0-9a-f]{1,12}")
 _SHOWN = 5
 _SEARCHED = 1000  # newest runs among which a misspelt name is looked for
 
@@ -56,6 +60,29 @@ def resolve(connection: Connection, reference: str, store: str) -> str:
                 f"say which one: {_listed(found)}",
             )
     raise _unknown(connection, wanted, store)
+
+
+def find_diagnosis(connection: Connection, reference: str, store: str) -> str | None:
+    """The id of the diagnosis that the reference names; None where it names a run, or nothing.
+
+    Raises ``UsageError`` for a beginning of several ids, those of runs counted.
+    """
+    wanted = clean_text(reference).strip()
+    if _find(connection, (RunRow.id == wanted.lower()) | (RunRow.label == wanted), 1):
+        return None
+    wanted = wanted.lower()
+    if not _ID.fullmatch(wanted):
+        return None
+    begins = select(DiagnosisRow.id).where(DiagnosisRow.id.startswith(wanted))
+    found = list(connection.execute(begins.order_by(DiagnosisRow.number.desc())).scalars())
+    runs = _find(connection, RunRow.id.startswith(wanted), None) if found else []
+    if len(found) + len(runs) > 1:
+        raise UsageError(
+            f"{len(runs) + len(found)} runs and diagnoses in {store} have an id that begins with "
+            f"'{wanted}'",
+            f"say which one: {_listed([*((one, 'a diagnosis') for one in found), *runs])}",
+        )
+    return found[0] if found else None
 
 
 def _find(

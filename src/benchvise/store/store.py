@@ -27,8 +27,9 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.state.model import Snapshot
-from benchvise.store import reading, references, snapshots
+from benchvise.store import diagnoses, reading, references, snapshots
 from benchvise.store.database import Database
+from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
 from benchvise.store.location import default_file, locate
 from benchvise.store.models import AttachmentRow, Base, ProcessRow, RunRow, SampleRow, SeriesRow
@@ -262,6 +263,11 @@ class Store:
             f"run {run_id}",
         )
 
+    def keep_diagnosis(self, document: Mapping[str, Any]) -> str:
+        """Keep a diagnosis, as ``Diagnosis.as_json`` gives it; returns its id."""
+        with self._database.writing() as connection:
+            return diagnoses.add_diagnosis(connection, document)
+
     # Reading
 
     def runs(
@@ -280,6 +286,21 @@ class Store:
         """
         with self._database.reading() as connection:
             return references.resolve(connection, reference, self.name)
+
+    def diagnoses(self, limit: int | None = 20) -> list[DiagnosisInfo]:
+        """The newest diagnoses first; all of them when ``limit`` is None."""
+        with self._database.reading() as connection:
+            return diagnoses.list_diagnoses(connection, limit)
+
+    def diagnosis(self, reference: str) -> dict[str, Any] | None:
+        """The document of the diagnosis with this id, or the only one whose id begins so.
+
+        None where no diagnosis is meant: there is none, or a run has that id, label or beginning.
+        Raises ``UsageError`` for a beginning of several.
+        """
+        with self._database.reading() as connection:
+            identity = references.find_diagnosis(connection, reference, self.name)
+            return None if identity is None else diagnoses.load_diagnosis(connection, identity)
 
     def load(self, reference: str) -> RunRecord:
         """Everything measured in the run that ``reference`` names (see ``resolve``)."""

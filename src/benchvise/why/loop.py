@@ -26,11 +26,7 @@ from benchvise.why.knowledge import Knowledge
 from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import Diagnosis, Side, Stop
 from benchvise.why.options import Options
-from benchvise.why.plan import plan
 from benchvise.why.verdict import conclude
-
-__all__ = ["diagnose", "plan"]
-
 
 def diagnose(
     bench: Bench,

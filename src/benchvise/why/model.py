@@ -658,7 +658,8 @@ class Diagnosis:
     ``good`` and ``bad`` name the sides. ``unexplained`` is the share of the gap that no cause
     accounts for. ``stopped`` is set and ``reached`` says how far it got where it did not come to
     its end; ``needed`` are sentences that say what would be needed to know more. ``restored`` is
-    false where something is still set. ``suspects`` are in the order of their score.
+    false where something is still set. ``suspects`` are in the order of their score. ``repeat`` is
+    the command line that makes it again.
     """
 
     metric: Metric
@@ -684,9 +685,10 @@ class Diagnosis:
     started: str = ""
     seconds: float = 0.0
     seed: int = 0
+    repeat: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The diagnosis as a document."""
+        """The diagnosis as a document; ``benchvise.why.shape`` says what each field means."""
         return {
             "format": FORMAT,
             "metric": {
@@ -720,4 +722,5 @@ class Diagnosis:
             "started": self.started,
             "seconds": round(self.seconds, 3),
             "seed": self.seed,
+            "repeat": self.repeat,
         }

@@ -1,171 +1,121 @@
-"""What a diagnosis would do, without doing it: for ``--dry-run``."""
+"""What a diagnosis would do, without setting anything: for ``--dry-run``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchvise.why import confirm, gap
+from benchvise.errors import SettingError
+from benchvise.state import places
+from benchvise.state.model import Snapshot
+from benchvise.why import gap
 from benchvise.why.bench import Bench
 from benchvise.why.knowledge import Knowledge
-from benchvise.why.model import Arm, Finding, Grade, SettingMeans, Side, Suspect
+from benchvise.why.model import Arm, Finding, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.options import Options
+from benchvise.why.search import testable
 
-# Blocks of a screening experiment, which has two arms.
-_SCREENING = 3
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """A part of a diagnosis: about how many experiments, and trials and seconds they take.
-
-    ``most`` is for the worst case; what is no experiment has none.
-    """
-
-    what: str
-    experiments: int
-    trials: int
-    seconds: float
-    most: float
-
-    def as_json(self) -> dict[str, Any]:
-        """The step as a mapping."""
-        return {
-            "what": self.what,
-            "experiments": self.experiments,
-            "trials": self.trials,
-            "seconds": round(self.seconds, 1),
-            "most": round(self.most, 1),
-        }
+_SCREENED = 3  # pairs of a screening experiment at least
+_CONFIRMED = 8  # blocks of a confirmation at least
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedWrite:
-    """A setting that would be written on a side, and put back each time."""
+class Flip:
+    """One thing that would be written, or given to the measured process: ``path`` is empty then."""
 
     side: Side
     suspect: str
-    knob: str
+    what: str
+    path: str
     value: str
 
     def as_json(self) -> dict[str, str]:
-        """The write as a mapping."""
+        """The flip as a mapping."""
         return {
             "side": str(self.side),
             "suspect": self.suspect,
-            "knob": self.knob,
+            "what": self.what,
+            "path": self.path,
             "value": self.value,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``suspects`` in the order in which they would be tested; those without means are not.
+    """``suspects`` are in the order in which they would be tested; ``seconds`` is about how long
+    it takes where one of them is the cause, by what a process took to measure just now."""
 
-    Where a finding stops the comparison there is nothing else in it.
-    """
-
+    metric: Metric
+    good: str
+    bad: str
     findings: tuple[Finding, ...]
-    suspects: tuple[Suspect, ...] = ()
-    excluded: Mapping[str, str] | None = None
-    layers: tuple[Suspect, ...] = ()
-    steps: tuple[PlannedStep, ...] = ()
-    writes: tuple[PlannedWrite, ...] = ()
-
-    @property
-    def seconds(self) -> float:
-        """About how long it would take."""
-        return sum(step.seconds for step in self.steps)
+    suspects: tuple[Suspect, ...]
+    excluded: Mapping[str, str]
+    flips: tuple[Flip, ...]
+    experiments: int
+    seconds: float
 
     def as_json(self) -> dict[str, Any]:
         """The plan as a document."""
         return {
+            "metric": self.metric.name,
+            "good": self.good,
+            "bad": self.bad,
             "findings": [finding.as_json() for finding in self.findings],
             "suspects": [suspect.as_json() for suspect in self.suspects],
-            "excluded": dict(self.excluded or {}),
-            "layers": [layer.as_json() for layer in self.layers],
-            "steps": [step.as_json() for step in self.steps],
-            "writes": [write.as_json() for write in self.writes],
+            "excluded": dict(self.excluded),
+            "flips": [flip.as_json() for flip in self.flips],
+            "experiments": self.experiments,
             "seconds": round(self.seconds, 1),
         }
 
 
 def plan(bench: Bench, options: Options, knowledge: Knowledge) -> Plan:
-    """What ``diagnose`` would do with this bench: looks at both sides, and no more."""
+    """Looks at both sides and ranks what differs, as far as that goes without measuring the gap.
+
+    Raises what looking at the sides raises.
+    """
     facts = {side: bench.facts(side) for side in Side}
     snapshots = {side: bench.snapshot(side) for side in Side}
     findings = knowledge.examine(bench.metric, facts, snapshots)
-    if any(finding.grade is Grade.STOPS for finding in findings):
-        return Plan(findings)
     good, bad = snapshots[Side.GOOD], snapshots[Side.BAD]
     found = knowledge.find(good, bad, bench.metric, may_set=options.may_set)
     ranked = knowledge.rank(
-        found.suspects,
-        bench.metric,
-        gap=None,
-        checks=(),
-        counters={side: {} for side in Side},
-        corpus=options.corpus,
+        found.suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
     )
-    tested = tuple(suspect for suspect in ranked if suspect.means is not None)
-    layers = tuple(bench.layers()) if options.layers else ()
+    tested = testable(ranked)
+    searched = 1 + math.ceil(math.log2(len(tested) + 1)) if tested else 0
+    live = [side for side in Side if bench.is_live(side)]
+    trials = gap.FIRST * len(live) + 2 * _SCREENED * searched
+    trials += 2 * _CONFIRMED * len(live) * bool(tested)
+    each = max(bench.seconds(Arm(side, tuple(tested)), None) for side in live)
     return Plan(
+        metric=bench.metric,
+        good=bench.name(Side.GOOD),
+        bad=bench.name(Side.BAD),
         findings=findings,
         suspects=ranked,
         excluded=found.excluded,
-        layers=layers,
-        steps=tuple(_steps(bench, tested, layers)),
-        writes=tuple(_writes(bench, tested)),
+        flips=tuple(f for side in live for s in tested for f in _flips(s, side, snapshots[side])),
+        experiments=searched + 2 * bool(tested),
+        seconds=trials * each,
     )
 
 
-def _steps(
-    bench: Bench, tested: tuple[Suspect, ...], layers: Sequence[Suspect]
-) -> Iterator[PlannedStep]:
-    good_is_live = bench.is_live(Side.GOOD)
-    plain = [Arm(Side.BAD)] + [Arm(Side.GOOD)] * good_is_live
-    fewest = gap.FIRST if good_is_live else gap.RANKED
-    yield _step(bench, "the gap and the noise", 0, plain, fewest, gap.MOST)
-    if tested:
-        arms = [Arm(Side.BAD), Arm(Side.BAD, tested)]
-        yield _step(bench, f"all {len(tested)} at once", 1, arms, _SCREENING, 10)
-        arms = [Arm(Side.BAD), Arm(Side.BAD, tested[: (len(tested) + 1) // 2])]
-        number = round(_bits(tested))
-        blocks = _SCREENING * number
-        yield _step(bench, "which of them, by halving", number, arms, blocks, 8 * (number + 2))
-        arms = [Arm(Side.BAD), Arm(Side.BAD, tested[:1])]
-        if good_is_live:
-            arms += [Arm(Side.GOOD), Arm(Side.GOOD, tested[:1])]
-        else:
-            arms += arms
-        yield _step(bench, "proving a cause, and undoing it", 2, arms, confirm.FEWEST, confirm.MOST)
-    for layer in layers:
-        arms = [Arm(Side.BAD), Arm(Side.BAD, (layer,))]
-        yield _step(bench, f"{layer.title}, if the settings are not it", 1, arms, _SCREENING, 8)
-
-
-def _step(
-    bench: Bench, what: str, experiments: int, arms: Sequence[Arm], blocks: int, most: int
-) -> PlannedStep:
-    around = zip(arms, [arms[-1], *arms[:-1]], strict=True)
-    once = sum(bench.seconds(arm, before) for arm, before in around)
-    return PlannedStep(what, experiments, blocks * len(arms), blocks * once, most * once)
-
-
-def _bits(tested: Sequence[Suspect]) -> float:
-    """The entropy of the weights: how often these have to be halved on average."""
-    total = sum(suspect.weight for suspect in tested)
-    shares = [suspect.weight / total for suspect in tested]
-    return -sum(share * math.log2(share) for share in shares if share > 0.0)
-
-
-def _writes(bench: Bench, tested: Sequence[Suspect]) -> Iterator[PlannedWrite]:
-    for suspect in tested:
-        if isinstance(suspect.means, SettingMeans):
-            for setting in suspect.means.to_good:
-                yield PlannedWrite(Side.BAD, suspect.id, setting.knob.name, setting.value)
-            if bench.is_live(Side.GOOD) and not suspect.not_on_good:
-                for setting in suspect.means.to_bad:
-                    yield PlannedWrite(Side.GOOD, suspect.id, setting.knob.name, setting.value)
+def _flips(suspect: Suspect, side: Side, snapshot: Snapshot) -> Iterator[Flip]:
+    if side is Side.GOOD and suspect.not_on_good:
+        return
+    match suspect.means:
+        case SettingMeans() as means:
+            for setting in means.towards(side.other):
+                try:
+                    paths = setting.paths or (places.expand(setting.knob, snapshot.roles),)
+                except SettingError:  # said when it is tried
+                    paths = (setting.knob.path,)
+                for path in paths:
+                    yield Flip(side, suspect.id, setting.knob.name, path, setting.value)
+        case ProcessMeans() as means:
+            for name, value in means.towards(side.other).items():
+                yield Flip(side, suspect.id, f"process attribute {name}", "", value)

@@ -46,7 +46,7 @@ def find(
     kept = reduce(differences, metric, (change.knob.name for change in changes))
     left = {difference.entry.name for difference in kept.differences}
     changes = tuple(change for change in changes if left.intersection(change.members))
-    flipped = [_bounded(s, may_set, with_risk, good) for s in suspects_of(changes)]
+    flipped = [_bounded(s, may_set, with_risk, good, bad) for s in suspects_of(changes)]
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
     found = [*flipped, *_without_means(rest)]
@@ -57,7 +57,11 @@ def find(
 
 
 def _bounded(
-    suspect: Suspect, may_set: Mapping[Side, bool], with_risk: bool, good: Snapshot
+    suspect: Suspect,
+    may_set: Mapping[Side, bool],
+    with_risk: bool,
+    good: Snapshot,
+    bad: Snapshot,
 ) -> Suspect:
     """With the means that may be used: none without the right or the consent to set."""
     if not isinstance(suspect.means, SettingMeans):
@@ -67,7 +71,7 @@ def _bounded(
         why = "it can disturb the whole board, so it is only tested when that is agreed to"
         return replace(suspect, means=None, untestable=why)
     if not may_set.get(Side.BAD, False):
-        instead = instead_of_setting(suspect)
+        instead = instead_of_setting(suspect, bad.roles.get("kernel", ""))
         if isinstance(instead, str):
             why = f"the bad side may not be set, and {instead}"
             return replace(suspect, means=None, untestable=why, not_on_good=why)

@@ -1,3 +1,4 @@
+import type { DiagnosisFigures } from "./diagnosis";
 import { failed, okay, type Result } from "./result";
 
 /**
@@ -10,6 +11,8 @@ export interface ReportDocument {
   readonly latencies: readonly LatencyFigure[];
   readonly samples: readonly SampleFigure[];
   readonly changes: readonly ChangeFigure[];
+  /** Of the evidence page only, which has nothing of the others. */
+  readonly diagnosis?: DiagnosisFigures;
 }
 
 /** Values of several lines over one parameter that is a size or a count. */

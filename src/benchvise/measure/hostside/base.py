@@ -18,12 +18,15 @@ class Order:
     """One process to be measured: where, with which parameters, and how many batches.
 
     ``channel`` speaks to the board's probe, for whatever only the board itself can tell.
+    ``attributes`` are the words that give what is measured attributes of its own
+    (docs/probe-protocol.md), for the probe's ``run``.
     """
 
     board: Board
     channel: ProbeChannel
     params: Mapping[str, str]
     batches: int
+    attributes: tuple[str, ...] = ()
 
 
 class HostBenchmark(Protocol):

@@ -105,6 +105,7 @@ def _one_run(order: Order, *, warmup: bool) -> dict[str, Line]:
     warmups = int(order.params["warmup"]) if warmup else 0
     words = ["run", "command.time", "--run", order.params["run"], "--timeout_s", str(timeout_s)]
     words += ["--output", "keep", "--warmup", str(warmups), "--batches", "1"]
+    words += order.attributes
     silence = SILENCE_SECONDS + (warmups + 1) * timeout_s
     lines: dict[str, Line] = {}
     # Paced, so that the probe ends the command should this machine go away meanwhile.

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from benchvise.board.channel import NotAvailable
 from benchvise.errors import MeasurementError
 from benchvise.measure.hostside.base import Line, Order, described
 from benchvise.measure.hostside.load import NO_PROCESS, Load, busy_ns, evidence, read_load
@@ -111,6 +112,11 @@ class HttpRequests:
 
     def lines(self, order: Order) -> Iterator[Line]:
         """See HostBenchmark.lines."""
+        if order.attributes:
+            raise NotAvailable(
+                f"{' '.join(order.attributes)}: the server is not started here, so it cannot be "
+                "given attributes"
+            )
         generator = find_generator()
         url = resolved_url(order.params["url"], order.board)
         answer = first_answer(url, is_asked_for=order.params["url"] != DEFAULT_URL)

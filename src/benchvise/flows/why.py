@@ -1,0 +1,241 @@
+"""``benchvise why``: find out why two boards differ, keep the evidence, and put everything back.
+
+A diagnosis has a directory: ``request.json`` says what was asked, ``evidence.jsonl`` every answer
+that its boards gave, ``diagnosis.json``, ``diagnosis.md`` and ``index.html`` what came of it. One
+that was stopped or killed goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import shlex
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchvise.errors import BenchviseError, Interrupted, StoreError, UsageError
+from benchvise.flows.boards import RigObserver
+from benchvise.flows.why_sides import Sides, open_bench
+from benchvise.report.why_page import write_page
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.state.journal import state_directory
+from benchvise.store import Store
+from benchvise.why import loop
+from benchvise.why.bench import Bench
+from benchvise.why.events import Event
+from benchvise.why.evidence import EvidenceLog
+from benchvise.why.known import Known
+from benchvise.why.live_board import still_set
+from benchvise.why.model import Diagnosis, Side, Stop, Verdict
+from benchvise.why.options import Options
+from benchvise.why.plan import Plan
+from benchvise.why.plan import plan as make_plan
+
+REQUEST = "request.json"
+_FORMAT = 1
+
+# Of the probe, and so without the compiler and the libc of either side: a command is held against
+# memory, the CPU's clock and the kernel.
+_CROSS_CHECKS = ("memory.copy:size=64M", "cpu.clock", "os.syscall")
+
+_GOOD_ENDS = frozenset({Verdict.EXPLAINED, Verdict.PARTLY, Verdict.NO_DIFFERENCE})
+
+
+@dataclass(frozen=True, slots=True)
+class WhyRequest:
+    """What the user asks for. ``budget_min`` is in minutes; ``seed`` None: any; ``risky``: also
+    settings that can disturb all of a board.
+    """
+
+    sides: Sides
+    budget_min: float | None = None
+    layers: bool = True
+    seed: int | None = None
+    risky: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """For the directory of evidence."""
+        return {"format": _FORMAT, **asdict(self)}
+
+    def command_line(self) -> str:
+        """What makes the same diagnosis anew."""
+        words = ["benchvise", "why", *self.sides.words()]
+        if self.budget_min is not None:
+            words += ["--budget", f"{self.budget_min:g}"]
+        if not self.layers:
+            words += ["--no-layers"]
+        if self.risky:
+            words += ["--risky"]
+        if self.seed is not None:
+            words += ["--seed", str(self.seed)]
+        return shlex.join(words)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> WhyRequest:
+        """The request of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
+        if data.pop("format") != _FORMAT:
+            raise ValueError("another format")
+        return cls(sides=Sides.from_json(data.pop("sides")), **data)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A diagnosis, where its evidence is, and its id in the store; ``unkept`` says why it is not
+    in the one or the other.
+    """
+
+    diagnosis: Diagnosis
+    directory: Path
+    identity: str = ""
+    unkept: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 explained or no difference, 1 otherwise, 3 contact lost, 4 interrupted."""
+        match self.diagnosis.stopped:
+            case Stop.INTERRUPTED:
+                return 4
+            case Stop.UNREACHABLE:
+                return 3
+        if not self.diagnosis.restored:
+            return 1
+        return 0 if self.diagnosis.verdict in _GOOD_ENDS else 1
+
+
+def why(
+    request: WhyRequest,
+    store: str | None,
+    observe: Callable[[Event], None],
+    *,
+    directory: Path | None = None,
+    resume: bool = False,
+    observe_rig: RigObserver | None = None,
+) -> Answer:
+    """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
+
+    Raises what opening the sides raises, StoreError when the evidence cannot be kept, and
+    UsageError when what is to be resumed is not there or not the same.
+    """
+    where = directory or _new_directory()
+    with deferred(), ExitStack() as stack:
+        log = _open_log(where, request, resume=resume)
+        stack.callback(log.close)
+        try:
+            with let_through():
+                bench = open_bench(request.sides, stack, store, observe_rig)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted before anything was measured; nothing was set") from None
+        found = loop.diagnose(bench, _options(request, bench), log, observe, _known(request))
+        bench.close()
+        left = [name for name in names(bench) if still_set(name)]
+        found = replace(found, restored=not left, repeat=request.command_line())
+        return _keep(found, where, store)
+
+
+def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None = None) -> Plan:
+    """What the diagnosis would do; sets nothing, and measures one process a board."""
+    with ExitStack() as stack:
+        bench = open_bench(request.sides, stack, store, observe_rig)
+        return make_plan(bench, _options(request, bench), _known(request))
+
+
+def _known(request: WhyRequest) -> Known:
+    return Known(with_risk=request.risky)
+
+
+def _options(request: WhyRequest, bench: Bench) -> Options:
+    return Options(
+        budget=request.budget_min,
+        layers=request.layers,
+        seed=request.seed or 0,
+        cross_checks=_CROSS_CHECKS if bench.metric.command else (),
+        may_set={side: _is_root(bench, side) for side in Side},
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _is_root(bench: Bench, side: Side) -> bool:
+    """Whether settings can be made there: nobody else may write the kernel's files."""
+    return bench.is_live(side) and bench.facts(side).host.get("uid") == 0
+
+
+def names(bench: Bench) -> list[str]:
+    """Of its live boards, each once."""
+    return list(dict.fromkeys(bench.name(side) for side in Side if bench.is_live(side)))
+
+
+def seeded(request: WhyRequest) -> WhyRequest:
+    """The request with a seed, so that the order of its trials can be had again."""
+    if request.seed is not None:
+        return request
+    return replace(request, seed=random.SystemRandom().randrange(1 << 31))
+
+
+def resumed(directory: Path) -> WhyRequest:
+    """What the diagnosis in a directory was asked; UsageError where there is none."""
+    path = directory / REQUEST
+    try:
+        return WhyRequest.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UsageError(
+            f"there is no diagnosis to resume in {directory} ({path.name}: {error.strerror})",
+            "name the directory that -o was given, or that was printed",
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is not what this version writes", "begin anew in another directory"
+        ) from error
+
+
+def _new_directory() -> Path:
+    """Beside the journals of settings, as it belongs to what is going on on this host."""
+    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    return state_directory() / "why" / name
+
+
+def _open_log(where: Path, request: WhyRequest, *, resume: bool) -> EvidenceLog:
+    if resume:
+        return EvidenceLog.resume(where)
+    log = EvidenceLog.create(where)
+    try:
+        _write(where / REQUEST, json.dumps(request.as_json(), indent=1) + "\n")
+    except BaseException:
+        log.close()
+        raise
+    return log
+
+
+def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
+    """In its directory and in the store; a store that fails must not hide the answer."""
+    document = found.as_json()
+    unkept = []
+    try:
+        write_page(document, where)
+    except BenchviseError as error:
+        unkept.append(str(error))
+    identity = ""
+    try:
+        with Store.open(store) as results:
+            identity = results.keep_diagnosis(document)
+    except BenchviseError as error:
+        unkept.append(f"not kept in the store: {error}")
+    return Answer(found, where, identity, "; ".join(unkept))
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}",
+            f"make room; --resume {path.parent} goes on with what is there",
+        ) from error

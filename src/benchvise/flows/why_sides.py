@@ -1,0 +1,128 @@
+"""The two sides of a diagnosis as a user names them, opened: boards, runs and snapshot files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchvise.board import Board, open_board
+from benchvise.errors import UsageError
+from benchvise.flows import state
+from benchvise.flows.boards import RigObserver, open_boards
+from benchvise.flows.request import UserCommand
+from benchvise.measure.suite import Entry, parse_bench
+from benchvise.rig.environment import is_rig
+from benchvise.store import Store
+from benchvise.why.bench import Bench
+from benchvise.why.live import LiveBench
+from benchvise.why.live_board import PATIENCE_S, LiveBoard
+from benchvise.why.live_record import Record
+from benchvise.why.model import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is compared, and by what: enough to open it all again when it is resumed.
+
+    ``good`` is a board, or what ``--good`` names: a board, a snapshot file or a run of the store.
+    """
+
+    good: str
+    bad: str
+    bench: str | None = None
+    command: UserCommand | None = None
+    rig: str | None = None
+    patience_s: float = PATIENCE_S
+
+    def entry(self) -> Entry:
+        """What is measured; UsageError when that is nothing, or two things."""
+        if (self.bench is None) == (self.command is None):
+            raise UsageError(
+                "what is to be explained?" if self.bench is None else "two things to explain",
+                "give one: --bench memory.copy, or --command CMD",
+            )
+        if self.command is not None:
+            return self.command.entry()
+        assert self.bench is not None  # noqa: S101 - one of the two
+        return parse_bench(self.bench)
+
+    def words(self) -> list[str]:
+        """As on the command line."""
+        words = [self.good, self.bad] if _is_board(self.good) else [self.bad, "--good", self.good]
+        options = {"--bench": self.bench, "--rig": self.rig}
+        if self.command is not None:
+            options |= {"--command": self.command.line, "--match": self.command.match}
+            options |= {"--better": self.command.better, "--unit": self.command.unit}
+        return words + [w for name, value in options.items() if value for w in (name, value)]
+
+    def as_json(self) -> dict[str, Any]:
+        """For the directory of evidence."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Sides:
+        """The sides of ``as_json``; TypeError when they are not."""
+        command = data.pop("command")
+        return cls(command=None if command is None else UserCommand(**command), **data)
+
+
+def open_bench(
+    sides: Sides, stack: ExitStack, store: str | None, observe: RigObserver | None = None
+) -> Bench:
+    """Opens both sides; ``stack`` closes them.
+
+    Raises what opening boards raises, and UsageError for what is no side or nothing to measure.
+    """
+    entry = sides.entry()
+    record = None if _is_board(sides.good) else _record(sides.good, store)
+    names = [sides.bad] if record is not None else [sides.good, sides.bad]
+    opened, failed = open_boards(names, stack, rig_file=sides.rig, observe=observe)
+    if failed:
+        raise failed[0][1]
+    if len(opened) != len(names):
+        raise UsageError("more than one board of the rig is named", "name them one by one")
+    found: dict[Side, LiveBoard | Record] = {}
+    simulated: set[Side] = set()
+    order = (Side.BAD,) if record is not None else (Side.GOOD, Side.BAD)
+    for side, (board, prepared) in zip(order, opened, strict=True):
+        live = LiveBoard(board, _reopener(board.name, sides.rig), entry,
+                         patience_s=sides.patience_s)  # fmt: skip
+        stack.callback(live.close)
+        found[side] = live
+        simulated |= {side} if prepared.simulated else set()
+    if record is not None:
+        found[Side.GOOD] = record
+    bench = LiveBench(found, simulated=frozenset(simulated))
+    stack.callback(bench.close)
+    return bench
+
+
+def _record(reference: str, store: str | None) -> Record:
+    """A snapshot file, or a run with the state that it was measured in."""
+    if Path(reference).is_file():
+        return Record(reference, state.read(Path(reference)))
+    snapshot = state.resolve(reference, store)
+    with Store.open(store) as results:
+        run = results.load(reference)
+    return Record(f"run {run.id}" + (f" ({run.label})" if run.label else ""), snapshot, run)
+
+
+def _is_board(name: str) -> bool:
+    """Whether a word names a board; a file or a run otherwise."""
+    return not Path(name).is_file() and state.is_board(name)
+
+
+def _reopener(name: str, rig_file: str | None) -> Callable[[], Board]:
+    """How a board is reached once more: one of a rig is booted anew."""
+    if not is_rig(name):
+        return lambda: open_board(name)
+
+    def boot() -> Board:
+        from benchvise.rig.board import open_board as open_in_rig  # labgrid takes its time
+
+        return open_in_rig(name, rig_file)
+
+    return boot

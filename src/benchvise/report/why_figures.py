@@ -1,0 +1,297 @@
+"""What the charts of the evidence page draw: trials in order of time, shares, the ranking.
+
+These types are the counterpart of ``web/src/base/diagnosis.ts``; the page embeds them as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from benchvise.report.figures import FORMAT
+from benchvise.report.why_document import Document, share_text, unexplained_part
+from benchvise.why.model import Purpose, Side
+
+ArmKind = Literal["good", "bad", "repaired", "broken", "bad, other", "good, other"]
+
+RANKED = 12
+"""Suspects that the chart of the ranking shows; the table has all."""
+
+_DRAWN = 4000
+"""Trials that a chart shows; of more it shows every k-th."""
+
+_COVARIATES = {"temperature_c": ("temperature", "°C"), "clock_hz": ("CPU clock", "Hz")}
+_MOST_COVARIATES = 3
+_LEAST_POINTS = 3
+_PHASES = {
+    Purpose.REPAIR: "repair",
+    Purpose.BREAK: "break",
+    Purpose.AGAIN: "back",
+    Purpose.ALL_IN: "all",
+    Purpose.HALVING: "search",
+    Purpose.CONTEXT: "context",
+    Purpose.TOGETHER: "together",
+    Purpose.LAYER: "layer",
+    Purpose.PROCESS: "process",
+    Purpose.PROBE: "probe",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPoint:
+    """One trial: when (seconds since the beginning), its value, which arm."""
+
+    at: float
+    value: float
+    arm: ArmKind
+    note: str
+    polluted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The stretch of time that one experiment took."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Between which values an arm lay while it was confirmed."""
+
+    arm: ArmKind
+    start: float
+    end: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Covariate:
+    """What else is known of each trial's moment."""
+
+    id: str
+    name: str
+    unit: str
+    points: tuple[tuple[float, float, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialsFigure:
+    """All trials in order of time. ``good`` and ``bad`` are the sides' medians, where known."""
+
+    id: str
+    unit: str
+    good: float | None
+    bad: float | None
+    points: tuple[TrialPoint, ...]
+    phases: tuple[Phase, ...]
+    bands: tuple[Band, ...]
+    every: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRow:
+    """A share of the gap that begins where the ones before it end."""
+
+    name: str
+    kind: Literal["cause", "unexplained"]
+    begin: float
+    value: float
+    low: float
+    high: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharesFigure:
+    """The gap, taken apart."""
+
+    id: str
+    rows: tuple[ShareRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """A suspect with the points of each of the figure's terms."""
+
+    name: str
+    score: float
+    cause: bool
+    points: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankingFigure:
+    """The first suspects by score, and what their scores are made of."""
+
+    id: str
+    terms: tuple[str, ...]
+    rows: tuple[RankRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisFigures:
+    """Everything that is drawn in the evidence page; None for what there is nothing of."""
+
+    trials: TrialsFigure | None
+    covariates: tuple[Covariate, ...]
+    shares: SharesFigure | None
+    ranking: RankingFigure | None
+
+    def to_json(self) -> str:
+        """Strict JSON on one line, as the page's script reads it."""
+        document = {"format": FORMAT, "curves": [], "latencies": [], "samples": [], "changes": []}
+        return json.dumps(
+            {**document, "diagnosis": asdict(self)},
+            allow_nan=False,
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+
+
+def diagnosis_figures(document: Document) -> DiagnosisFigures:
+    """The figures of a readable document."""
+    return DiagnosisFigures(
+        _trials(document), tuple(_covariates(document)), _shares(document), _ranking(document)
+    )
+
+
+# -- trials ----------------------------------------------------------------------------------------
+
+
+def _trials(document: Document) -> TrialsFigure | None:
+    trials = document["trials"]
+    if not trials:
+        return None
+    kinds = _Arms(document)
+    every = 1 + (len(trials) - 1) // _DRAWN
+    gap = document["gap"] or {Side.GOOD: None, Side.BAD: None}
+    return TrialsFigure(
+        "trials",
+        document["metric"]["unit"],
+        gap[Side.GOOD],
+        gap[Side.BAD],
+        tuple(
+            TrialPoint(
+                trial["started"],
+                trial["value"],
+                kinds.of(trial),
+                _note(document, trial),
+                bool(trial["flags"]),
+            )
+            for trial in trials[::every]
+        ),
+        tuple(_phases(document)),
+        tuple(_bands(document, kinds)),
+        every,
+    )
+
+
+class _Arms:
+    """Which arm a trial was: a side as it is, with a cause flipped, or with anything else."""
+
+    def __init__(self, document: Document) -> None:
+        self._causes = [{s["id"] for s in cause["suspects"]} for cause in document["causes"]]
+
+    def of(self, trial: Mapping[str, Any]) -> ArmKind:
+        flipped = set(trial["flipped"])
+        bad = trial["side"] == Side.BAD
+        if not flipped:
+            return "bad" if bad else "good"
+        if flipped in self._causes:
+            return "repaired" if bad else "broken"
+        return "bad, other" if bad else "good, other"
+
+
+def _note(document: Document, trial: Mapping[str, Any]) -> str:
+    flipped = ", ".join(trial["flipped"][:6])
+    more = f" and {len(trial['flipped']) - 6} more" if len(trial["flipped"]) > 6 else ""
+    what = f"\nflipped: {flipped}{more}" if flipped else "\nas it is"
+    flags = f"\ndisturbed: {', '.join(trial['flags'])}" if trial["flags"] else ""
+    return f"trial {trial['number']} on {document[trial['side']]}{what}{flags}"
+
+
+def _phases(document: Document) -> Iterator[Phase]:
+    ends = {t["number"]: (t["started"], t["started"] + t["seconds"]) for t in document["trials"]}
+    parts = [("gap", (document["gap"] or {"trials": ()})["trials"])]
+    parts += [
+        (_PHASES[Purpose(experiment["purpose"])], experiment["trials"])
+        for experiment in document["experiments"]
+    ]
+    for name, numbers in parts:
+        known = [ends[number] for number in numbers if number in ends]
+        if known:
+            yield Phase(name, min(a for a, _ in known), max(b for _, b in known))
+
+
+def _bands(document: Document, kinds: _Arms) -> Iterator[Band]:
+    for cause in document["causes"]:
+        for experiment in (cause["repair"], cause["breaking"]):
+            numbers = set(experiment["trials"]) if experiment else set()
+            seen = [
+                (t["started"], t["started"] + t["seconds"], t["value"], kinds.of(t))
+                for t in document["trials"]
+                if t["number"] in numbers and kinds.of(t) in ("repaired", "broken")
+            ]
+            if seen:
+                starts, stops, values, arms = zip(*seen, strict=True)
+                yield Band(arms[0], min(starts), max(stops), min(values), max(values))
+
+
+def _covariates(document: Document) -> Iterator[Covariate]:
+    names = dict.fromkeys(name for trial in document["trials"] for name in trial["covariates"])
+    known = sorted(names, key=lambda name: (name not in _COVARIATES, name))
+    for index, name in enumerate(known[:_MOST_COVARIATES]):
+        points = tuple(
+            (trial["started"], trial["covariates"][name], str(trial["side"]))
+            for trial in document["trials"]
+            if trial["covariates"].get(name) is not None
+        )
+        if len(points) >= _LEAST_POINTS:
+            title, unit = _COVARIATES.get(name, (name, ""))
+            yield Covariate(f"covariate{index}", title, unit, points)
+
+
+# -- shares and ranking ----------------------------------------------------------------------------
+
+
+def _shares(document: Document) -> SharesFigure | None:
+    rest = unexplained_part(document)
+    if rest is None:
+        return None
+    rows, begin = [], 0.0
+    for cause in document["causes"]:
+        share = cause["share"]
+        rows.append(ShareRow(cause["name"], "cause", begin, *_ends(share), share_text(share)))
+        begin += max(share["value"], 0.0)
+    rows.append(ShareRow("unexplained", "unexplained", begin, *_ends(rest), share_text(rest)))
+    return SharesFigure("shares", tuple(rows))
+
+
+def _ends(bounds: Mapping[str, float]) -> tuple[float, float, float]:
+    return bounds["value"], bounds["low"], bounds["high"]
+
+
+def _ranking(document: Document) -> RankingFigure | None:
+    suspects = [s for s in document["suspects"] if s["terms"]]
+    if not suspects:
+        return None
+    causes = {s["id"] for cause in document["causes"] for s in cause["suspects"]}
+    shown = [s for i, s in enumerate(suspects) if i < RANKED or s["id"] in causes]
+    terms = tuple(dict.fromkeys(term["name"] for s in shown for term in s["terms"]))
+    rows = []
+    for suspect in shown:
+        points = dict.fromkeys(terms, 0.0)
+        for term in suspect["terms"]:
+            points[term["name"]] += term["points"]
+        rows.append(
+            RankRow(
+                suspect["id"], suspect["score"], suspect["id"] in causes, tuple(points.values())
+            )
+        )
+    return RankingFigure("ranking", terms, tuple(rows))

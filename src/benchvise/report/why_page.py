@@ -1,0 +1,150 @@
+"""The evidence of a diagnosis as one self-contained page, and beside it as Markdown and JSON.
+
+Nothing in the page makes a request. All text from outside is cleaned, and passes through jinja2's
+autoescape; the charts' data is JSON in an inert script element.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+import benchvise
+from benchvise.errors import BenchviseError
+from benchvise.report.assets import Assets, load_assets
+from benchvise.report.html import PAGE, embeddable, environment, replace_file
+from benchvise.report.why_document import (
+    Document,
+    apart,
+    arms_text,
+    duration,
+    gap_text,
+    named,
+    outcome,
+    p_text,
+    readable,
+    remedies,
+    repeat_command,
+    share_text,
+    times,
+)
+from benchvise.report.why_figures import diagnosis_figures
+from benchvise.report.why_markdown import markdown
+from benchvise.report.why_words import confirmations, left_set, place
+from benchvise.why.model import Verdict
+
+DATA = "diagnosis.json"
+SUMMARY = "diagnosis.md"
+
+JOURNAL_LIMIT = 1000
+"""Writes that the page lists; the document has all."""
+
+_NAMED = 8  # of the differences that an experiment flipped
+
+
+def write_page(document: Document, directory: Path) -> Path:
+    """Writes ``index.html``, ``diagnosis.md`` and ``diagnosis.json``; returns the page's path.
+
+    Each file is replaced as a whole. BenchviseError where the document is no diagnosis, or the
+    directory cannot be written.
+    """
+    files = {
+        DATA: json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n",
+        SUMMARY: markdown(document),
+        PAGE: page(document),
+    }
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            replace_file(directory / name, text)
+    except OSError as error:
+        raise BenchviseError(
+            f"{directory}: the evidence page cannot be written: {error.strerror}",
+            "choose another directory with -o",
+        ) from error
+    return directory / PAGE
+
+
+def page(document: Document) -> str:
+    """The evidence page of a document; BenchviseError when it is none."""
+    return render(readable(document), load_assets())
+
+
+def render(document: Document, assets: Assets) -> str:
+    """The page of a readable document."""
+    drawn = diagnosis_figures(document)
+    templates = environment()
+    templates.filters |= {
+        "apart": apart,
+        "duration": duration,
+        "flips": _flips,
+        "outcome": outcome,
+        "gap_text": gap_text,
+        "p_text": p_text,
+        "place": place,
+        "remedies": remedies,
+        "share": share_text,
+        "share_bar": share_bar,
+        "tight": _tight,
+        "times": times,
+    }
+    return templates.get_template("diagnosis.html.j2").render(
+        d=document,
+        figures=drawn,
+        title=document["headline"],
+        told=document["verdict"] not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED),
+        left_set=left_set(document),
+        confirmations=confirmations,
+        arms_text=arms_text,
+        repeat=repeat_command(document),
+        journal_limit=JOURNAL_LIMIT,
+        version=benchvise.__version__,
+        policy=assets.policy,
+        # Hashed in the policy: no character may be changed.
+        script=Markup(assets.script),  # noqa: S704
+        style=Markup(assets.style),  # noqa: S704
+        figures_json=Markup(embeddable(drawn.to_json())),  # noqa: S704
+    )
+
+
+def _tight(text: str) -> str:
+    """A number and its per cent stay on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+def _flips(names: Sequence[str]) -> str:
+    return named(names, _NAMED) if names else "nothing flipped"
+
+
+@dataclass(frozen=True, slots=True)
+class ShareBar:
+    """A share on an axis of fixed width, in pixels from its left end."""
+
+    width: float
+    zero: float
+    one: float
+    start: float
+    length: float
+    low: float
+    high: float
+
+
+_WIDTH = 120.0
+_LEAST, _MOST = -0.25, 1.25  # the shares at both ends of the axis
+
+
+def share_bar(bounds: Mapping[str, float]) -> ShareBar:
+    """Where a share and its interval lie; what is beyond the axis lies at its end."""
+
+    def at(share: float) -> float:
+        inside = min(max(share, _LEAST), _MOST)
+        return round((inside - _LEAST) / (_MOST - _LEAST) * _WIDTH, 1)
+
+    start, stop = sorted((at(0.0), at(bounds["value"])))
+    return ShareBar(
+        _WIDTH, at(0.0), at(1.0), start, stop - start, at(bounds["low"]), at(bounds["high"])
+    )

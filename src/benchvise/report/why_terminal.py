@@ -1,0 +1,101 @@
+"""A diagnosis on a terminal: the answer in ten seconds, the proof below it.
+
+Names stand in a column on the left, so that the page can be scanned. What a colour says, a word
+says too; without colour, in 80 columns and in a pipe nothing is lost.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from benchvise.report.tables import Cell
+from benchvise.report.terminal import line as styled
+from benchvise.report.why_document import Document, readable
+from benchvise.report.why_words import Bar, Block, Line, Words, words
+
+WIDEST = 96
+"""Columns beyond which a line is hard to read."""
+
+_NAME = 11
+_LONGEST = 30  # characters of the name beside a bar
+_FULL = 1.1  # the share at which a bar ends: an interval may reach beyond one
+
+
+class Page:
+    """A diagnosis, to be printed."""
+
+    def __init__(self, document: Document) -> None:
+        self._words = words(readable(document))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(options.max_width, WIDEST)
+        for text in _page(self._words, width, plain=options.ascii_only):
+            # Every break is made here: what is to be copied has none, and the terminal folds it.
+            text.no_wrap, text.overflow = True, "ignore"
+            yield text
+
+
+def tables(document: Document) -> Page:
+    """The diagnosis of a document; BenchviseError when it is none.
+
+    To be printed with ``soft_wrap``, so that what is to be copied is not cut off.
+    """
+    return Page(document)
+
+
+def _page(told: Words, width: int, *, plain: bool) -> Iterator[Text]:
+    yield styled(Cell(told.verdict.upper(), told.tone))
+    yield from (Text(one, style="bold") for one in _wrapped(told.headline, width))
+    for block in told.blocks:
+        if block.apart or block.bars:
+            yield Text()
+        if block.bars:
+            yield Text(block.name, style="dim")
+            yield from _bars(block.bars, width, plain=plain)
+            yield from (text for one in block.lines for text in _line(one, width - 2, "  "))
+        else:
+            yield from _block(block, width)
+
+
+def _block(block: Block, width: int) -> Iterator[Text]:
+    lines = (text for one in block.lines for text in _line(one, width - _NAME - 1, ""))
+    for index, text in enumerate(lines):
+        name = "" if index else block.name
+        yield Text(f"{name:<{_NAME}} ", style="dim").append_text(text)
+
+
+def _line(one: Line, width: int, indent: str) -> Iterator[Text]:
+    if one.code:
+        yield Text(f"{indent}  ").append(one.text, "cyan")
+        return
+    for part in _wrapped(one.text, width):
+        yield Text(indent).append_text(styled(Cell(part, one.tone)))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most ``width``; a number and its per cent stay together."""
+    kept = text.replace(" %", "\u00a0%")
+    lines = textwrap.wrap(kept, width, break_on_hyphens=False)
+    return [part.replace("\u00a0", " ") for part in lines]
+
+
+def _bars(bars: tuple[Bar, ...], width: int, *, plain: bool) -> Iterator[Text]:
+    """Below each other: full up to the lower end of the interval, shaded up to the upper."""
+    full, shaded = ("#", "+") if plain else ("█", "░")
+    names = min(max(len(bar.name) for bar in bars), _LONGEST)
+    texts = max(len(bar.text) for bar in bars)
+    room = max(10, width - names - texts - 6)
+    reach = _FULL if any(bar.high > 1 for bar in bars) else 1.0
+
+    def cells(share: float) -> int:
+        return round(min(max(share, 0.0), reach) / reach * room)
+
+    for bar in bars:
+        name = bar.name if len(bar.name) <= names else f"{bar.name[: names - 1]}…"
+        low, high = cells(bar.low), cells(bar.high)
+        drawn = Text(f"  {name:<{names}}  ").append(f"{bar.text:>{texts}}  ", "bold")
+        yield drawn.append_text(styled(Cell(full * low + shaded * (high - low), bar.tone)))

@@ -1,0 +1,410 @@
+"""A diagnosis in words: headline and blocks of sentences, for terminal and Markdown alike.
+
+The most wanted comes first. A block has a name of one or two words, so that a page of them can be
+scanned; each verdict has the blocks that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchvise.report.tables import Tone
+from benchvise.report.units import format_value
+from benchvise.report.why_document import (
+    Document,
+    arms_text,
+    counted,
+    duration,
+    gap_text,
+    named,
+    p_text,
+    percent,
+    remedies,
+    repeat_command,
+    ruled_out,
+    share_text,
+    still_open,
+    times,
+    unexplained_part,
+    unresolved,
+    untested,
+)
+from benchvise.why.model import Grade, Purpose, Side, Support, Verdict
+
+_SHOWN = 6
+"""Differences that a list names before it counts the rest."""
+
+_FEW = 3
+"""Differences flipped at once that are named rather than counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence, or text that is to be copied as it is (``code``)."""
+
+    text: str
+    tone: Tone = "plain"
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of the gap; ``value`` and the ends of its interval are shares of one."""
+
+    name: str
+    text: str
+    value: float
+    low: float
+    high: float
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What is said under one name: bars first, then sentences. ``apart``: with a line before it."""
+
+    name: str
+    lines: tuple[Line, ...]
+    bars: tuple[Bar, ...] = ()
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A whole diagnosis: how it ended, the answer in a sentence, and the rest."""
+
+    verdict: str
+    tone: Tone
+    headline: str
+    blocks: tuple[Block, ...]
+
+
+TONES: Mapping[str, Tone] = {
+    Verdict.EXPLAINED: "good",
+    Verdict.PARTLY: "doubt",
+    Verdict.UNEXPLAINED: "doubt",
+    Verdict.NO_DIFFERENCE: "strong",
+    Verdict.REVERSED: "bad",
+    Verdict.NOT_ADMISSIBLE: "bad",
+    Verdict.INCOMPLETE: "doubt",
+}
+
+
+def words(document: Document) -> Words:
+    """The diagnosis of a document that is ``readable``."""
+    verdict = document["verdict"]
+    parts = (_opening(document), _causes(document), _rest(document))
+    told = ([block for block in part if block.lines or block.bars] for part in parts)
+    blocks = [
+        replace(block, apart=block.apart or not index)
+        for part in told
+        for index, block in enumerate(part)
+    ]
+    return Words(verdict, TONES[verdict], document["headline"], tuple(blocks))
+
+
+# -- the first look --------------------------------------------------------------------------------
+
+
+def _opening(document: Document) -> Iterator[Block]:
+    yield from _alarms(document)
+    stops = [f for f in document["findings"] if f["grade"] == Grade.STOPS]
+    if stops:
+        yield Block("Why not", tuple(line for f in stops for line in _finding(f, "bad")))
+    if document["reached"]:
+        yield Block("Reached", (Line(_sentence(document["reached"])),))
+    yield _gap(document)
+    yield _shares(document)
+
+
+def _alarms(document: Document) -> Iterator[Block]:
+    if not document["restored"]:
+        yield Block(
+            "STILL SET",
+            (
+                Line("Something that was set has not been put back.", "bad"),
+                Line("benchvise restore", code=True),
+                *(Line(f"{w['knob']} on {_side(document, w)}: {w['old']} → {w['new']}")
+                  for w in left_set(document)),
+            ),
+        )  # fmt: skip
+    if document["simulated"]:
+        text = "These numbers come from an emulated board: they show that things work, no more."
+        yield Block("SIMULATED", (Line(text, "doubt"),))
+
+
+def left_set(document: Document) -> list[Mapping[str, Any]]:
+    """The writes of the journal that nothing has undone, as far as it tells."""
+    last: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for write in document["writes"]:
+        last[write["side"], write["path"]] = write
+    return [write for write in last.values() if not write["undone"]][:_SHOWN]
+
+
+def _gap(document: Document) -> Block:
+    gap, metric = document["gap"], document["metric"]
+    if gap is None:
+        return Block("Gap", ())
+    largest = max(gap["good"], gap["bad"]) or 1.0
+    bars = tuple(
+        Bar(
+            f"{side:<4}  {document[side]}",
+            format_value(gap[side], metric["unit"]),
+            *(gap[side] / largest,) * 3,
+            tone,
+        )
+        for side, tone in _sides(document)
+    )
+    sense = f"{metric['better']} is better"
+    counts = f"{counted(gap['blocks'], 'pair')}, {p_text(gap['p'])}"
+    return Block(metric["name"], (Line(f"{gap_text(gap)}; {sense}; {counts}.", "muted"),), bars)
+
+
+def _sides(document: Document) -> tuple[tuple[Side, Tone], ...]:
+    # Where nothing was shown, or good is the worse one, no side is painted as good.
+    told = document["verdict"] not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED)
+    good, bad = ("good", "bad") if told else ("plain", "plain")
+    return (Side.GOOD, good), (Side.BAD, bad)  # type: ignore[return-value]
+
+
+def _shares(document: Document) -> Block:
+    rest = unexplained_part(document)
+    if not document["causes"] or rest is None:
+        return Block("Shares", ())
+    bars = [
+        Bar(c["name"], share_text(c["share"]), *_ends(c["share"]), "good")
+        for c in document["causes"]
+    ]
+    bars.append(Bar("unexplained", share_text(rest), *_ends(rest), "muted"))
+    return Block("Share of the gap", (), tuple(bars))
+
+
+def _ends(bounds: Mapping[str, float]) -> tuple[float, float, float]:
+    return bounds["value"], bounds["low"], bounds["high"]
+
+
+# -- the causes ------------------------------------------------------------------------------------
+
+
+def _causes(document: Document) -> Iterator[Block]:
+    several = len(document["causes"]) > 1
+    for number, cause in enumerate(document["causes"], start=1):
+        if several:
+            head = Line(f"{cause['name']}: {share_text(cause['share'])}", "strong")
+            yield Block(f"Cause {number}", (head,), apart=True)
+        yield from _cause(document, cause)
+    yield _interaction(document)
+
+
+def _cause(document: Document, cause: Mapping[str, Any]) -> Iterator[Block]:
+    yield Block("What", tuple(Line(_difference(s)) for s in cause["suspects"]))
+    yield Block("Confirmed", tuple(Line(text) for text in confirmations(document, cause)))
+    mechanism = cause["mechanism"]
+    if mechanism and mechanism["artefact"]:
+        yield Block("Careful", (Line(_sentence(mechanism["artefact"]), "doubt"),))
+    yield Block("Set by", tuple(_origins(document, cause)))
+    if mechanism:
+        yield Block("Why", tuple(_mechanism(mechanism)))
+    yield Block("To fix it", tuple(_remedies(cause)))
+
+
+def _difference(suspect: Mapping[str, Any]) -> str:
+    title = f", {suspect['title']}" if suspect["title"] not in ("", suspect["id"]) else ""
+    values = f"{suspect['good'] or 'nothing'} on good, {suspect['bad'] or 'nothing'} on bad"
+    return f"{suspect['id']}{title}: {values}"
+
+
+def confirmations(document: Document, cause: Mapping[str, Any]) -> Iterator[str]:
+    """Both directions and the way back, each a sentence with its figures."""
+    repair, breaking, again = cause["repair"], cause["breaking"], cause["again"]
+    yield (
+        f"Repaired: the good value on {document['bad']}: {_figures(document, repair)}"
+        f"{_share_of(repair, 'closes')}."
+    )
+    if breaking:
+        yield (
+            f"Broken: the bad value on {document['good']}: {_figures(document, breaking)}"
+            f"{_share_of(breaking, 'opens')}."
+        )
+    elif cause["not_broken"]:
+        yield f"Not broken: {_sentence(cause['not_broken'])}"
+    if again:
+        shift = again["shift"]
+        as_before = shift is None or shift["low"] <= 0 <= shift["high"]
+        figure = arms_text(document, again)
+        said = f"{document['bad']} is {'as before' if as_before else 'not quite as before'}"
+        yield f"Put back: {said}{f': {figure}' if figure else ''}."
+
+
+def _figures(document: Document, experiment: Mapping[str, Any]) -> str:
+    return arms_text(document, experiment) or "measured"
+
+
+def _share_of(experiment: Mapping[str, Any], verb: str) -> str:
+    share = experiment["share"]
+    told = f", {verb} {percent(share['value'])} %" if share else ""
+    tests = [counted(experiment["blocks"], "pair"), p_text(experiment["p"])]
+    return f"{told} ({', '.join(filter(None, tests))})"
+
+
+_SUPPORT = {
+    Support.SUPPORTED: "The counters agree",
+    Support.CONTRADICTED: "The counters contradict it; that cause is proven, but not this reason",
+    Support.NOT_CHECKED: "The counters could not be checked",
+}
+_PREDICTED = {"+": "more", "-": "fewer", "0": "as many"}
+
+
+def _mechanism(mechanism: Mapping[str, Any]) -> Iterator[Line]:
+    title = mechanism["title"]
+    yield Line(f"{title[:1].upper()}{title[1:]}: {_sentence(mechanism['explanation'])}")
+    if mechanism["prediction"]:
+        yield Line(f"Predicted: {_sentence(mechanism['prediction'])}")
+    seen = "; ".join(map(counter_text, mechanism["checks"]))
+    tone: Tone = "doubt" if mechanism["support"] == Support.CONTRADICTED else "plain"
+    support = _SUPPORT[Support(mechanism["support"])]
+    yield Line(f"{support}{f': {seen}' if seen else ''}.", tone)
+
+
+def counter_text(check: Mapping[str, Any]) -> str:
+    """``dtlb_misses 10.3x, as predicted (more)``."""
+    if check["change"] is None:
+        return f"{check['counter']} not available{_because(check['reason'])}"
+    verdict = {True: "as predicted", False: "against the prediction", None: "unclear"}
+    return (
+        f"{check['counter']} {times(check['change'])}, {verdict[check['agrees']]} "
+        f"({_PREDICTED[check['predicted']]})"
+    )
+
+
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _origins(document: Document, cause: Mapping[str, Any]) -> Iterator[Line]:
+    for origin in cause["origins"]:
+        doubt = "" if origin["certain"] else ", perhaps"
+        side = document[origin["side"]]
+        yield Line(f"{place(origin)}  ({origin['kind']} on {side}{doubt})", "strong")
+        if origin["text"]:
+            yield Line(origin["text"], code=True)
+        if origin["note"]:
+            yield Line(_sentence(origin["note"]), "muted")
+    if not cause["origins"]:
+        yield Line("No file was found that sets it: it may be a default, or set by a program.")
+
+
+def place(origin: Mapping[str, Any]) -> str:
+    """``/etc/rc.local:12``."""
+    return f"{origin['file']}:{origin['line']}" if origin["line"] else str(origin["file"])
+
+
+def _remedies(cause: Mapping[str, Any]) -> Iterator[Line]:
+    for remedy in remedies(cause):
+        cost = f"  ({remedy['cost']})" if remedy["cost"] else ""
+        yield Line(f"{remedy['system']}{cost}", "muted")
+        yield from (Line(line, code=True) for line in remedy["text"].split("\n"))
+
+
+def _interaction(document: Document) -> Block:
+    found = document["interaction"]
+    if not found:
+        return Block("Together", ())
+    one, other = (share_text(bounds) for bounds in found["alone"])
+    excess = f"{share_text(found['excess'])} more than the sum of both"
+    said = "they need each other" if found["shown"] else "no interaction shown"
+    text = (
+        f"{found['one']} alone {one}, {found['other']} alone {other}, both "
+        f"{share_text(found['together'])}: {excess}: {said}."
+    )
+    return Block("Together", (Line(text),))
+
+
+# -- the rest --------------------------------------------------------------------------------------
+
+
+def _rest(document: Document) -> Iterator[Block]:
+    if document["verdict"] not in (Verdict.EXPLAINED, Verdict.NO_DIFFERENCE):
+        yield Block("Ruled out", tuple(_ruled_out(document)))
+    yield Block("Untested", tuple(_untested(document)))
+    milder = [f for f in document["findings"] if f["grade"] != Grade.STOPS]
+    yield Block("Note", tuple(line for f in milder for line in _finding(f, "plain")))
+    yield Block("Next", tuple(Line(_sentence(text), "strong") for text in document["needed"]))
+    yield Block("Done", tuple(_done(document)))
+    yield Block("Repeat", (Line(repeat_command(document), code=True),))
+
+
+def _finding(finding: Mapping[str, Any], tone: Tone) -> Iterator[Line]:
+    yield Line(_sentence(finding["sentence"]), tone)
+    if finding["evidence"]:
+        yield Line(f"Seen: {_sentence(finding['evidence'])}", "muted")
+    if finding["remedy"]:
+        yield Line(f"Remedy: {_sentence(finding['remedy'])}")
+
+
+def _ruled_out(document: Document) -> Iterator[Line]:
+    causes = {s["id"] for cause in document["causes"] for s in cause["suspects"]}
+    for experiment in ruled_out(document):
+        flipped = experiment["flipped"]
+        few = len(flipped) <= _FEW
+        what = named(flipped) if few else f"all {len(flipped)} differences at once"
+        how = "" if experiment["purpose"] == Purpose.ALL_IN else f" ({experiment['purpose']})"
+        verb = "closes" if len(flipped) == 1 else "close"
+        rest = ": what is left lies elsewhere" if causes & set(flipped) else ""
+        yield Line(
+            _upper(f"{what}{how} {verb} {share_text(experiment['share'])} of the gap{rest}.")
+        )
+
+
+def _untested(document: Document) -> Iterator[Line]:
+    cannot = untested(document)
+    for suspect in cannot[:_SHOWN]:
+        yield Line(
+            f"{suspect['id']} ({suspect['good']} / {suspect['bad']}): {suspect['untestable']}"
+        )
+    if len(cannot) > _SHOWN:
+        yield Line(f"and {len(cannot) - _SHOWN} more, in the evidence page", "muted")
+    for experiment in unresolved(document)[:_SHOWN]:
+        what = named(experiment["flipped"])
+        reason = experiment["reason"]
+        yield Line(reason if reason.startswith(what) else f"{what}: {reason}")
+    if document["verdict"] == Verdict.INCOMPLETE:
+        left = [suspect["id"] for suspect in still_open(document)]
+        if left:
+            yield Line(f"not reached: {named(left, _SHOWN)}")
+
+
+def _done(document: Document) -> Iterator[Line]:
+    yield Line(f"{effort(document)}.")
+    suspects, excluded = len(document["suspects"]), len(document["excluded"])
+    if suspects or excluded:
+        yield Line(f"{counted(suspects, 'difference')} could matter, {excluded} could not.")
+    if document["restored"]:
+        made = sum(not write["undone"] for write in document["writes"])
+        yield Line(
+            f"{counted(made, 'setting')} written, all put back." if made else "Nothing was set."
+        )
+
+
+def effort(document: Document) -> str:
+    """``7 experiments, 58 trials in 3 min 12 s``."""
+    kinds = (("experiments", "experiment"), ("trials", "trial"))
+    made = [counted(len(document[key]), name) for key, name in kinds if document[key]]
+    return f"{', '.join(made) or 'nothing measured'} in {duration(document['seconds'])}"
+
+
+def _upper(text: str) -> str:
+    """A sentence begins with a capital, but a name stays as it is."""
+    return f"A{text[1:]}" if text.startswith("all ") else text
+
+
+def _side(document: Document, holder: Mapping[str, Any]) -> str:
+    return str(document[holder["side"]])
+
+
+def _sentence(text: str) -> str:
+    """With a full stop, if it has no end of its own."""
+    stripped = text.rstrip()
+    return stripped if stripped.endswith((".", "!", "?", "…", ":")) else f"{stripped}."

@@ -1,0 +1,23 @@
+"""Which file and line sets a value persistently: on a board that runs, in an image, in a directory.
+
+``survey`` reads the files that set things when a system starts, one module for each kind of place;
+``origins`` finds among their lines the one that made a suspect what it is.
+"""
+
+from __future__ import annotations
+
+from benchvise.why.provenance.directory import DirectoryFiles
+from benchvise.why.provenance.files import FileSource
+from benchvise.why.provenance.image import ImageFiles
+from benchvise.why.provenance.live import BoardFiles
+from benchvise.why.provenance.origins import NOT_FOUND, find_origins, settings_of
+
+__all__ = [
+    "NOT_FOUND",
+    "BoardFiles",
+    "DirectoryFiles",
+    "FileSource",
+    "ImageFiles",
+    "find_origins",
+    "settings_of",
+]

@@ -1,0 +1,71 @@
+"""The files of a board that runs, through its probe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from benchvise.board.channel import FileError, FileValue
+from benchvise.board.sanitise import printable
+
+# By these a path says that there is nothing to read: no such file, or a directory.
+_NOTHING = frozenset({"ENOENT", "ENOTDIR", "EISDIR", "EINVAL"})
+
+_LIMIT = 64 << 10
+_LARGE = ("/proc/config.gz", "/boot/", "/lib/modules/", "/usr/lib/modules/", "/sys/firmware/fdt")
+_LARGE_LIMIT = 480 << 10
+
+
+class Readable(Protocol):
+    """What is needed of a probe's channel."""
+
+    def read(self, globs: Iterable[str], *, limit: int = 0) -> dict[str, FileValue | FileError]:
+        """See ``ProbeChannel.read``."""
+
+    def links(self, globs: Iterable[str]) -> dict[str, str | FileError]:
+        """See ``ProbeChannel.links``."""
+
+
+class BoardFiles:
+    """The files of a board. ``roles`` are those of its snapshot."""
+
+    is_live = True
+
+    def __init__(
+        self, channel: Readable, name: str, roles: Mapping[str, str] | None = None
+    ) -> None:
+        self._channel = channel
+        self.name = name
+        self.roles: Mapping[str, str] = dict(roles or {})
+        self.unread: dict[str, str] = {}
+
+    def read(self, globs: Iterable[str]) -> dict[str, bytes]:
+        """The contents of all files that match, in two requests at most."""
+        wanted = list(globs)
+        large = [glob for glob in wanted if glob.startswith(_LARGE)]
+        found: dict[str, bytes] = {}
+        for group, limit in (
+            ([glob for glob in wanted if glob not in set(large)], _LIMIT),
+            (large, _LARGE_LIMIT),
+        ):
+            if group:
+                self._take(self._channel.read(group, limit=limit), limit, found)
+        return found
+
+    def links(self, globs: Iterable[str]) -> dict[str, str]:
+        """Where the symbolic links that match lead."""
+        found = self._channel.links(globs)
+        return {path: target for path, target in found.items() if isinstance(target, str)}
+
+    def _take(
+        self, answer: Mapping[str, FileValue | FileError], limit: int, found: dict[str, bytes]
+    ) -> None:
+        for path, content in answer.items():
+            if isinstance(content, FileError):
+                if content.name not in _NOTHING:
+                    self.unread[path] = printable(content.name, 40)
+                continue
+            value = content.value
+            found[path] = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
+            if content.truncated:
+                self.unread[path] = f"only its first {limit >> 10} KiB were looked at"

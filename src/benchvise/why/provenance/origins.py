@@ -1,0 +1,139 @@
+"""Which line sets a suspect's value: of all lines that set it, the last one whose value it has.
+
+A line that says another value than the system has is not the origin, whatever its place. Where the
+value is not known, the last line is named, as uncertain. Where no line sets it, the answer says
+what was searched, and what decides the value then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from benchvise.board.sanitise import printable
+from benchvise.state.catalogue import items_by_id
+from benchvise.why.model import Origin, Side, Suspect
+from benchvise.why.provenance.assignment import Assignment, Stage
+from benchvise.why.provenance.files import FileSource
+from benchvise.why.provenance.globs import ANYTHING, overlap
+from benchvise.why.provenance.survey import KINDS, Survey, survey_of
+from benchvise.why.provenance.targets import Wanted, canonical, targets_of
+from benchvise.why.provenance.values import same
+
+MOST = 8
+"""Origins of one suspect that are told."""
+
+NOT_FOUND = "not found"
+
+
+def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
+    """The places that set a suspect's value on a side, those that are certain first.
+
+    Never empty: where nothing sets it, one origin of the kind ``not found`` says what was searched
+    and what decides then. Raises what the source raises.
+    """
+    survey = survey_of(files)
+    found: list[Origin] = []
+    for wanted in targets_of(suspect, side, files.roles):
+        if not wanted.is_absent:
+            found += _of_target(survey, wanted, side)
+    unique = {(origin.file, origin.line): origin for origin in reversed(found)}
+    ordered = sorted(reversed(unique.values()), key=lambda origin: not origin.certain)
+    if any(origin.certain for origin in ordered):
+        ordered = [origin for origin in ordered if origin.certain]
+    return tuple(ordered[:MOST]) or (_nowhere(survey, suspect, side),)
+
+
+def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
+    """Every line that sets something when the system starts: where it stands, what, to which
+    value, in the order of a boot.
+
+    Two systems compare by the last two: a line that only one of them has, or with another value,
+    is a part of what differs in their init settings. The kernel's own configuration and command
+    line are not among them; lines that are not run are. Raises what the source raises.
+    """
+    return [
+        (_origin(assignment, Side.BAD), canonical(assignment.target), assignment.value or "")
+        for assignment in survey_of(files).assignments
+        if assignment.when[0] > Stage.COMMAND_LINE
+    ]
+
+
+def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
+    setting = [a for a in survey.assignments if _sets(a, wanted)]
+    if not setting:
+        return []
+    matching = [a for a in setting if _agrees(a, wanted)]
+    known = [a for a in matching if a.value is not None] or matching
+    if not known:
+        return []
+    best = max(known, key=lambda a: (a.certain, a.when))
+    later = [a for a in setting if a.when > best.when and a.certain and a is not best]
+    return [_chosen(best, known, later, wanted, side)]
+
+
+def _chosen(
+    best: Assignment,
+    matching: Sequence[Assignment],
+    later: Sequence[Assignment],
+    wanted: Wanted,
+    side: Side,
+) -> Origin:
+    origin = _origin(best, side)
+    notes = [origin.note]
+    certain = best.certain and best.value is not None
+    if not wanted.values:
+        notes.append("its value now is not known")
+        certain = certain and not later
+    elif later:
+        other = later[-1]
+        notes.append(
+            f"{other.line.where} comes later and says {printable(other.value or '?', 40)}, "
+            "but that is not what it has"
+        )
+        certain = certain and best.when[0] == other.when[0] == Stage.UDEV
+    also = [a for a in matching if a.line != best.line]
+    if also:
+        notes.append(f"{also[-1].line.where} says the same")
+    if ANYTHING in best.target:
+        notes.append("which file it is, is only known when it runs")
+        certain = False
+    return replace(origin, certain=certain, note="; ".join(note for note in notes if note))
+
+
+def _sets(assignment: Assignment, wanted: Wanted) -> bool:
+    target = canonical(assignment.target)
+    if any(overlap(wanted.target, canonical(but)) for but in assignment.but):
+        return False
+    return overlap(target, wanted.target)
+
+
+def _agrees(assignment: Assignment, wanted: Wanted) -> bool:
+    if not wanted.values or assignment.value is None:
+        return True
+    return any(same(wanted.target, assignment.value, value) for value in wanted.values)
+
+
+def _origin(assignment: Assignment, side: Side) -> Origin:
+    return Origin(
+        side,
+        assignment.kind,
+        assignment.line.file,
+        assignment.line.number,
+        assignment.text,
+        assignment.certain,
+        assignment.note,
+    )
+
+
+def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
+    """What was searched, and what decides the value when no line sets it."""
+    item = items_by_id().get(suspect.item)
+    places = ", ".join(item.places) if item is not None else ""
+    unread = f"; not readable: {', '.join(survey.unread[:5])}" if survey.unread else ""
+    note = (
+        f"no line of {survey.files} files sets it ({'; '.join(KINDS)} were searched{unread}): "
+        "it is what the kernel or its driver begins with, or was set since the system started"
+    )
+    return Origin(side, NOT_FOUND, printable(places, 300) or "the running system", 0, "", False,
+                  printable(note, 900))  # fmt: skip

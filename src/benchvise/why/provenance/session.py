@@ -1,0 +1,74 @@
+"""What a login or a process is given: profile, /etc/environment, limits, mounts and swap.
+
+After environment(7), pam_env(8), limits.conf(5) and fstab(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from benchvise.why.provenance.assignment import Assignment, Stage
+from benchvise.why.provenance.files import Tree
+from benchvise.why.provenance.quoting import split
+
+ENVIRONMENT = ("/etc/environment", "/etc/environment.d/*.conf", "/etc/default/locale",
+               "/etc/security/pam_env.conf")  # fmt: skip
+PROFILES = ("/etc/profile", "/etc/profile.d/*.sh", "/etc/bash.bashrc", "/root/.profile",
+            "/root/.bashrc", "/home/*/.profile", "/home/*/.bashrc", "/root/.ssh/environment")  # fmt: skip
+LIMITS = ("/etc/security/limits.conf", "/etc/security/limits.d/*.conf")
+FSTAB = "/etc/fstab"
+
+GLOBS = (*ENVIRONMENT, *PROFILES, *LIMITS, FSTAB)
+LINKS: tuple[str, ...] = ()
+
+_GIVEN = re.compile(r"\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w{0,60})=(.*)")
+_ULIMIT = re.compile(r"\s*ulimit\s+(?:-[SH]\s+)?-([lnsreu])\s+(\S+)")
+_ULIMITS = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice", "u": "nproc"}
+
+
+def find(tree: Tree) -> Iterator[Assignment]:
+    """What these files give, in the order in which a login reads them."""
+    for kind, globs, stage in (("environment", ENVIRONMENT, 0), ("profile", PROFILES, 1)):
+        rank = 0
+        for glob in globs:
+            for path in tree.paths(glob):
+                rank += 1
+                yield from _variables(tree, path, kind, (Stage.LOGIN, stage, rank))
+    for rank, path in enumerate(path for glob in LIMITS for path in tree.paths(glob)):
+        for line in tree.lines(path):
+            words = line.text.split("#")[0].split()
+            if len(words) == 4:
+                note = "" if words[0] in ("*", "root") else f"for {words[0]}"
+                yield Assignment("limits.conf", line, f"limit:{words[2]}", words[3],
+                                 (Stage.LOGIN, 0, rank, line.number), not note, note)  # fmt: skip
+    yield from _mounts(tree)
+
+
+def _variables(tree: Tree, path: str, kind: str, when: tuple[int, ...]) -> Iterator[Assignment]:
+    for line in tree.lines(path):
+        match = _GIVEN.match(line.text)
+        if match is not None and not line.text.lstrip().startswith("#"):
+            indented = line.text[:1].isspace() and kind == "profile"
+            value = match[2].split(" #")[0].split(";")[0]
+            unknown = "$" in value and kind == "profile"
+            yield Assignment(kind, line, f"environment:{match[1]}",
+                             None if unknown else " ".join(split(value)),
+                             (*when, line.number), not indented,
+                             "it may be given under a condition" if indented else "")  # fmt: skip
+        limit = _ULIMIT.match(line.text)
+        if limit is not None:
+            yield Assignment(kind, line, f"limit:{_ULIMITS[limit[1]]}", limit[2],
+                             (*when, line.number))  # fmt: skip
+
+
+def _mounts(tree: Tree) -> Iterator[Assignment]:
+    for line in tree.lines(FSTAB):
+        words = line.text.split("#")[0].split()
+        if len(words) < 4:
+            continue
+        when = (Stage.INIT, 0, line.number)
+        if words[2] == "swap":
+            yield Assignment("fstab", line, f"swap:{words[0]}", "on", when)
+        else:
+            yield Assignment("fstab", line, f"mount:{words[1]}", words[3], when)

@@ -1,0 +1,355 @@
+"""What the words of programs set that scripts call for that: one function a program.
+
+After the manual pages of procps, iproute2, util-linux, ethtool, hdparm, cpufrequtils and cpupower,
+kmod, iw. Where the kernel shows a file for it the target is that file, with the value as the file
+has it; else see ``benchvise.why.provenance.assignment``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchvise.why.provenance.assignment import Line
+from benchvise.why.provenance.files import Tree
+from benchvise.why.provenance.shell.text import UNKNOWN
+from benchvise.why.provenance.sysctl import path_of, setting_of
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The words behind a program's name, and the system that it is called in."""
+
+    words: Sequence[str]
+    tree: Tree
+
+    def option(self, *names: str) -> str | None:
+        """What follows an option: ``-g performance``, ``-gperformance``, ``--governor=…``."""
+        for index, word in enumerate(self.words):
+            for name in names:
+                if word == name and index + 1 < len(self.words):
+                    return self.words[index + 1]
+                if name.startswith("--") and word.startswith(f"{name}="):
+                    return word[len(name) + 1 :]
+                if not name.startswith("--") and word.startswith(name) and len(word) > len(name):
+                    return word[len(name) :]
+        return None
+
+    def after(self, word: str) -> str | None:
+        """The word that follows one."""
+        words = list(self.words)
+        index = words.index(word) + 1 if word in words else len(words)
+        return words[index] if index < len(words) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is set; ``line`` where that stands in another file than the call."""
+
+    target: str
+    value: str | None
+    line: Line | None = None
+
+
+Sets = Iterator[Found]
+
+
+def sysctl(words: Sequence[str], tree: Tree) -> Iterator[tuple[str, str, Line | None]]:
+    """``sysctl [-w] name=value …``, ``sysctl -p FILE``."""
+    loads = False
+    for word in words:
+        if word.startswith("--load="):
+            loads, word = True, word[7:]
+        elif word in ("-p", "--load", "-f"):
+            loads = True
+            continue
+        if word.startswith("-") and "=" not in word:
+            continue
+        if loads and word.startswith("/"):
+            if tree.need(word):
+                for line in tree.lines(word):
+                    found = setting_of(line)
+                    if found is not None:
+                        yield *found, line
+        elif "=" in word:
+            name, _, value = word.partition("=")
+            yield path_of(name), value, None
+
+
+def _ip(call: Call) -> Sets:
+    words = list(call.words)
+    if ("link" not in words and "l" not in words) or "set" not in words:
+        return
+    rest = words[words.index("set") + 1 :]
+    device = call.after("dev") or (rest[0] if rest else "")
+    for word, file in (("txqueuelen", "tx_queue_len"), ("qlen", "tx_queue_len"), ("mtu", "mtu")):
+        value = call.after(word)
+        if value is not None and device:
+            yield Found(f"/sys/class/net/{device}/{file}", value)
+
+
+def _ifconfig(call: Call) -> Sets:
+    if not call.words:
+        return
+    for word, file in (("txqueuelen", "tx_queue_len"), ("mtu", "mtu")):
+        value = call.after(word)
+        if value is not None:
+            yield Found(f"/sys/class/net/{call.words[0]}/{file}", value)
+
+
+def _tc(call: Call) -> Sets:
+    words = [word for word in call.words if not word.startswith("-")]
+    if len(words) < 4 or words[0] not in ("qdisc", "class", "filter"):
+        return
+    if words[1] not in ("add", "replace", "change", "link"):
+        return
+    device = call.after("dev")
+    if device is None:
+        return
+    at = words.index(device) + 1
+    rest = words[at:]
+    for word in ("parent", "handle"):
+        if word in rest:
+            del rest[rest.index(word) : rest.index(word) + 2]
+    yield Found(f"{words[0]}:{device}", " ".join(word for word in rest if word != "root"))
+
+
+_ETHTOOL = {
+    "-K": "features", "--features": "features", "--offload": "features", "-G": "rings",
+    "--set-ring": "rings", "-C": "coalesce", "--coalesce": "coalesce", "-A": "pause",
+    "--pause": "pause", "-L": "channels", "--set-channels": "channels", "-s": "link",
+    "--change": "link", "--set-eee": "eee", "--set-priv-flags": "flags",
+}  # fmt: skip
+
+
+def _ethtool(call: Call) -> Sets:
+    if len(call.words) < 2 or call.words[0] not in _ETHTOOL:
+        return
+    group, device = _ETHTOOL[call.words[0]], call.words[1]
+    rest = call.words[2:]
+    for name, value in zip(rest[::2], rest[1::2], strict=False):
+        yield Found(f"ethtool:{device}/{group}/{name}", value)
+
+
+def _disk(device: str) -> str:
+    """The directory of a disk in /sys, by its device file."""
+    name = posixpath.basename(device)
+    return f"/sys/block/{UNKNOWN if UNKNOWN in name else name}"
+
+
+def _halved(sectors: str) -> str | None:
+    return str(int(sectors) // 2) if sectors.isdecimal() and len(sectors) < 12 else None
+
+
+def _blockdev(call: Call) -> Sets:
+    value = call.option("--setra", "--setfra")
+    if value is not None:
+        for device in call.words:
+            if device.startswith("/dev/") or UNKNOWN in device:
+                yield Found(f"{_disk(device)}/queue/read_ahead_kb", _halved(value))
+
+
+def _hdparm(call: Call) -> Sets:
+    for device in call.words:
+        if not device.startswith("/dev/"):
+            continue
+        ahead = call.option("-a")
+        if ahead is not None:
+            yield Found(f"{_disk(device)}/queue/read_ahead_kb", _halved(ahead))
+        cache = call.option("-W")
+        if cache in ("0", "1"):
+            word = "write back" if cache == "1" else "write through"
+            yield Found(f"{_disk(device)}/queue/write_cache", word)
+        for letter in "ABSMQ":
+            value = call.option(f"-{letter}")
+            if value is not None and value.isdecimal():
+                yield Found(f"hdparm:{posixpath.basename(device)}/{letter}", value)
+
+
+_POLICY = "/sys/devices/system/cpu/cpufreq/policy"
+_UNITS = {"khz": 1, "mhz": 1000, "ghz": 1_000_000, "hz": 0.001}
+
+
+def kilohertz(text: str) -> str | None:
+    """A frequency as cpufreq's files have it: ``1.2GHz`` is ``1200000``."""
+    value = text.strip().lower()
+    unit = next((unit for unit in ("khz", "mhz", "ghz", "hz") if value.endswith(unit)), "")
+    number = value.removesuffix(unit).strip()
+    try:
+        return str(round(float(number) * _UNITS.get(unit, 1))) if len(number) < 20 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _frequency_set(call: Call) -> Sets:
+    cpus = call.option("-c", "--cpu")
+    policy = f"{_POLICY}{cpus}" if cpus is not None and cpus.isdecimal() else f"{_POLICY}*"
+    governor = call.option("-g", "--governor")
+    if governor is not None:
+        yield Found(f"{policy}/scaling_governor", governor)
+    both = call.option("-f", "--freq")
+    for options, file in (
+        (("-d", "--min"), "scaling_min_freq"),
+        (("-u", "--max"), "scaling_max_freq"),
+    ):
+        value = call.option(*options) or both
+        if value is not None:
+            yield Found(f"{policy}/{file}", kilohertz(value))
+
+
+def _cpupower(call: Call) -> Sets:
+    words = list(call.words)
+    cpus: list[str] = []
+    if words[:1] in (["-c"], ["--cpu"]):
+        cpus, words = [words[0], *words[1:2]], words[2:]
+    if words[:1] == ["frequency-set"]:
+        yield from _frequency_set(Call([*cpus, *words[1:]], call.tree))
+    elif words[:1] == ["idle-set"]:
+        inner = Call(words[1:], call.tree)
+        for option, value in (("-d", "1"), ("--disable", "1"), ("-e", "0"), ("--enable", "0")):
+            state = inner.option(option)
+            if state is not None and state.isdecimal():
+                yield Found(f"/sys/devices/system/cpu/cpu*/cpuidle/state{state}/disable", value)
+        if inner.option("-D", "--disable-by-latency") is not None:
+            yield Found("/sys/devices/system/cpu/cpu*/cpuidle/state*/disable", "1")
+
+
+def _modprobe(call: Call) -> Sets:
+    words = [word for word in call.words if not word.startswith("-")]
+    if not words:
+        return
+    module = posixpath.basename(words[0]).split(".ko")[0].replace("-", "_")
+    yield Found(f"module:{module}", "loaded")
+    for word in words[1:]:
+        name, equals, value = word.partition("=")
+        yield Found(f"/sys/module/{module}/parameters/{name}", value if equals else "Y")
+
+
+def _mount(call: Call) -> Sets:
+    options = call.option("-o", "--options")
+    if options is not None and call.words:
+        yield Found(f"mount:{call.words[-1]}", options.removeprefix("remount,"))
+
+
+def _swapon(call: Call) -> Sets:
+    for word in call.words:
+        if word.startswith("/"):
+            yield Found(f"swap:{word}", "on")
+
+
+def _swapoff(call: Call) -> Sets:
+    for word in call.words:
+        if word.startswith("/") or word == "-a":
+            yield Found("swap:*" if word == "-a" else f"swap:{word}", "off")
+
+
+def _dmesg(call: Call) -> Sets:
+    level = call.option("-n", "--console-level")
+    if level is not None:
+        yield Found("/proc/sys/kernel/printk", level)
+
+
+def _klogd(call: Call) -> Sets:
+    level = call.option("-c")
+    if level is not None:
+        yield Found("/proc/sys/kernel/printk", level)
+
+
+def _iw(call: Call) -> Sets:
+    words = list(call.words)
+    if "power_save" in words and "set" in words:
+        device = call.after("dev") or words[0]
+        yield Found(f"iw:{device}/power_save", call.after("power_save"))
+    if words[:2] == ["reg", "set"] and len(words) > 2:
+        yield Found("iw:regulatory domain", words[2])
+
+
+def _iwconfig(call: Call) -> Sets:
+    power = call.after("power")
+    if power is not None:
+        yield Found(f"iw:{call.words[0]}/power_save", power)
+
+
+def _powertop(call: Call) -> Sets:
+    if "--auto-tune" in call.words:
+        yield Found("/sys/bus/*/devices/*/power/control", "auto")
+        yield Found(
+            "/sys/class/scsi_host/host*/link_power_management_policy", "med_power_with_dipm"
+        )
+        yield Found("/proc/sys/kernel/nmi_watchdog", "0")
+        yield Found("/proc/sys/vm/dirty_writeback_centisecs", "1500")
+
+
+def _ulimit(call: Call) -> Sets:
+    letters = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice",
+               "u": "nproc", "v": "as"}  # fmt: skip
+    words = [word for word in call.words if word not in ("-S", "-H")]
+    if len(words) == 2 and words[0].lstrip("-") in letters:
+        yield Found(f"limit:{letters[words[0].lstrip('-')]}", words[1])
+
+
+def _chrt(call: Call) -> Sets:
+    policies = {"-f": "FIFO", "--fifo": "FIFO", "-r": "RR", "--rr": "RR", "-b": "BATCH",
+                "--batch": "BATCH", "-i": "IDLE", "--idle": "IDLE", "-o": "OTHER",
+                "-d": "DEADLINE"}  # fmt: skip
+    policy = next((policies[word] for word in call.words if word in policies), "")
+    priority = next((word for word in call.words if word.isdecimal()), "")
+    if policy and priority:
+        yield Found("process:policy", f"{policy} {priority}")
+
+
+def _taskset(call: Call) -> Sets:
+    words = [word for word in call.words if not word.startswith("-")]
+    if words:
+        yield Found("process:affinity", words[0])
+
+
+def _tuned(call: Call) -> Sets:
+    profile = call.after("profile")
+    if profile is not None:
+        yield Found("tuned:profile", profile)
+
+
+def _systemctl(call: Call) -> Sets:
+    if "set-property" in call.words:
+        words = [word for word in call.words if not word.startswith("-")]
+        for word in words[2:]:
+            name, _, value = word.partition("=")
+            yield Found(f"unit:{words[1]}/{name}", value)
+
+
+def _cgset(call: Call) -> Sets:
+    given = call.option("-r")
+    if given is not None and call.words:
+        name, _, value = given.partition("=")
+        yield Found(f"/sys/fs/cgroup/{call.words[-1].strip('/')}/{name}", value)
+
+
+def _stty(call: Call) -> Sets:
+    device = call.option("-F", "--file")
+    if device is not None:
+        rest = [word for word in call.words if word not in ("-F", device)]
+        yield Found(f"stty:{posixpath.basename(device)}", " ".join(rest))
+
+
+COMMANDS: Mapping[str, Callable[[Call], Sets]] = {
+    "ip": _ip, "ifconfig": _ifconfig, "tc": _tc, "ethtool": _ethtool, "blockdev": _blockdev,
+    "hdparm": _hdparm, "cpufreq-set": _frequency_set, "cpupower": _cpupower,
+    "modprobe": _modprobe, "insmod": _modprobe, "mount": _mount, "swapon": _swapon,
+    "swapoff": _swapoff, "dmesg": _dmesg, "klogd": _klogd, "iw": _iw, "iwconfig": _iwconfig,
+    "powertop": _powertop, "ulimit": _ulimit, "chrt": _chrt, "taskset": _taskset,
+    "tuned-adm": _tuned, "systemctl": _systemctl, "cgset": _cgset, "stty": _stty,
+}  # fmt: skip
+
+_BEFORE_COMMAND = {"chrt": 1, "taskset": 1}
+
+
+def run_by(program: str, words: Sequence[str]) -> list[str]:
+    """The command that ``chrt`` and ``taskset`` run, behind their own words."""
+    if program not in _BEFORE_COMMAND or "-p" in words or "--pid" in words:
+        return []
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        rest.pop(0)
+    return rest[_BEFORE_COMMAND[program] :]

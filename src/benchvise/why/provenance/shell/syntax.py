@@ -1,0 +1,681 @@
+"""From the text of a shell script to its commands, as far as scripts that set things need it.
+
+After POSIX, Shell Command Language (XCU 2), with what bash and busybox add most often: ``[[``,
+``function``, ``<<<``, ``&>``. What is not understood is left out up to the next line, and what is
+too long or too deep too: scripts come from boards. Takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+MOST_TOKENS = 60_000
+_DEEPEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a word. ``kind`` is ``text``, ``variable`` (with what stands in ``${…}``),
+    ``command`` (the text in ``$(…)`` or backquotes) or ``sum`` (in ``$((…))``)."""
+
+    kind: str
+    text: str
+    quoted: bool = False
+
+
+Word = tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """``>``, ``>>``, ``<``, ``<<<`` or ``<<``, whose word is the text itself then."""
+
+    sign: str
+    word: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A command: variables given, words, redirections, and the number of its line."""
+
+    line: int
+    given: tuple[tuple[str, Word], ...]
+    words: tuple[Word, ...]
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Commands whose output is the next one's input; ``negated`` by ``!``."""
+
+    parts: tuple[Node, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """``first`` and what follows it with ``&&`` or ``||``."""
+
+    first: Node
+    rest: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Commands in braces or parentheses, or a whole script; with redirections of all."""
+
+    body: tuple[Node, ...]
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Conditions with what is done where they hold; the last ones' condition is None for else."""
+
+    branches: tuple[tuple[Node | None, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """A loop over words; None stands for the parameters."""
+
+    line: int
+    variable: str
+    words: tuple[Word, ...] | None
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """A loop that ends by a condition."""
+
+    condition: Node
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A word, and what is done for the patterns that it matches."""
+
+    word: Word
+    branches: tuple[tuple[tuple[Word, ...], Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function and what it does."""
+
+    name: str
+    body: Node
+
+
+Node = Simple | Pipeline | Chain | Group | If | For | While | Case | Function
+
+
+def parse(lines: Sequence[str], first: int = 1) -> Group:
+    """The commands of a script; ``first`` is the number of its first line."""
+    parser = _Parser(list(_tokens(lines, first)))
+    return Group(tuple(parser.script()))
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+_SIGNS = (
+    "<<<", "<<-", "&>>", "<<", ">>", ">&", "<&", "<>", ">|", "&>", "&&", "||", ";;",
+    ";", "&", "|", "(", ")", "<", ">",
+)  # fmt: skip
+_REDIRECTS = {"<<<", "<<-", "<<", "&>>", "&>", ">>", ">&", "<&", "<>", ">|", "<", ">"}
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+
+
+@dataclass(slots=True)
+class _Token:
+    sign: str  # empty for a word
+    line: int
+    word: Word = ()
+
+    @property
+    def plain(self) -> str:
+        """The word if it is one text without quotes; that is how reserved words are written."""
+        if not self.sign and len(self.word) == 1:
+            piece = self.word[0]
+            if piece.kind == "text" and not piece.quoted:
+                return piece.text
+        return ""
+
+
+class _Unfinished(Exception):
+    """A quote or a bracket that is not closed."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    at: int = 0
+    pieces: list[Piece] = field(default_factory=list)
+
+    def word(self) -> Word:
+        """The word that begins here."""
+        self.pieces = []
+        text, end = self.text, len(self.text)
+        plain: list[str] = []
+        while self.at < end:
+            c = text[self.at]
+            if c in " \t\n;&|()<>":
+                break
+            if c == "\\":
+                if text[self.at + 1 : self.at + 2] != "\n":
+                    self._flush(plain)
+                    self.pieces.append(Piece("text", text[self.at + 1 : self.at + 2], True))
+                self.at += 2
+            elif c == "'":
+                self._flush(plain)
+                close = text.find("'", self.at + 1)
+                if close < 0:
+                    raise _Unfinished
+                self.pieces.append(Piece("text", text[self.at + 1 : close], True))
+                self.at = close + 1
+            elif c == '"':
+                self._flush(plain)
+                self.at += 1
+                self._quoted()
+            elif c in "$`":
+                self._flush(plain)
+                self._expansion(quoted=False)
+            else:
+                plain.append(c)
+                self.at += 1
+        self._flush(plain)
+        return tuple(self.pieces)
+
+    def _flush(self, plain: list[str], quoted: bool = False) -> None:
+        if plain:
+            self.pieces.append(Piece("text", "".join(plain), quoted))
+            plain.clear()
+
+    def _quoted(self) -> None:
+        plain: list[str] = []
+        text = self.text
+        before = len(self.pieces)
+        while self.at < len(text):
+            c = text[self.at]
+            if c == '"':
+                self.at += 1
+                self._flush(plain, True)
+                if len(self.pieces) == before:
+                    self.pieces.append(Piece("text", "", True))
+                return
+            if c == "\\" and text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
+                if text[self.at + 1] != "\n":
+                    plain.append(text[self.at + 1])
+                self.at += 2
+            elif c in "$`":
+                self._flush(plain, True)
+                self._expansion(quoted=True)
+            else:
+                plain.append(c)
+                self.at += 1
+        raise _Unfinished
+
+    def _expansion(self, quoted: bool) -> None:
+        text, at = self.text, self.at
+        if text[at] == "`":
+            close = text.find("`", at + 1)
+            if close < 0:
+                raise _Unfinished
+            self.pieces.append(Piece("command", text[at + 1 : close], quoted))
+            self.at = close + 1
+        elif text.startswith("$((", at):
+            close = self._closing(at + 3, "(", ")")
+            self.pieces.append(Piece("sum", text[at + 3 : close], quoted))
+            self.at = close + 2 if text[close + 1 : close + 2] == ")" else close + 1
+        elif text.startswith("$(", at):
+            close = self._closing(at + 2, "(", ")")
+            self.pieces.append(Piece("command", text[at + 2 : close], quoted))
+            self.at = close + 1
+        elif text.startswith("${", at):
+            close = self._closing(at + 2, "{", "}")
+            self.pieces.append(Piece("variable", text[at + 2 : close], quoted))
+            self.at = close + 1
+        else:
+            end = at + 1
+            if text[end : end + 1] in tuple("0123456789@*#?!$-"):
+                end += 1
+            else:
+                while end < len(text) and text[end] in _NAME:
+                    end += 1
+            kind = "variable" if end > at + 1 else "text"
+            self.pieces.append(Piece(kind, text[at + 1 : end] or "$", quoted))
+            self.at = end
+
+    def _closing(self, at: int, opening: str, closing: str) -> int:
+        """Where the bracket closes, past quotes and brackets inside."""
+        depth = 1
+        text = self.text
+        while at < len(text):
+            c = text[at]
+            if c == "\\":
+                at += 1
+            elif c == "'" and closing == ")":
+                found = text.find("'", at + 1)
+                if found < 0:
+                    raise _Unfinished
+                at = found
+            elif c == opening:
+                depth += 1
+            elif c == closing:
+                depth -= 1
+                if depth == 0:
+                    return at
+            at += 1
+        raise _Unfinished
+
+
+def _tokens(lines: Sequence[str], first: int) -> Iterator[_Token]:
+    """The tokens of all lines; a line with what is never closed is left out."""
+    index = count = 0
+    budget = _Budget()
+    here: list[tuple[_Token, str, bool]] = []  # here-documents that wait for their text
+    while index < len(lines) and count < MOST_TOKENS:
+        number = first + index
+        tokens, used = _logical_line(lines, index, number, budget)
+        index += used
+        waiting = False
+        for position, token in enumerate(tokens):
+            count += 1
+            if waiting:
+                waiting = False
+                continue
+            if token.sign in ("<<", "<<-") and position + 1 < len(tokens):
+                ending = "".join(piece.text for piece in tokens[position + 1].word)
+                here.append((token, ending, token.sign == "<<-"))
+                waiting = True
+        for token, ending, tabs in here:
+            body: list[str] = []
+            while index < len(lines):
+                text = lines[index].lstrip("\t") if tabs else lines[index]
+                index += 1
+                if text == ending:
+                    break
+                body.append(text)
+            token.sign = "<<<"
+            token.word = (Piece("text", "\n".join(body), True),)
+        yield from _without_endings(tokens, here)
+        here = []
+        yield _Token("\n", number)
+
+
+def _without_endings(
+    tokens: list[_Token], here: list[tuple[_Token, str, bool]]
+) -> Iterator[_Token]:
+    """A here-document's text stands in its sign's token; the word that ends it goes."""
+    documents = {id(token) for token, _, _ in here}
+    skip = False
+    for token in tokens:
+        if skip:
+            skip = False
+        elif id(token) in documents:
+            yield _Token("<<<", token.line)
+            yield _Token("", token.line, token.word)
+            skip = True
+        else:
+            yield token
+
+
+_MOST_JOINED = 200  # lines that one quote, bracket or backslash may join
+
+
+@dataclass(slots=True)
+class _Budget:
+    """Characters that may still be read anew because a line went on in the next ones."""
+
+    left: int = 4 << 20
+
+
+def _logical_line(
+    lines: Sequence[str], index: int, number: int, budget: _Budget
+) -> tuple[list[_Token], int]:
+    """The tokens of a line and of those that it goes on in, and how many these are."""
+    text = lines[index]
+    used = 1
+    while True:
+        try:
+            if _goes_on(text) and index + used < len(lines) and used < _MOST_JOINED:
+                raise _Unfinished
+            return list(_line_tokens(text, number)), used
+        except _Unfinished:
+            budget.left -= len(text)
+            at_end = index + used >= len(lines) or used >= _MOST_JOINED
+            if at_end or len(text) > 1 << 16 or budget.left < 0:
+                return [], 1
+            # twice as much at a time, so that the whole is read a few times only
+            more = max(1, used) if used > 4 else 1
+            text = "\n".join([text, *lines[index + used : index + used + more]])
+            used = min(used + more, len(lines) - index)
+
+
+def _goes_on(text: str) -> bool:
+    stripped = text.rstrip("\\")
+    return (len(text) - len(stripped)) % 2 == 1 and not text.lstrip().startswith("#")
+
+
+def _line_tokens(text: str, number: int) -> Iterator[_Token]:
+    reader = _Reader(text)
+    end = len(text)
+    line = number
+    begin = 0
+    while reader.at < end:
+        at = reader.at
+        c = text[at]
+        if c == "\n":
+            line = number + text.count("\n", 0, at + 1)
+            yield _Token("\n", line)
+            reader.at += 1
+        elif c in " \t" or text.startswith("\\\n", at):
+            reader.at += 2 if c == "\\" else 1
+        elif c == "#":
+            stop = text.find("\n", at)
+            reader.at = end if stop < 0 else stop
+        else:
+            line = number + text.count("\n", 0, at) if "\n" in text else number
+            sign = next((s for s in _SIGNS if text.startswith(s, at)), "")
+            if sign:
+                reader.at += len(sign)
+                yield _Token(sign, line)
+                continue
+            begin = at
+            word = reader.word()
+            digits = text[begin : reader.at]
+            if digits.isdigit() and text[reader.at : reader.at + 1] in ("<", ">"):
+                yield _Token("fd", line, (Piece("text", digits),))
+            else:
+                yield _Token("", line, word)
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+_ENDS = {"then", "else", "elif", "fi", "do", "done", "esac", "}"}
+
+
+class _Wrong(Exception):
+    """What stands here is not understood."""
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+
+    def script(self) -> Iterator[Node]:
+        while self._at < len(self._tokens):
+            before = self._at
+            try:
+                yield from self._list(())
+                if self._at < len(self._tokens):
+                    raise _Wrong
+            except _Wrong:
+                self._depth = 0
+                self._at = max(self._at, before)
+                while self._at < len(self._tokens) and self._tokens[self._at].sign != "\n":
+                    self._at += 1
+                self._at += 1
+
+    # A list ends before one of these reserved words, or before ")" or ";;".
+
+    def _list(self, ends: Sequence[str]) -> list[Node]:
+        found: list[Node] = []
+        while True:
+            while self._sign() in ("\n", ";", "&"):
+                self._at += 1
+            token = self._peek()
+            if token is None or token.sign in (")", ";;") or token.plain in ends:
+                return found
+            if token.plain in _ENDS:
+                if not ends:  # at the top: left over from what was not understood
+                    self._at += 1
+                    continue
+                raise _Wrong
+            try:
+                found.append(self._chain())
+            except _Wrong:
+                if ends:
+                    raise
+                while self._sign() not in ("\n", None):
+                    self._at += 1
+
+    def _chain(self) -> Node:
+        first = self._pipeline()
+        rest: list[tuple[str, Node]] = []
+        while (sign := self._sign()) in ("&&", "||"):
+            self._at += 1
+            self._newlines()
+            rest.append((str(sign), self._pipeline()))
+        return Chain(first, tuple(rest)) if rest else first
+
+    def _pipeline(self) -> Node:
+        negated = False
+        while self._plain() == "!":
+            negated = not negated
+            self._at += 1
+        parts = [self._command()]
+        while self._sign() == "|":
+            self._at += 1
+            self._newlines()
+            parts.append(self._command())
+        return Pipeline(tuple(parts), negated) if negated or len(parts) > 1 else parts[0]
+
+    def _command(self) -> Node:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise _Wrong
+        try:
+            word = self._plain()
+            if self._sign() == "(":
+                self._at += 1
+                body = self._list(())
+                self._take(")")
+                return Group(tuple(body), self._redirects())
+            if word in _COMPOUND:
+                return self._redirected(_COMPOUND[word](self))
+            if word and self._sign(1) == "(" and self._sign(2) == ")":
+                self._at += 3
+                self._newlines()
+                return Function(word, self._command())
+            return self._simple()
+        finally:
+            self._depth -= 1
+
+    def _simple(self) -> Simple:
+        given: list[tuple[str, Word]] = []
+        words: list[Word] = []
+        redirects: list[Redirect] = []
+        first = self._peek()
+        if first is None:
+            raise _Wrong
+        line = first.line
+        while (token := self._peek()) is not None:
+            if token.sign in _REDIRECTS or token.sign == "fd":
+                redirects += self._redirects()
+            elif token.sign:
+                break
+            else:
+                assigned = None if words else _assigned(token.word)
+                if assigned is None:
+                    words.append(token.word)
+                else:
+                    given.append(assigned)
+                self._at += 1
+        if not given and not words and not redirects:
+            raise _Wrong
+        return Simple(line, tuple(given), tuple(words), tuple(redirects))
+
+    def _redirects(self) -> tuple[Redirect, ...]:
+        found: list[Redirect] = []
+        while True:
+            sign = self._sign()
+            number = ""
+            if sign == "fd":
+                number = self._tokens[self._at].word[0].text
+                self._at += 1
+                sign = self._sign()
+            if sign not in _REDIRECTS:
+                return tuple(found)
+            self._at += 1
+            token = self._peek()
+            if token is None or token.sign:
+                raise _Wrong
+            self._at += 1
+            if number in ("", "0", "1"):
+                found.append(Redirect(str(sign), token.word))
+
+    def _redirected(self, node: Node) -> Node:
+        redirects = self._redirects()
+        return Group((node,), redirects) if redirects else node
+
+    # What the reserved words begin
+
+    def _if(self) -> Node:
+        branches: list[tuple[Node | None, Node]] = []
+        self._at += 1
+        while True:
+            condition = Group(tuple(self._list(("then",))))
+            self._word("then")
+            branches.append((condition, Group(tuple(self._list(("elif", "else", "fi"))))))
+            word = self._plain()
+            self._at += 1
+            if word == "else":
+                branches.append((None, Group(tuple(self._list(("fi",))))))
+                self._word("fi")
+            if word != "elif":
+                if word not in ("else", "fi"):
+                    raise _Wrong
+                return If(tuple(branches))
+
+    def _for(self) -> Node:
+        self._at += 1
+        name = self._plain()
+        token = self._peek()
+        if not name or token is None:
+            raise _Wrong
+        line = token.line
+        self._at += 1
+        self._newlines()
+        words: list[Word] | None = None
+        if self._plain() == "in":
+            self._at += 1
+            words = []
+            while (token := self._peek()) is not None and not token.sign:
+                words.append(token.word)
+                self._at += 1
+        while self._sign() in (";", "\n"):
+            self._at += 1
+        return For(line, name, None if words is None else tuple(words), self._done())
+
+    def _while(self) -> Node:
+        self._at += 1
+        condition = Group(tuple(self._list(("do",))))
+        return While(condition, self._done())
+
+    def _done(self) -> Node:
+        self._word("do")
+        body = Group(tuple(self._list(("done",))))
+        self._word("done")
+        return body
+
+    def _case(self) -> Node:
+        self._at += 1
+        token = self._peek()
+        if token is None or token.sign:
+            raise _Wrong
+        subject = token.word
+        self._at += 1
+        self._newlines()
+        self._word("in")
+        branches: list[tuple[tuple[Word, ...], Node]] = []
+        while True:
+            self._newlines()
+            if self._plain() == "esac":
+                self._at += 1
+                return Case(subject, tuple(branches))
+            if self._sign() == "(":
+                self._at += 1
+            patterns: list[Word] = []
+            while (token := self._peek()) is not None and (not token.sign or token.sign == "|"):
+                if not token.sign:
+                    patterns.append(token.word)
+                self._at += 1
+            self._take(")")
+            branches.append((tuple(patterns), Group(tuple(self._list(("esac",))))))
+            if self._sign() == ";;":
+                self._at += 1
+
+    def _group(self) -> Node:
+        self._at += 1
+        body = self._list(("}",))
+        self._word("}")
+        return Group(tuple(body))
+
+    def _function(self) -> Node:
+        self._at += 1
+        name = self._plain()
+        if not name:
+            raise _Wrong
+        self._at += 1
+        if self._sign() == "(":
+            self._at += 1
+            self._take(")")
+        self._newlines()
+        return Function(name, self._command())
+
+    # Tokens
+
+    def _peek(self, ahead: int = 0) -> _Token | None:
+        at = self._at + ahead
+        return self._tokens[at] if at < len(self._tokens) else None
+
+    def _sign(self, ahead: int = 0) -> str | None:
+        token = self._peek(ahead)
+        return None if token is None else token.sign
+
+    def _plain(self) -> str:
+        token = self._peek()
+        return "" if token is None else token.plain
+
+    def _take(self, sign: str) -> None:
+        if self._sign() != sign:
+            raise _Wrong
+        self._at += 1
+
+    def _word(self, word: str) -> None:
+        if self._plain() != word:
+            raise _Wrong
+        self._at += 1
+
+    def _newlines(self) -> None:
+        while self._sign() == "\n":
+            self._at += 1
+
+
+_COMPOUND = {
+    "if": _Parser._if,
+    "for": _Parser._for,
+    "while": _Parser._while,
+    "until": _Parser._while,
+    "case": _Parser._case,
+    "{": _Parser._group,
+    "function": _Parser._function,
+}
+
+
+def _assigned(word: Word) -> tuple[str, Word] | None:
+    """``NAME=…`` at the begin of a command."""
+    if not word or word[0].kind != "text" or word[0].quoted:
+        return None
+    name, equals, value = word[0].text.partition("=")
+    name = name.removesuffix("+")
+    if not equals or not name or not set(name) <= _NAME or name[0].isdigit():
+        return None
+    rest = word[1:]
+    return name, (Piece("text", value), *rest) if value or not rest else rest

@@ -1,0 +1,93 @@
+"""Values of a script's variables, and what is worked out of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchvise.why.provenance.assignment import Line
+
+UNKNOWN = "\ufdd0"
+"""Stands in a text for what is only known when the script runs. No text has this character."""
+
+_MOST = 64
+_BRACES = re.compile(r"\{([^{}\s]{1,200})\}")
+_RANGE = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
+_SUM = re.compile(r"[\d\s+*/%()<>&|-]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text, and the line that it was given by where it came by way of a variable."""
+
+    text: str
+    source: Line | None = None
+
+    def __add__(self, other: Text) -> Text:
+        return Text(self.text + other.text, self.source or other.source)
+
+
+def expand_braces(text: str, deepest: int = 4) -> list[str]:
+    """``{a,b}`` and ``{0..3}`` as bash has them; at most 64 words."""
+    found = _BRACES.search(text)
+    if found is None or deepest == 0 or text[found.start() - 1 : found.start()] == "$":
+        return [text]
+    span = _RANGE.fullmatch(found[1])
+    if span is not None:
+        parts = [str(number) for number in range(int(span[1]), int(span[2]) + 1)[:_MOST]]
+    elif "," in found[1]:
+        parts = found[1].split(",")[:_MOST]
+    else:
+        return [text]
+    return [
+        word
+        for part in parts
+        for word in expand_braces(text[: found.start()] + part + text[found.end() :], deepest - 1)
+    ][:_MOST]
+
+
+def sum_of(text: str, variables: Mapping[str, str]) -> str:
+    """``$((…))`` of numbers and variables that are numbers; else unknown."""
+    filled = re.sub(
+        r"\$?\{?([A-Za-z_]\w{0,60})\}?",
+        lambda match: variables.get(match[1], "?")[:20],
+        text[:200],
+    )
+    if _SUM.fullmatch(filled) is None or "**" in filled:
+        return UNKNOWN
+    try:
+        return str(_evaluated(ast.parse(filled.strip().replace("/", "//"), mode="eval").body))
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+        return UNKNOWN
+
+
+def _evaluated(node: ast.expr) -> int:
+    match node:
+        case ast.Constant(value=int() as value) if abs(value) < 1 << 63:
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_evaluated(operand)
+        case ast.BinOp(left=left, op=operator, right=right):
+            a, b = _evaluated(left), _evaluated(right)
+            match operator:
+                case ast.Add():
+                    return a + b
+                case ast.Sub():
+                    return a - b
+                case ast.Mult() if abs(a * b) < 1 << 63:
+                    return a * b
+                case ast.FloorDiv():
+                    return a // b
+                case ast.Mod():
+                    return a % b
+                case ast.LShift() if 0 <= b < 63:
+                    return (a << b) & ((1 << 64) - 1)
+                case ast.RShift() if 0 <= b < 63:
+                    return a >> b
+                case ast.BitAnd():
+                    return a & b
+                case ast.BitOr():
+                    return a | b
+    raise ValueError("not understood")

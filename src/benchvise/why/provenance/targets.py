@@ -1,0 +1,222 @@
+"""From a suspect to what lines would have to set it: the targets, and the values they have now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from benchvise.state.catalogue import items_by_id, knobs
+from benchvise.state.model import Read
+from benchvise.state.roles import ROLES
+from benchvise.why.model import LayerMeans, SettingMeans, Side, Suspect
+from benchvise.why.provenance.globs import overlap
+
+NOT_THERE = "not there"
+GIVEN = "given"
+
+_ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
+_KEY = re.compile(r"\{(name|path|(?:[a-z]+:)?\d(?::\d)*)\}")
+_WILD = re.compile(r"\*|\?|\[[^\]]*\]")
+_CPUFREQ = re.compile(r"^/sys/devices/system/cpu/cpu([^/]+)/cpufreq/")
+_DEVICES = re.compile(r"^/sys/devices/.*/(block|net|devfreq)/([^/]+)/(.*)$")
+_HOMES = {"block": "/sys/block/", "net": "/sys/class/net/", "devfreq": "/sys/class/devfreq/"}
+_ALIASES = (
+    ("/sys/class/block/", "/sys/block/"),
+    ("/sys/kernel/debug/tracing/", "/sys/kernel/tracing/"),
+    ("/sys/bus/workqueue/devices/", "/sys/devices/virtual/workqueue/"),
+    ("/sys/dev/block/", "/sys/block/"),
+    ("/sys/bus/cpu/devices/", "/sys/devices/system/cpu/"),
+    ("/sys/devices/virtual/net/", "/sys/class/net/"),
+    ("/sys/devices/virtual/block/", "/sys/block/"),
+)
+
+# Entries that no file of the kernel shows: the words that lines about them are kept under.
+_OF_ITEMS: Mapping[str, tuple[str, ...]] = {
+    "timer.resolution": ("process:timer_slack", "/proc/*/timerslack_ns", "word:highres"),
+    "process.inherited": ("process:*", "limit:*"),
+    "storage.mounts": ("mount:*", "word:rootflags", "word:ro", "word:rw"),
+    "libc.preload": ("environment:LD_PRELOAD",),
+    "libc.hwcaps": ("environment:GLIBC_TUNABLES", "environment:LD_*"),
+    "firmware.raspberry_pi": ("firmware:*",),
+    "boot.device_tree": ("overlay:*", "firmware:dtoverlay=*", "firmware:dtparam=*"),
+    "system.cgroup": ("unit:*/*",),
+    "irq.threads": ("word:threadirqs",),
+    "net.wifi": ("iw:*",),
+}
+_OF_KEYS: tuple[tuple[str, str, str], ...] = (
+    ("net.tcp", r"(?P<nic>\S+) qdiscs", "qdisc:{nic}"),
+    ("net.offloads", r"(?P<nic>\S+) features", "ethtool:{nic}/features/*"),
+    ("net.offloads", r"(?P<nic>\S+) rings", "ethtool:{nic}/rings/*"),
+    ("net.offloads", r"(?P<nic>\S+) coalescing", "ethtool:{nic}/coalesce/*"),
+    ("net.offloads", r"(?P<nic>\S+) channels", "ethtool:{nic}/channels/*"),
+    ("net.link", r"(?P<nic>\S+) (?:link|speed|duplex)", "ethtool:{nic}/link/*"),
+    ("net.link", r"(?P<nic>\S+) pause", "ethtool:{nic}/pause/*"),
+    ("net.link", r"(?P<nic>\S+) EEE", "ethtool:{nic}/eee/*"),
+    ("memory.swap", "devices", "swap:*"),
+    ("kernel.modules", "modules", "module:*"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A target, and the values that it has on the side: none where they are not known.
+
+    ``is_absent`` is set where the side is known not to have it: then nothing sets it there.
+    """
+
+    target: str
+    values: frozenset[str] = frozenset()
+    is_absent: bool = False
+
+
+def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[Wanted, ...]:
+    """What to look for, each target once."""
+    found: dict[str, set[str]] = {}
+    shown = suspect.good if side is Side.GOOD else suspect.bad
+    for target, value in _of_settings(suspect, side):
+        found.setdefault(canonical(_filled(target, roles)), set()).add(value)
+    by_settings = set(found)
+    value = _plain(shown) if not by_settings and _is_single(suspect) else None
+    for target in (*_of_part(suspect), *_of_members(suspect, roles), *_of_knob(suspect, roles)):
+        target = canonical(target)
+        if target not in found and not _is_covered(target, by_settings):
+            found[target] = set() if value is None else {value}
+    absent = shown == NOT_THERE and not by_settings
+    return tuple(
+        Wanted(target, frozenset() if absent else frozenset(values), absent)
+        for target, values in found.items()
+    )
+
+
+def canonical(target: str) -> str:
+    """The one of several paths of a file that the catalogue has."""
+    match = _CPUFREQ.match(target)
+    if match is not None:
+        target = f"/sys/devices/system/cpu/cpufreq/policy{match[1]}/{target[match.end() :]}"
+    device = _DEVICES.match(target)
+    if device is not None and "/virtual/workqueue/" not in target:
+        target = f"{_HOMES[device[1]]}{device[2]}/{device[3]}"
+    for alias, path in _ALIASES:
+        if target.startswith(alias):
+            return path + target[len(alias) :]
+    return target
+
+
+def _of_settings(suspect: Suspect, side: Side) -> Iterator[tuple[str, str]]:
+    if isinstance(suspect.means, SettingMeans):
+        for setting in suspect.means.towards(side):
+            yield setting.knob.path, setting.value
+
+
+def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
+    """A suspect may be called by its knob and have no means."""
+    known = knobs().get(suspect.id)
+    if known is not None:
+        yield _filled(known[1].path, roles)
+
+
+def _of_part(suspect: Suspect) -> Iterator[str]:
+    """What an id names behind its item: a word of the command line, a variable, an option."""
+    item, colon, part = suspect.id.partition(":")
+    if isinstance(suspect.means, LayerMeans) and suspect.means.part:
+        item, part = suspect.means.layer, suspect.means.part
+    elif not colon:
+        return
+    word = part.split("=")[0]
+    if item in ("kernel.command_line", "command-line"):
+        yield f"word:{word}"
+    elif item == "process.environment":
+        yield f"environment:{word}"
+    elif item in ("kernel.config", "kernel"):
+        yield f"config:{word if word.startswith('CONFIG_') else 'CONFIG_' + word}"
+    elif item == "kernel.modules":
+        yield f"module:{word.replace('-', '_')}"
+        yield f"/sys/module/{word.replace('-', '_')}/parameters/*"
+
+
+def _of_members(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
+    for member in suspect.members:
+        item_id, _, key = member.partition("/")
+        item = items_by_id().get(item_id)
+        if item is None:
+            continue
+        for wanted_item, pattern, target in _OF_KEYS:
+            match = re.fullmatch(pattern, key) if item_id == wanted_item else None
+            if match is not None:
+                groups = {name: _device(value, roles) for name, value in match.groupdict().items()}
+                yield target.format(**groups)
+        for read in item.reads:
+            if read.source == "file" and not read.volatile:
+                path = _path_of(read, key, roles)
+                if path and path.startswith(("/sys/", "/proc/sys/", "/proc/irq/", "/etc/")):
+                    yield path
+    if suspect.item in _OF_ITEMS:
+        yield from _OF_ITEMS[suspect.item]
+
+
+def _path_of(read: Read, key: str, roles: Mapping[str, str]) -> str:
+    """The path that an entry of this key was read at; empty when it is not one of the read's."""
+    name = read.path.rpartition("/")[2]
+    pattern, at = "", 0
+    captured: list[str] = []
+    for match in _KEY.finditer(read.key):
+        pattern += re.escape(read.key[at : match.start()]) + "(.+?)"
+        captured.append(match[1])
+        at = match.end()
+    pattern += re.escape(read.key[at:])
+    found = re.fullmatch(pattern, key)
+    if found is None:
+        return ""
+    wild: dict[int, str] = {}
+    for what, value in zip(captured, found.groups(), strict=True):
+        if what == "path":
+            return value if _path_matches(read.path, value) else ""
+        if what == "name":
+            if not _path_matches(name, value):
+                return ""
+        elif what.rpartition(":")[2].isdigit() and what.count(":") <= 1:
+            wild[int(what.rpartition(":")[2])] = _device(value, roles)
+    count = 0
+
+    def filled(match: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        return wild.get(count, match[0])
+
+    path = _WILD.sub(filled, read.path)
+    if "name" in captured:
+        path = f"{path.rpartition('/')[0]}/{found.groups()[captured.index('name')]}"
+    return _filled(path, roles)
+
+
+def _path_matches(glob: str, path: str) -> bool:
+    parts = [re.escape(part) for part in _WILD.split(glob)]
+    return re.fullmatch("[^/]*".join(parts), path) is not None
+
+
+def _device(called: str, roles: Mapping[str, str]) -> str:
+    """What a device is called there, by its role; any where that is not known."""
+    return roles.get(called, "*") if called in ROLES else called
+
+
+def _filled(path: str, roles: Mapping[str, str]) -> str:
+    return _ROLE.sub(lambda match: roles.get(match[1], "*"), path)
+
+
+def _is_covered(target: str, by_settings: set[str]) -> bool:
+    return any(overlap(target, other) for other in by_settings)
+
+
+def _is_single(suspect: Suspect) -> bool:
+    """Whether its value as shown is that of one file."""
+    return len(suspect.members) <= 1
+
+
+def _plain(shown: str) -> str | None:
+    """A value as shown, where it is one that a file can hold."""
+    if shown == GIVEN:
+        return ""
+    if shown == NOT_THERE or not shown or shown[:1] in "[{" or shown.endswith("…"):
+        return None
+    return None if len(shown) > 80 else shown

@@ -1,0 +1,118 @@
+"""Evidence pages in a real browser, and what commands show of a stored diagnosis."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_report_page import ATTACK, WEB, assert_fine, missing
+from why_documents import EACH, explained, no_difference, partly, two_causes
+
+from benchvise.report.why_page import write_page
+from benchvise.store import Store
+
+Look = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def look(tmp_path: Path) -> Look:
+    """Writes an evidence page and looks at it; options are those of ``web/scripts/browse.js``."""
+    if missing():
+        pytest.skip(missing())
+
+    def at(document: dict[str, Any], *options: str) -> dict[str, Any]:
+        path = write_page(document, tmp_path / "why")
+        seen = subprocess.run(
+            ["node", WEB / "scripts" / "browse.js", path, *options],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert seen.returncode == 0, seen.stderr
+        result: dict[str, Any] = json.loads(seen.stdout)
+        return result
+
+    return at
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_a_page_of_two_causes(look: Look, tmp_path: Path, scheme: str, width: int) -> None:
+    printed = tmp_path / "page.pdf"
+    seen = look(
+        two_causes(), "--scheme", scheme, "--width", str(width), "--axe", "--pdf", str(printed)
+    )
+    assert_fine(seen)
+    # Trials with clock and temperature, shares, ranking.
+    assert (seen["slots"], seen["charts"]) == (3, 5)
+    assert "cpu.governor" in seen["text"] and "no interaction shown" in seen["text"]
+    assert printed.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_each_verdict(look: Look, name: str) -> None:
+    seen = look(EACH[name](), "--width", "768")
+    assert_fine(seen)
+    assert EACH[name]()["headline"].split()[0] in seen["text"]
+
+
+def test_hostile_texts_do_nothing(look: Look) -> None:
+    document = partly()
+    document["headline"] = f"{ATTACK}\u202e\x1b[2J"
+    document["good"] = f"</script><script>{ATTACK}"
+    for suspect in (*document["suspects"], *document["causes"][0]["suspects"]):
+        suspect.update(id=ATTACK, title=ATTACK, good=ATTACK, bad="x" * 10_000)
+    cause = document["causes"][0]
+    cause["name"] = f"{ATTACK} --> <!--<script>"
+    cause["origins"][0].update(text=ATTACK, file=ATTACK)
+    cause["remedies"][0].update(text=f"</pre>{ATTACK}", system=ATTACK)
+    cause["mechanism"].update(title=ATTACK, explanation=ATTACK, artefact=ATTACK)
+    document["experiments"][0]["question"] = ATTACK
+    document["trials"][0]["flags"] = [ATTACK]
+    document["writes"][0].update(old=ATTACK, path=ATTACK)
+    document["excluded"] = {ATTACK: ATTACK}
+    document["needed"] = [ATTACK]
+    seen = look(document, "--axe")
+    assert_fine(seen)
+    assert seen["dialogs"] == ""
+    assert (seen["scripts"], seen["images"]) == (2, 0)
+    assert ATTACK in seen["text"]
+
+
+# -- from the store --------------------------------------------------------------------------------
+
+
+def benchvise(*words: str, store: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchvise", *words, "--store", str(store)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_stored_diagnosis_is_listed_shown_and_written_as_a_page(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    with Store.open(str(file)) as store:
+        kept = store.keep_diagnosis(explained())
+        store.keep_diagnosis(no_difference())
+    assert "2 diagnoses: benchvise runs --diagnoses" in benchvise("runs", store=file)
+    listed = benchvise("runs", "--diagnoses", store=file)
+    assert kept in listed and "memory.thp, set by /etc/rc.local:12" in " ".join(listed.split())
+    document = json.loads(benchvise("runs", "--diagnoses", "--json", store=file))
+    assert document["kind"] == "diagnosis-list" and document["data"][1]["id"] == kept
+    shown = benchvise("show", kept[:10], store=file)
+    assert shown.startswith("EXPLAINED\n") and "/etc/rc.local:12" in shown
+    document = json.loads(benchvise("show", kept, "--json", store=file))
+    assert (document["kind"], document["data"]) == ("diagnosis", explained())
+    page = benchvise("report", kept, "-o", str(tmp_path / "why"), store=file).strip()
+    assert "memory.thp" in Path(page).read_text()
+    assert json.loads((tmp_path / "why" / "diagnosis.json").read_text()) == explained()
+    assert "**explained**" in (tmp_path / "why" / "diagnosis.md").read_text()

@@ -1,0 +1,353 @@
+"""A diagnosis as a document, on a terminal, as Markdown and as a page."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from why_documents import EACH, explained, incomplete, no_difference, partly, two_causes
+
+from benchvise.errors import BenchviseError
+from benchvise.report import why_page
+from benchvise.report.assets import Assets
+from benchvise.report.why_document import (
+    apart,
+    arms,
+    duration,
+    percent,
+    readable,
+    repeat_command,
+    share_text,
+)
+from benchvise.report.why_figures import diagnosis_figures
+from benchvise.report.why_markdown import markdown
+from benchvise.report.why_terminal import WIDEST, tables
+from benchvise.why.model import Verdict
+from benchvise.why.shape import FIELDS, faults
+
+ASSETS = Assets("script", "style")
+ATTACK = "</pre><script>document.body.dataset.attacked='yes'</script>"
+ESCAPES = "\x1b[2J\x1b]0;owned\x07\u202e"
+
+
+def as_json(document: dict[str, Any]) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
+    return loaded
+
+
+def on_terminal(document: dict[str, Any], width: int = 80) -> str:
+    file = io.StringIO()
+    Console(file=file, width=width, highlight=False).print(tables(document), soft_wrap=True)
+    return file.getvalue()
+
+
+def everywhere(value: Any, change: Callable[[str], str], path: str = "") -> Any:
+    """The document with every text changed that is not one of a few words."""
+    few = {field.path for field in FIELDS if field.words}
+    if isinstance(value, str):
+        return value if path in few else change(value)
+    if isinstance(value, dict):
+        before = f"{path}." if path else ""
+        inside = (lambda _: f"{path}{{}}") if f"{path}{{}}" in PATHS else (lambda k: before + k)
+        return {k: everywhere(v, change, inside(k)) for k, v in value.items()}
+    if isinstance(value, list):
+        return [everywhere(item, change, f"{path}[]") for item in value]
+    return value
+
+
+PATHS = {field.path for field in FIELDS}
+
+
+# -- the document ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_document_has_the_documented_shape(name: str) -> None:
+    assert list(faults(as_json(EACH[name]()))) == []
+
+
+def test_every_documented_field_is_in_some_document() -> None:
+    seen: set[str] = set()
+
+    def walk(value: Any, path: str) -> None:
+        seen.add(path)
+        if isinstance(value, dict):
+            for key, item in value.items():
+                inside = f"{path}{{}}" if f"{path}{{}}" in PATHS else f"{path}.{key}".lstrip(".")
+                walk(item, inside)
+        if isinstance(value, list):
+            for item in value:
+                walk(item, f"{path}[]")
+
+    for document in EACH.values():
+        walk(as_json(document()), "")
+    # What has the same fields in several places has them all in one of these.
+    same = {
+        re.sub(r"causes\[\]\.(repair|breaking|again)", "experiments[]", p) for p in PATHS - seen
+    }
+    same = {p.replace("mechanism.remedies", "remedies") for p in same}
+    assert same - seen == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda d: d.pop("gap"), "gap: missing"),
+        (lambda d: d["causes"][0]["share"].update(low="x"), "causes[0].share.low: not a number"),
+        (lambda d: d["trials"][0].update(side="ugly"), "trials[0].side: none of good, bad"),
+        (lambda d: d.update(restored=1), "restored: not a yes or no"),
+        (lambda d: d.update(seed=True), "seed: not a integer"),
+        (lambda d: d.update(more=1), "more: unknown"),
+        (lambda d: d["excluded"].update(a=None), "excluded['a']: not a text"),
+    ],
+)
+def test_what_is_wrong_with_a_document_is_named(
+    change: Callable[[dict[str, Any]], None], fault: str
+) -> None:
+    document = as_json(explained())
+    change(document)
+    assert list(faults(document)) == [fault]
+    if fault.endswith("unknown"):
+        assert on_terminal(document)
+    else:
+        with pytest.raises(BenchviseError, match=re.escape(fault)):
+            readable(document)
+
+
+def test_a_document_of_another_format_is_refused() -> None:
+    with pytest.raises(BenchviseError, match="format 2, expected 1"):
+        readable({**explained(), "format": 2})
+    assert list(faults([])) == ["the document: not a mapping"]
+
+
+def test_what_both_arms_measured() -> None:
+    document = readable(explained())
+    repair = document["causes"][0]["repair"]
+    both = arms(document, repair)
+    assert both.without and both.flipped
+    assert both.flipped / both.without == pytest.approx(2.05, rel=0.02)
+    assert arms(document, {**repair, "trials": []}).without is None
+
+
+def test_figures_in_words() -> None:
+    assert share_text({"value": 0.97, "low": 0.93, "high": 1.01}) == "97 % (93 to 101)"
+    assert percent(-0.001) == "0"
+    assert duration(192) == "3 min 12 s"
+    assert duration(8000) == "2 h 13 min"
+    assert apart(-0.7419) == "2.10x"
+    assert apart(0.0) == "0.0 %"
+
+
+def test_the_command_is_told_even_where_the_document_has_none() -> None:
+    document = {**explained(), "repeat": "", "bad": "a board; rm -rf /"}
+    assert repeat_command(document) == (
+        "benchvise why ssh://root@vendor 'a board; rm -rf /'"
+        " --bench memory.copy:size=64M,source=untouched --seed 7"
+    )
+    document["metric"] = {**document["metric"], "command": "perf bench mem"}
+    assert "--command 'perf bench mem' --better higher" in repeat_command(document)
+
+
+# -- the terminal ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_page_begins_with_the_answer_and_fits(name: str, width: int) -> None:
+    document = EACH[name]()
+    lines = on_terminal(document, width).splitlines()
+    assert lines[0] == document["verdict"].upper()
+    headline = " ".join(lines[1:4])
+    assert headline.startswith(document["headline"][:60])
+    # What is to be copied may be longer: it is in one piece.
+    long = [line for line in lines if len(line) > min(width, WIDEST)]
+    assert all("benchvise why" in line for line in long)
+    assert lines == [line.rstrip() for line in lines]
+    assert "\x1b" not in "".join(lines)
+
+
+def test_what_an_engineer_needs_is_there() -> None:
+    text = on_terminal(explained())
+    for words in (
+        "5.91 GB/s",
+        "97 % (93 to 101)",
+        "unexplained     3 % (-1 to 7)",
+        "madvise on good, always on bad",
+        "Repaired: the good value on ssh://root@yocto: 2.79 → 5.74 GB/s",
+        "Broken: the bad value on ssh://root@vendor",
+        "is as before",
+        "not a copy bandwidth",
+        "/etc/rc.local:12",
+        "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
+        "The counters agree: dtlb_misses 10.3x",
+        "CONFIG_TRANSPARENT_HUGEPAGE_MADVISE=y",
+        "34 settings written, all put back.",
+    ):
+        assert words in " ".join(text.split()) or words in text
+
+
+def test_each_cause_is_told_and_how_they_interact() -> None:
+    text = on_terminal(two_causes())
+    assert "Cause 1     memory.thp: 60 % (57 to 63)" in text
+    assert "Cause 2     cpu.governor: 31 % (28 to 34)" in text
+    assert "no interaction shown" in text
+    assert "kernel.numa_balancing: the write was refused (EPERM)" in text
+    document = two_causes()
+    document["interaction"]["shown"] = True
+    assert "they need each other" in on_terminal(document)
+
+
+def test_what_speaks_against_a_mechanism_is_told() -> None:
+    text = " ".join(on_terminal(partly()).split())
+    assert "The counters contradict it" in text
+    assert "Not broken: the good side is a recorded run" in text
+    assert "(rc.local on ssh://root@yocto, perhaps)" in text
+    assert "All 5 differences at once close 58 %" in text
+
+
+def test_what_is_still_set_comes_first() -> None:
+    text = on_terminal(incomplete())
+    assert text.index("STILL SET") < text.index("GB/s")
+    assert "memory.thp on ssh://root@yocto: always → madvise" in text
+    assert "emulated board" in text
+
+
+def test_nothing_is_claimed_where_nothing_was_shown() -> None:
+    text = on_terminal(no_difference())
+    assert "Share of the gap" not in text
+    assert "Nothing was set." in text
+
+
+def test_a_terminal_without_blocks_gets_signs() -> None:
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    options = console.options.copy()
+    options.encoding = "ascii"
+    text = "".join(segment.text for segment in console.render(tables(explained()), options))
+    assert "####" in text and "█" not in text
+
+
+def test_the_same_is_told_with_colour() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=80, highlight=False, force_terminal=True)
+    console.print(tables(explained()), soft_wrap=True)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
+    assert plain == on_terminal(explained())
+
+
+# -- hostile texts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_hostile_texts_do_nothing(name: str) -> None:
+    hostile = everywhere(as_json(EACH[name]()), lambda text: f"{text}{ESCAPES}{ATTACK}")
+    hostile["excluded"] = {ATTACK + ESCAPES: ATTACK}
+    shown = on_terminal(hostile)
+    assert "\x1b" not in shown and "\x07" not in shown and "\u202e" not in shown
+    page = why_page.render(readable(hostile), ASSETS)
+    # The page's own: its data, its script.
+    assert page.count("<script") == 2
+    assert "\u202e" not in page and "\x1b" not in page
+    text = markdown(hostile)
+    outside = re.sub(r"^```$.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert "script" in outside and re.search(r"(?<!\\)<", outside) is None
+
+
+def test_long_texts_are_cut() -> None:
+    document = everywhere(as_json(explained()), lambda text: text + "x" * 100_000)
+    assert len(on_terminal(document)) < 60_000
+    assert len(why_page.render(readable(document), ASSETS)) < 600_000
+
+
+def test_a_fence_cannot_be_ended_from_inside() -> None:
+    document = explained()
+    document["causes"][0]["remedies"][0]["text"] = "```\n# a heading\n````"
+    text = markdown(document)
+    assert "`````\n```\n# a heading\n````\n`````" in text
+
+
+def test_a_remedy_keeps_its_lines() -> None:
+    document = readable(explained())
+    assert document["causes"][0]["remedies"][1]["text"].splitlines()[1].startswith("w /sys/")
+    many = explained()
+    many["causes"][0]["remedies"][0]["text"] = "\n".join(f"\tline {n}" for n in range(500))
+    text = readable(many)["causes"][0]["remedies"][0]["text"]
+    assert text.startswith(" line 0\n") and text.endswith("# 440 more lines")
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_page_has_what_its_verdict_needs(name: str) -> None:
+    document = as_json(EACH[name]())
+    page = why_page.render(readable(document), ASSETS)
+    assert document["verdict"] in page
+    assert "How to read this" in page and "benchvise why" in page
+    for cause in document["causes"]:
+        assert f">{cause['name']} <span" in page
+    assert ('id="journal"' in page) == bool(document["writes"])
+    assert ('data-figure="trials"' in page) == bool(document["trials"])
+
+
+def test_an_arm_is_named_by_its_side_and_what_is_flipped() -> None:
+    drawn = diagnosis_figures(readable(explained()))
+    assert drawn.trials is not None
+    assert {p.arm for p in drawn.trials.points} == {
+        "good",
+        "bad",
+        "repaired",
+        "broken",
+        "bad, other",
+    }
+    assert [phase.name for phase in drawn.trials.phases] == [
+        "gap",
+        "all",
+        "search",
+        "repair",
+        "break",
+        "back",
+    ]
+    assert [band.arm for band in drawn.trials.bands] == ["repaired", "broken"]
+    assert [c.name for c in drawn.covariates] == ["CPU clock", "temperature"]
+    assert drawn.ranking is not None
+    for row in drawn.ranking.rows:
+        assert sum(row.points) == pytest.approx(row.score)
+    assert json.loads(drawn.to_json())["diagnosis"]["shares"]["rows"][0]["name"] == "memory.thp"
+
+
+def test_shares_follow_each_other() -> None:
+    drawn = diagnosis_figures(readable(two_causes()))
+    assert drawn.shares is not None
+    assert [round(row.begin, 2) for row in drawn.shares.rows] == [0.0, 0.6, 0.91]
+    assert diagnosis_figures(readable(no_difference())).shares is None
+
+
+def test_a_chart_of_very_many_trials_shows_some(tmp_path: Path) -> None:
+    document = copy.deepcopy(explained())
+    document["trials"] = [{**document["trials"][0], "number": n} for n in range(9000)]
+    drawn = diagnosis_figures(readable(document))
+    assert drawn.trials is not None
+    assert (drawn.trials.every, len(drawn.trials.points)) == (3, 3000)
+
+
+def test_a_share_beyond_the_axis_ends_with_it() -> None:
+    bar = why_page.share_bar({"value": 9.0, "low": -9.0, "high": 0.5})
+    assert (bar.low, bar.start + bar.length) == (0.0, 120.0)
+    assert bar.zero == pytest.approx(20.0)
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BenchviseError, match=r"file/x: the evidence page cannot be written"):
+        why_page.write_page(explained(), tmp_path / "file" / "x")
+
+
+def test_verdicts_have_all_been_looked_at() -> None:
+    assert {EACH[name]()["verdict"] for name in EACH} == set(Verdict)
