@@ -28,6 +28,7 @@ from benchvise.why.model import Diagnosis, Side, Stop
 from benchvise.why.options import Options
 from benchvise.why.verdict import conclude
 
+
 def diagnose(
     bench: Bench,
     options: Options,
