@@ -96,8 +96,8 @@ class ProcessMeans:
     ``attributes`` are those of ``bvprobe run``'s launcher (``thp=off``, ``timer_slack=50000``, …).
     """
 
-    to_good: Mapping[str, str] = field(default_factory=dict)
-    to_bad: Mapping[str, str] = field(default_factory=dict)
+    to_good: Mapping[str, str] = field(default_factory=dict, hash=False)
+    to_bad: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def towards(self, side: Side) -> Mapping[str, str]:
         """The attributes that make the process like one of that side."""
