@@ -125,6 +125,21 @@ def server(
         yield board
 
 
+@pytest.fixture
+def origin() -> Iterator[Path]:
+    """The file that sets what is planted; one that the next boot forgets."""
+    file = Path("/run/sysctl.d/99-benchvise-test.conf")
+    made = not file.parent.exists()
+    file.parent.mkdir(exist_ok=True)
+    try:
+        file.write_text("# planted\nvm.overcommit_ratio = 10\n")
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
+        if made:
+            file.parent.rmdir()
+
+
 def data(result: Output) -> Any:
     return json.loads(result.stdout)["data"]
 
@@ -169,7 +184,7 @@ def no_journals() -> bool:
 
 class TestRecordedGoodSide:
     def test_the_planted_setting_is_named_and_all_is_put_back(
-        self, cli: Cli, good: str, tmp_path: Path
+        self, cli: Cli, good: str, tmp_path: Path, origin: Path
     ) -> None:
         planted = plant(PLANTED)
         where = tmp_path / "evidence"
@@ -184,6 +199,7 @@ class TestRecordedGoodSide:
         (cause,) = found["causes"]
         assert cause["name"] == "vm.overcommit_ratio"
         assert 0.9 < cause["share"]["value"] < 1.1
+        assert (cause["origins"][0]["file"], cause["origins"][0]["line"]) == (str(origin), 2)
         assert cause["again"]["outcome"] != "unresolved" and cause["repair"]["p"] < 0.01
         made = [w for w in found["writes"] if w["path"] == str(RATIO)]
         assert len(made) == 2 * len([w for w in made if w["undone"]]) > 0
