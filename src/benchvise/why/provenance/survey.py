@@ -51,11 +51,12 @@ KINDS: dict[
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What sets something on a system, in the order of a boot; ``files`` are how many were read,
-    ``unread`` which could not be."""
+    ``unread`` which could not be, ``tree`` what was read."""
 
     assignments: tuple[Assignment, ...]
     files: int
     unread: tuple[str, ...]
+    tree: Tree
 
 
 _known: WeakKeyDictionary[FileSource, Survey] = WeakKeyDictionary()
@@ -85,7 +86,7 @@ def _survey(source: FileSource) -> Survey:
         unread.append(f"{tree.left_out} more files than are looked at")
     if not tree.spend():
         unread.append("the rest of scripts that are longer than is looked at")
-    return Survey(tuple(found), tree.count, tuple(unread))
+    return Survey(tuple(found), tree.count, tuple(unread), tree)
 
 
 def _all(tree: Tree) -> Iterator[Assignment]:
