@@ -15,10 +15,10 @@ from benchvise.state.catalogue import items_by_id
 from benchvise.why.model import Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.globs import ANYTHING, overlap
+from benchvise.why.provenance.globs import ANYTHING
 from benchvise.why.provenance.parts import origin_of_part
 from benchvise.why.provenance.survey import KINDS, Survey, survey_of
-from benchvise.why.provenance.targets import Wanted, canonical, places_of, targets_of
+from benchvise.why.provenance.targets import Wanted, places_of, targets_of
 from benchvise.why.provenance.values import same
 
 MOST = 8
@@ -61,14 +61,14 @@ def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
     line are not among them; lines that are not run are. Raises what the source raises.
     """
     return [
-        (_origin(assignment, Side.BAD), canonical(assignment.target), assignment.value or "")
+        (_origin(assignment, Side.BAD), assignment.target, assignment.value or "")
         for assignment in survey_of(files).assignments
         if assignment.when[0] > Stage.COMMAND_LINE
     ]
 
 
 def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
-    setting = [a for a in survey.assignments if _sets(a, wanted) and not _is_absence(a, wanted)]
+    setting = [a for a in survey.of(wanted.target) if not _is_absence(a, wanted)]
     if not setting:
         return []
     matching = [a for a in setting if _agrees(a, wanted)]
@@ -112,13 +112,6 @@ def _chosen(
         notes.append("which file it is, is only known when it runs")
         certain = False
     return replace(origin, certain=certain, note="; ".join(note for note in notes if note))
-
-
-def _sets(assignment: Assignment, wanted: Wanted) -> bool:
-    target = canonical(assignment.target)
-    if any(overlap(wanted.target, canonical(but)) for but in assignment.but):
-        return False
-    return overlap(target, wanted.target)
 
 
 def _is_absence(assignment: Assignment, wanted: Wanted) -> bool:
