@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from root_trees import PLANTS, ROLES, TREES, Plant, build, suspect_of
 
-from benchvise.why.model import Layer, Origin, Side, Suspect
+from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance import NOT_FOUND, DirectoryFiles, find_origins, settings_of
 
 
@@ -290,3 +290,43 @@ def test_a_source_is_read_once_for_all_suspects(tmp_path: Path) -> None:
     for knob in ("memory.thp", "net.rmem_max", "cpu.governor"):
         find_origins(source, suspect_of(knob, "1"), Side.BAD)
     assert Counting.reads == first <= 4
+
+
+def test_a_part_of_an_images_settings_is_its_line(sources: dict[str, DirectoryFiles]) -> None:
+    suspect = Suspect(
+        "init-settings:/etc/rc.local#1",
+        "",
+        Layer.INIT_SETTINGS,
+        "init-settings",
+        "not there",
+        "# a comment\necho 5 | tee /proc/sys/vm/laptop_mode >/dev/null",
+        means=LayerMeans("init-settings", "/etc/rc.local#1"),
+    )
+    (origin,) = find_origins(sources["yocto"], suspect, Side.BAD)
+    assert (origin.where, origin.kind, origin.certain) == ("/etc/rc.local:3", "rc.local", True)
+
+
+def test_what_is_no_knob_is_looked_for_where_its_record_says(
+    sources: dict[str, DirectoryFiles],
+) -> None:
+    suspect = Suspect(
+        "kernel.tick", "", Layer.KERNEL, "kernel.tick", "4000000", "10000000",
+        ("kernel.tick/tick_ns",),
+    )  # fmt: skip
+    (origin,) = find_origins(sources["raspberry"], suspect, Side.BAD)
+    assert origin.where == "/boot/config-6.6.0:5"
+    assert not origin.certain
+
+
+def test_a_device_of_another_role_is_not_meant(tmp_path: Path) -> None:
+    files = {"/etc/rc.local": "#!/bin/sh\nblockdev --setra 64 /dev/sda\n"}
+    source = DirectoryFiles(build(files, tmp_path), "tree", {"root_disk": "mmcblk0"})
+    suspect = suspect_of("block.read_ahead_kb", "32")
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert origin.kind == NOT_FOUND
+    entry = Suspect(
+        "storage.queue", "", Layer.RUN_TIME, "storage.queue", "128", "32",
+        ("storage.queue/sda read_ahead_kb",),
+    )  # fmt: skip
+    (origin,) = find_origins(source, entry, Side.BAD)
+    assert origin.where == "/etc/rc.local:2"

@@ -15,9 +15,10 @@ from benchvise.state.catalogue import items_by_id
 from benchvise.why.model import Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.globs import ANYTHING, overlap
+from benchvise.why.provenance.globs import ANYTHING
+from benchvise.why.provenance.parts import origin_of_part
 from benchvise.why.provenance.survey import KINDS, Survey, survey_of
-from benchvise.why.provenance.targets import Wanted, canonical, targets_of
+from benchvise.why.provenance.targets import Wanted, places_of, targets_of
 from benchvise.why.provenance.values import same
 
 MOST = 8
@@ -34,9 +35,14 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
     """
     survey = survey_of(files)
     found: list[Origin] = []
+    part = origin_of_part(survey, suspect, side)
+    if part is not None:
+        return (part,)
     for wanted in targets_of(suspect, side, files.roles):
         if not wanted.is_absent:
             found += _of_target(survey, wanted, side)
+    if not found:
+        found = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
     unique: dict[tuple[str, int], Origin] = {}
     for origin in found:
         unique.setdefault((origin.file, origin.line), origin)
@@ -55,14 +61,14 @@ def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
     line are not among them; lines that are not run are. Raises what the source raises.
     """
     return [
-        (_origin(assignment, Side.BAD), canonical(assignment.target), assignment.value or "")
+        (_origin(assignment, Side.BAD), assignment.target, assignment.value or "")
         for assignment in survey_of(files).assignments
         if assignment.when[0] > Stage.COMMAND_LINE
     ]
 
 
 def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
-    setting = [a for a in survey.assignments if _sets(a, wanted)]
+    setting = [a for a in survey.of(wanted.target) if not _is_absence(a, wanted)]
     if not setting:
         return []
     matching = [a for a in setting if _agrees(a, wanted)]
@@ -72,6 +78,11 @@ def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
     best = max(known, key=lambda a: (a.certain, a.when))
     later = [a for a in setting if a.when > best.when and a.certain and a is not best]
     return [_chosen(best, known, later, wanted, side)]
+
+
+def _by_record(origin: Origin) -> Origin:
+    note = "what decides such a value as far as its record says"
+    return replace(origin, certain=False, note=f"{origin.note}; {note}" if origin.note else note)
 
 
 def _chosen(
@@ -103,11 +114,9 @@ def _chosen(
     return replace(origin, certain=certain, note="; ".join(note for note in notes if note))
 
 
-def _sets(assignment: Assignment, wanted: Wanted) -> bool:
-    target = canonical(assignment.target)
-    if any(overlap(wanted.target, canonical(but)) for but in assignment.but):
-        return False
-    return overlap(target, wanted.target)
+def _is_absence(assignment: Assignment, wanted: Wanted) -> bool:
+    """An option that is not set decides nothing, unless it was asked for by its value."""
+    return not wanted.values and assignment.value == "n" and wanted.target.startswith("config:")
 
 
 def _agrees(assignment: Assignment, wanted: Wanted) -> bool:

@@ -116,6 +116,30 @@ def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
         yield _filled(known[1].path, roles)
 
 
+def places_of(suspect: Suspect) -> tuple[Wanted, ...]:
+    """Words of the command line, options of the kernel and of the firmware that the catalogue's
+    record names as places; none for a knob, whose own file decides."""
+    if suspect.id in knobs() or isinstance(suspect.means, SettingMeans):
+        return ()
+    return tuple(Wanted(target) for target in dict.fromkeys(_of_places(suspect)))
+
+
+def _of_places(suspect: Suspect) -> Iterator[str]:
+    item = items_by_id().get(suspect.item)
+    for place in item.places if item is not None else ():
+        kind, colon, names = place.partition(": ")
+        if kind == "kernel command line":
+            yield from (f"word:{name.strip().partition('=')[0]}" for name in names.split(","))
+        elif kind == "config.txt":
+            yield from (f"firmware:{name.strip().partition('=')[0]}" for name in names.split(","))
+        elif place.startswith("CONFIG_") and not colon:
+            first, *others = (name.strip() for name in place.split(","))
+            yield f"config:{first}"
+            for name in others:  # "CONFIG_ARM64_4K_PAGES, _16K_PAGES"
+                whole = name.startswith("CONFIG_")
+                yield f"config:{name}" if whole else f"config:*{name}"
+
+
 def _of_part(suspect: Suspect) -> Iterator[str]:
     """What an id names behind its item: a word of the command line, a variable, an option."""
     item, colon, part = suspect.id.partition(":")
