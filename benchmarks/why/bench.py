@@ -12,6 +12,7 @@ import random
 import signal
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.why import snapshots
@@ -186,6 +187,13 @@ class SimBench:
             self._enter("measure")
             with interrupts.deferred():
                 return self._process(arm, begin)
+        written = len(self._writes)
+        try:
+            return self._measure_set(arm, settings, begin)
+        finally:
+            self._note_undone(self._writes[written:])
+
+    def _measure_set(self, arm: Arm, settings: Sequence[Setting], begin: float) -> Trial:
         self._enter("apply")
         board = self.boards[arm.side]
         reopen = lambda: self._reopened(arm.side)  # noqa: E731
@@ -195,10 +203,9 @@ class SimBench:
             except NotMade as error:
                 self._enter("undo")
                 raise Refused(error.message, error.remedy, _blamed(arm, error.settings)) from error
-            made = intervention.made
             self._writes += [
                 Write(self._clock, arm.side, one.knob, one.path, one.old, one.new, undone=False)
-                for one in made
+                for one in intervention.made
             ]
             self._enter("measure")
             trial = self._process(arm, begin)
@@ -208,11 +215,16 @@ class SimBench:
                 raise Refused(error.message, error.remedy, _blamed(arm, error.settings)) from error
             finally:
                 self._enter("undo")
-        self._writes += [
-            Write(self._clock, arm.side, one.knob, one.path, one.new, one.old, undone=True)
-            for one in made
-        ]
         return trial
+
+    def _note_undone(self, made: Sequence[Write]) -> None:
+        """What of it is back, as the board's files say."""
+        for one in made:
+            board = self.boards[one.side]
+            if board.files.get(one.path) == board.at_boot.get(one.path):
+                self._writes.append(
+                    replace(one, at=self._clock, old=one.new, new=one.old, undone=True)
+                )
 
     def _process(self, arm: Arm, begin: float) -> Trial:
         """One process of the metric, now."""

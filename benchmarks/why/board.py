@@ -79,7 +79,7 @@ class SimBoard:
         self._at_boot = dict(files)
         self.files = dict(files)
         self._quirks = dict(quirks or {})
-        self._before: dict[str, str] = {}  # of files that do not hold, while they are set
+        self._before: dict[str, str] = {}  # values of files that do not hold, while they are set
         self._found: dict[str, list[str]] = {}
         self._log = None if log is None else os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         if log is not None:
@@ -106,8 +106,10 @@ class SimBoard:
 
     def settle(self) -> None:
         """Time goes by: what does not hold is as before."""
-        for path, text in self._before.items():
-            self._set(path, text)
+        for path, old in self._before.items():
+            knob = values.owner(path)
+            assert knob is not None
+            self._take(knob, path, old)
         self._before.clear()
 
     def value(self, path: str) -> str:
@@ -144,7 +146,7 @@ class SimBoard:
         knob = values.owner(path)
         if knob is None:
             return "EINVAL"
-        before = self.files[path]
+        before = self.value(path)
         if quirk.highest is not None and re.fullmatch(r"\d+", value):
             value = str(min(int(value), quirk.highest))
         error = self._take(knob, path, value)
@@ -152,11 +154,11 @@ class SimBoard:
             return error
         for other, text in quirk.resets.items():
             self._set(other, text)
-        if quirk.does_not_hold and self.files[path] != before:
-            if before == self._at_boot[path]:
-                self._before[path] = before
+        if quirk.does_not_hold and self.value(path) != before:
+            if path in self._before:
+                del self._before[path]  # it is being put back
             else:
-                self._before.pop(path, None)
+                self._before[path] = before
         return ""
 
     # -- the kernel --------------------------------------------------------------------------------

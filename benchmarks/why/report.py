@@ -28,9 +28,10 @@ class Bar:
 
 def bars(results: Sequence[Result], hits: float = 0.97) -> list[Bar]:
     """The bars of the planted-cause bench; ``hits`` is another one for real plants."""
+    results = [result for result in results if not result.left_out]
     found = [r.hit for r in results if r.hit is not None]
-    forty = [r.experiments for r in results if r.diagnosis and r.suspects in _FORTY and r.hit]
-    none = [r.is_right for r in results if r.scenario.kind == "no difference"]
+    forty = [r.experiments for r in results if r.suspects in _FORTY and r.hit]
+    none = [r.is_right for r in results if r.kind == "no difference"]
     shown = [
         _share("top-1 hits beyond three floors", f"≥ {hits:.0%}", found, lambda s: s >= hits),
         _share("false attributions", "≤ 1 %", [r.false > 0 for r in results], lambda s: s <= 0.01),
@@ -82,6 +83,8 @@ def show(results: Sequence[Result], console: Console, hits: float = 0.97) -> boo
     console.print(_by_class(results))
     console.print(_coverage_table(results))
     for result in results:
+        if result.left_out:
+            console.print(f"{result.name}: not counted: {result.left_out}", markup=False)
         for problem in result.problems:
             console.print(f"{result.name}: {problem}", markup=False, soft_wrap=True)
     judged = bars(results, hits)
@@ -101,19 +104,19 @@ def _by_class(results: Sequence[Result]) -> Table:
         *("experiments", "p90", "trials", "minutes", "s a diagnosis"),
     ):
         table.add_column(heading, justify="right")
-    kinds = list(dict.fromkeys(result.scenario.kind for result in results))
-    for kind in kinds:
-        table.add_row(kind, *_row([r for r in results if r.scenario.kind == kind]))
+    counted = [result for result in results if not result.left_out]
+    for kind in dict.fromkeys(result.kind for result in counted):
+        table.add_row(kind, *_row([r for r in counted if r.kind == kind]))
     table.add_section()
-    table.add_row("all", *_row(results))
+    if counted:
+        table.add_row("all", *_row(counted))
     return table
 
 
 def _row(results: Sequence[Result]) -> list[str]:
     found = [r.hit for r in results if r.hit is not None]
-    ended = [r for r in results if r.diagnosis is not None]
+    ended = [r for r in results if r.ended]
     experiments = [r.experiments for r in ended]
-    diagnoses = [r.diagnosis for r in ended if r.diagnosis is not None]
     return [
         str(len(results)),
         str(sum(r.is_right for r in results)),
@@ -123,8 +126,8 @@ def _row(results: Sequence[Result]) -> list[str]:
         _median([r.suspects for r in ended]),
         _median(experiments),
         f"{_percentile(experiments, 0.9):g}" if experiments else "—",
-        _median([len(d.trials) for d in diagnoses]),
-        _median([d.seconds / 60 for d in diagnoses]),
+        _median([r.trials for r in ended]),
+        _median([r.minutes for r in ended]),
         f"{statistics.mean(r.seconds for r in results):.2f}",
     ]
 

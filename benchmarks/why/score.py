@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from benchmarks.why import values
 from benchmarks.why.scenario import Planted, Scenario
@@ -46,36 +46,28 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One scenario's score; ``problems`` say in words what was wrong, none where all was right.
+    """The score of one diagnosis; ``problems`` say in words what was wrong.
 
-    ``hit`` is None where nothing had to be found. ``false`` counts causes that are none.
+    ``hit`` is None where nothing had to be found, ``false`` counts causes that are none.
+    ``suspects`` could be tested. ``minutes`` are those of the diagnosis, ``seconds`` what it took
+    to run. ``left_out`` says why it does not count, where it does not.
     """
 
-    scenario: Scenario
-    diagnosis: Diagnosis | None
-    hit: bool | None
-    false: int
-    is_right: bool
-    is_restored: bool
+    kind: str
+    name: str
+    hit: bool | None = None
+    false: int = 0
+    is_right: bool = False
+    is_restored: bool = True
     intervals: tuple[Covered, ...] = ()
     problems: tuple[str, ...] = ()
+    ended: bool = False
+    suspects: int = 0
+    experiments: int = 0
+    trials: int = 0
+    minutes: float = 0.0
     seconds: float = 0.0
-    evidence: str = field(default="")
-
-    @property
-    def name(self) -> str:
-        """What repeats it: ``--only NAME``."""
-        return f"{self.scenario.kind}/{self.scenario.seed}"
-
-    @property
-    def experiments(self) -> int:
-        return len(self.diagnosis.experiments) if self.diagnosis else 0
-
-    @property
-    def suspects(self) -> int:
-        """How many could be tested."""
-        found = self.diagnosis.suspects if self.diagnosis else ()
-        return sum(suspect.means is not None for suspect in found)
+    left_out: str = ""
 
 
 def score(
@@ -90,57 +82,62 @@ def score(
     """``error`` is what ended the diagnosis without an answer. ``left`` are the files that are not
     as before once everything was done that a user is told to do; ``still_set`` whether some were
     not when the diagnosis ended, which it has to admit."""
+    truth = scenario.truth
     problems = [error] if error else []
     if left:
         problems.append(f"not restored: {left}")
+    result = Result(
+        scenario.kind,
+        f"{scenario.kind}/{scenario.seed}",
+        is_restored=not left,
+        problems=tuple(problems or ["no answer"]),
+        hit=False if truth.demanding and truth.causes else None,
+        seconds=seconds,
+    )
     if diagnosis is None:
-        return Result(
-            scenario,
-            None,
-            False if scenario.truth.demanding and scenario.truth.causes else None,
-            0,
-            is_right=False,
-            is_restored=not left,
-            problems=tuple(problems or ["no answer"]),
-            seconds=seconds,
-        )
+        return result
     if diagnosis.restored == still_set:
         problems.append(f"says restored={diagnosis.restored}, which is not so")
-    truth = scenario.truth
     matched = [(cause, match(scenario, cause)) for cause in diagnosis.causes]
     false = [cause.name for cause, planted in matched if planted is None]
+    names = [cause.name for cause in diagnosis.causes]
+    problems += [f"named twice: {name}" for name in sorted(set(names)) if names.count(name) > 1]
     problems += [f"false attribution: {name}" for name in false]
-    hit = None
-    if truth.causes and truth.demanding:
-        hit = bool(matched) and matched[0][1] is _wanted(truth.causes)
+    hit = result.hit
+    if hit is not None:
+        wanted = _wanted(truth.causes)
+        hit = bool(matched) and matched[0][1] is wanted
         if not hit:
-            named = diagnosis.causes[0].name if diagnosis.causes else "nothing"
-            problems.append(f"named {named} instead of {planted_name(_wanted(truth.causes))}")
-    is_right = diagnosis.verdict in truth.verdicts
-    if not is_right:
-        wanted = " or ".join(sorted(truth.verdicts))
-        problems.append(f"verdict {diagnosis.verdict} instead of {wanted}")
-    if truth.refused and not any(planted for _, planted in matched):
-        named_somewhere = _names(diagnosis, scenario.truth.refused)
-        is_right = is_right and named_somewhere
-        if not named_somewhere:
-            problems.append("what was refused is named nowhere")
+            named = names[0] if names else "nothing"
+            problems.append(f"named {named} instead of {planted_name(wanted)}")
+    amiss = list(_amiss(scenario, diagnosis, any(planted for _, planted in matched)))
+    return replace(
+        result,
+        hit=hit,
+        false=len(false),
+        is_right=not amiss,
+        is_restored=not left and diagnosis.restored != still_set,
+        intervals=tuple(_intervals(scenario, diagnosis, matched)),
+        problems=(*problems, *amiss),
+        ended=True,
+        suspects=sum(suspect.means is not None for suspect in diagnosis.suspects),
+        experiments=len(diagnosis.experiments),
+        trials=len(diagnosis.trials),
+        minutes=diagnosis.seconds / 60,
+    )
+
+
+def _amiss(scenario: Scenario, diagnosis: Diagnosis, found: bool) -> Iterator[str]:
+    """What is wrong with the verdict."""
+    truth = scenario.truth
+    if diagnosis.verdict not in truth.verdicts:
+        yield f"verdict {diagnosis.verdict} instead of {' or '.join(sorted(truth.verdicts))}"
+    if truth.refused and not found and not _names(diagnosis, truth.refused):
+        yield "what was refused is named nowhere"
     if truth.rules and diagnosis.verdict is Verdict.NOT_ADMISSIBLE:
         seen = {finding.rule for finding in diagnosis.findings if finding.grade is Grade.STOPS}
         if not seen & truth.rules:
-            is_right = False
-            problems.append(f"stopped by {sorted(seen)} instead of {sorted(truth.rules)}")
-    return Result(
-        scenario,
-        diagnosis,
-        hit,
-        len(false),
-        is_right,
-        is_restored=not left and diagnosis.restored != still_set,
-        intervals=tuple(_intervals(scenario, diagnosis, matched)),
-        problems=tuple(problems),
-        seconds=seconds,
-    )
+            yield f"stopped by {sorted(seen)} instead of {sorted(truth.rules)}"
 
 
 def match(scenario: Scenario, cause: Cause) -> Planted | None:
@@ -196,7 +193,8 @@ def _is_layer(scenario: Scenario, suspect: Suspect, planted: Planted) -> bool:
 
 def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
     """Whether the answer says of the suspect with these files that it could not be tested."""
-    ids = {suspect.id for suspect in diagnosis.suspects if files <= files_of(suspect)}
+    owners = {owner.name for path in files if (owner := values.owner(path)) is not None}
+    ids = owners | {s.id for s in diagnosis.suspects if files <= files_of(s)}
     unresolved = {
         name
         for experiment in diagnosis.experiments
@@ -213,9 +211,13 @@ def _intervals(
     if diagnosis.gap is not None and scenario.recorded != 0:
         yield Covered("gap", diagnosis.gap.goodness, scenario.truth.gap)
     rest = 1.0
+    seen: list[Planted] = []
     for cause, planted in matched:
         if planted is None or abs(planted.share - planted.broken) > 1e-9:
             return
+        if any(planted is one for one in seen):
+            continue
+        seen.append(planted)
         yield Covered("share", cause.share, planted.share)
         rest -= planted.share
     if diagnosis.unexplained is not None and diagnosis.causes:

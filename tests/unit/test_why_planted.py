@@ -24,7 +24,7 @@ from benchvise.errors import BoardUnreachable
 from benchvise.state import journal
 from benchvise.state.catalogue import knobs
 from benchvise.state.diff import diff_snapshots
-from benchvise.state.intervention import intervening
+from benchvise.state.intervention import NotMade, intervening
 from benchvise.state.knobs import Setting
 from benchvise.why.bench import Bench, Refused
 from benchvise.why.model import (
@@ -131,6 +131,21 @@ def test_writes_are_refused_clamped_not_kept_and_bring_others_along() -> None:
     assert kernel.value(ahead) == "512"
     kernel.settle()
     assert kernel.value(ahead) == "128"
+
+
+def test_a_side_effect_is_undone_also_where_another_setting_is_refused() -> None:
+    (other,) = values.paths_of("net.tcp_fastopen")
+    kernel = board(
+        block__read_ahead_kb=Quirk(resets={other: "3\n"}), vm__swappiness=Quirk(error="EINVAL")
+    )
+    files = SimFiles(kernel)
+    wanted = [setting("block.read_ahead_kb", "512"), setting("vm.swappiness", "1")]
+    with (
+        pytest.raises(NotMade),
+        intervening("sim:bad", files, files.again, values.ROLES) as intervention,
+    ):
+        intervention.apply(wanted)
+    assert kernel.files == dict(kernel.at_boot)
 
 
 def test_a_boot_undoes_what_was_set_and_ends_connections() -> None:

@@ -98,10 +98,11 @@ class Intervention:
             self._targets,
             lambda goal, now: self._wrote(journal, goal, now),
         )
-        if missed:
-            raise self._not_made(missed, settings)
+        # Also where some were refused: those that were made may have changed something else.
         after = places.survey(self._files, catalogue, self._roles)
         foreign = self._look_for_side_effects(journal, tied, before, after)
+        if missed:
+            raise self._not_made(missed, settings)
         if foreign:
             names = ", ".join(map(str, settings))
             raise BroughtAlong(

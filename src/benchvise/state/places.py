@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from benchvise.board.channel import FileError, FileValue, FileWritten
@@ -147,13 +148,21 @@ def survey(files: BoardFiles, knobs: Iterable[Knob], roles: Roles) -> dict[str, 
         with contextlib.suppress(SettingError):
             globs.setdefault(expand(knob, roles), knob)
     ranks = {glob: rank for rank, glob in enumerate(globs)}
-    patterns = [(_expression(glob), glob) for glob in globs if _SPECIAL.search(glob)]
+    patterns = [
+        (glob[: special.start()], _expression(glob), glob)
+        for glob in globs
+        if (special := _SPECIAL.search(glob)) is not None
+    ]
     places: dict[str, Place] = {}
     for path, content in files.read(globs).items():
         if path in globs and _SPECIAL.search(path):  # it matches nothing, not even other globs
             matching = [path]
         else:
-            matching = [glob for pattern, glob in patterns if pattern.fullmatch(path)]
+            matching = [
+                glob
+                for begin, pattern, glob in patterns
+                if path.startswith(begin) and pattern.fullmatch(path)
+            ]
             matching += [path] if path in globs else []
         if matching:
             places[path] = place_of(globs[min(matching, key=ranks.__getitem__)], path, content)
@@ -213,6 +222,7 @@ def _text(content: FileValue | FileError) -> str:
     return content.value if isinstance(content, FileValue) and type(content.value) is str else ""
 
 
+@lru_cache(maxsize=1024)
 def _expression(glob: str) -> re.Pattern[str]:
     """The regular expression of a glob as glob(3) has it: no wildcard matches "/", but a role."""
     return re.compile("".join(map(_translated, _PART.finditer(glob))), re.DOTALL)

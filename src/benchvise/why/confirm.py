@@ -90,7 +90,7 @@ def confirm(
         _planned(lab, expected),
         MOST,
     )
-    lab.require(lab.seconds(list(arms.values()), _LOOK), f"confirming {names}")
+    lab.require(lab.seconds(list(arms.values()), FEWEST), f"confirming {names}")
     lab.observe(
         ExperimentBegun(
             question.purpose, question.words, question.side, question.least, question.most
@@ -110,7 +110,7 @@ def confirm(
         lab, scale, suspects, blocks, others, expected, not_broken or refused
     )
     again = _again(lab, scale, suspects, blocks, repair, effect)
-    why_not = _refuted(breaking, again, expected)
+    why_not = _refuted(breaking, again, effect.value)
     return Confirmation(
         suspects, not why_not, effect, repair, share, breaking, again, not_broken, why_not
     )
@@ -172,7 +172,7 @@ def _settled(lab: Laboratory, blocks: Blocks, expected: float) -> bool:
     if BROKEN not in blocks.arms:
         return True
     opened = blocks.gained(GOOD, BROKEN)
-    return _claims(opened, expected) or _hopeless(effect_of(lab, opened), expected)
+    return _hopeless(effect_of(lab, opened), expected) or _claims(opened, expected)
 
 
 def _hopeless(effect: Effect, expected: float) -> bool:
@@ -323,11 +323,11 @@ def _again(
     )
 
 
-def _refuted(breaking: Experiment | None, again: Experiment, expected: float) -> str:
+def _refuted(breaking: Experiment | None, again: Experiment, effect: float) -> str:
     """Why a repair that works is no proof after all; empty where it is one."""
     if breaking is not None:
         shift, p = breaking.shift, breaking.p
-        if shift is None or p is None or p >= CLAIM or shift.value * expected <= 0.0:
+        if shift is None or p is None or p >= CLAIM or shift.value / effect < _HOPELESS:
             return "breaking it opens no gap"
     return again.reason
 

@@ -27,6 +27,9 @@ Floats = npt.NDArray[np.float64]
 SHARE_LIMIT = 10.0
 """Shares are cut off here, to either side: beyond it a gap is too unsure to be shared out."""
 
+UNBOUNDED = 25.0
+"""An end of a shift's interval that nothing bounds: a factor of 7e10, which JSON can hold."""
+
 # Below this many differences the signed-rank interval cannot reach 95 %, whatever they are.
 _RANKED = 6
 # Relative to the normal distribution: the 0.6745 quantile, and what a median costs against a mean.
@@ -38,10 +41,10 @@ def shift(differences: Floats) -> Bounds:
     """The location of paired differences with its 95 % interval.
 
     Of six or more the Hodges-Lehmann estimate with the signed-rank interval; of two to five, where
-    that cannot reach 95 %, the mean with Student's t; a single one has no interval: it is infinite.
+    that cannot reach 95 %, the mean with Student's t; a single one bounds nothing.
     """
     if differences.size < 2:
-        return Bounds(float(differences[0]), -math.inf, math.inf)
+        return Bounds(float(differences[0]), -UNBOUNDED, UNBOUNDED)
     if differences.size < _RANKED:
         interval = paired_process_interval(differences)
         return Bounds(float(differences.mean()), interval.low, interval.high)

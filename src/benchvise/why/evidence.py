@@ -82,11 +82,16 @@ class EvidenceLog:
         _lock(descriptor, path)
         with open(descriptor, "rb", closefd=False) as file:
             whole, newline, _cut = file.read().rpartition(b"\n")
-        lines = [_parsed(path, n, text) for n, text in enumerate(whole.split(b"\n"), 1) if newline]
         try:
+            texts = whole.split(b"\n") if newline else []
+            lines = [_parsed(path, number, text) for number, text in enumerate(texts, 1)]
             os.ftruncate(descriptor, len(whole) + len(newline))
             os.lseek(descriptor, 0, os.SEEK_END)
+        except UsageError:
+            os.close(descriptor)
+            raise
         except OSError as error:
+            os.close(descriptor)
             raise _unwritable(path, error) from None
         return cls(path, descriptor, lines)
 

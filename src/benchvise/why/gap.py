@@ -116,7 +116,9 @@ def shown(leads: Floats, floor: float) -> bool:
 
 
 def _live(lab: Laboratory) -> Measured:
-    blocks = lab.blocks({"good": Arm(Side.GOOD), "bad": Arm(Side.BAD)})
+    arms = {"good": Arm(Side.GOOD), "bad": Arm(Side.BAD)}
+    lab.require(lab.seconds(list(arms.values()), FIRST), "the gap itself")
+    blocks = lab.blocks(arms)
     blocks.more(FIRST)
     while blocks.count < MOST:
         leads = blocks.gained("good", "bad")
@@ -148,6 +150,7 @@ def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str) -> Measured:
 
 def _recorded(lab: Laboratory, good: Floats) -> Measured:
     recorded = tuple(range(len(lab.trials) - good.size + 1, len(lab.trials) + 1))
+    lab.require(lab.seconds([Arm(Side.BAD)], RANKED), "the gap itself")
     blocks = lab.blocks({"bad": Arm(Side.BAD)})
     blocks.more(RANKED)
     while True:

@@ -16,7 +16,7 @@ from benchvise.why.confirm import Confirmation
 from benchvise.why.events import CauseConfirmed, FindingMade, SuspectsRanked
 from benchvise.why.knowledge import Knowledge
 from benchvise.why.laboratory import Laboratory
-from benchvise.why.model import Cause, Mechanism, Origin, Purpose, Remedy, Side, Suspect
+from benchvise.why.model import Arm, Cause, Mechanism, Origin, Purpose, Remedy, Side, Suspect
 from benchvise.why.options import Options
 from benchvise.why.question import WITH, WITHOUT, Question, Reading, Unresolved, ask
 from benchvise.why.search import Search, testable
@@ -126,6 +126,8 @@ def _gap_by_all_in(case: Case, lab: Laboratory, suspects: list[Suspect]) -> Read
         return None
     words = f"all {len(suspects)} as recorded: what changes?"
     question = Question(Purpose.ALL_IN, words, Side.BAD, tuple(suspects), (), gap.RANKED, gap.MOST)
+    arms = [Arm(Side.BAD), Arm(Side.BAD, question.flipped)]
+    lab.require(lab.seconds(arms, question.least), "the gap itself")
     try:
         reading = ask(lab, None, question, lambda effect: abs(effect.value) > 5.0 * effect.error)
     except Unresolved:

@@ -1,0 +1,416 @@
+"""Diagnoses on a bench in memory: each verdict, each shape of cause, each thing that goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+from why_bench import Given, MemoryBench, Response, diagnose, losses, suspect
+
+from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
+from benchvise.why import events
+from benchvise.why.model import (
+    Diagnosis,
+    Finding,
+    Grade,
+    Purpose,
+    Side,
+    Stop,
+    Verdict,
+)
+from benchvise.why.options import Options
+from benchvise.why.plan import plan
+
+FORTY = tuple(f"knob{n:02}" for n in range(40))
+
+
+def test_one_cause_is_named_with_its_share_in_few_experiments() -> None:
+    seen: list[events.Event] = []
+    bench = MemoryBench(FORTY, losses(knob17=0.7))
+    found = diagnose(bench, events=seen)
+    assert found.verdict is Verdict.EXPLAINED
+    (cause,) = found.causes
+    assert cause.name == "knob17"
+    assert cause.share.low <= 1.0 <= cause.share.high
+    assert found.unexplained is not None
+    assert found.unexplained.contains(0.0)
+    assert cause.repair.p is not None and cause.repair.p < 0.01
+    assert cause.breaking is not None and cause.breaking.side is Side.GOOD
+    assert cause.breaking.p is not None and cause.breaking.p < 0.01
+    assert cause.again is not None and cause.again.number == cause.repair.number
+    assert [o.side for o in cause.origins] == [Side.BAD, Side.GOOD]
+    assert cause.remedies[0].text == "knob17=on"
+    assert found.headline == "knob17 accounts for 99 % (98 to 102 %) of the difference"
+    assert len(found.experiments) <= 8  # none of the forty is likelier than another here
+    assert [e.number for e in found.experiments] == list(range(1, len(found.experiments) + 1))
+    assert [t.number for t in found.trials] == list(range(1, len(found.trials) + 1))
+    kinds = [type(event) for event in seen]
+    assert kinds.count(events.TrialTaken) == len(found.trials)
+    assert kinds.count(events.ExperimentDecided) == len(found.experiments)
+    assert kinds.count(events.CauseConfirmed) == 1
+    assert found.simulated
+    assert found.stopped is None
+
+
+def test_a_likely_suspect_is_proven_at_once() -> None:
+    bench = MemoryBench(FORTY, losses(knob30=0.5))
+    found = diagnose(bench, points={"knob30": 6.0})
+    assert [e.purpose for e in found.experiments] == [
+        Purpose.ALL_IN,
+        Purpose.REPAIR,
+        Purpose.BREAK,
+    ]
+
+
+def test_two_causes_and_what_they_leave() -> None:
+    bench = MemoryBench(FORTY, losses(knob05=0.6, knob31=0.3), rest=0.1)
+    found = diagnose(bench)
+    assert [cause.name for cause in found.causes] == ["knob05", "knob31"]
+    shares = [cause.share for cause in found.causes]
+    assert shares[0].contains(0.6)
+    assert shares[1].contains(0.3)
+    assert found.unexplained is not None
+    assert found.unexplained.value == pytest.approx(0.1, abs=0.03)
+    assert found.interaction is not None
+    assert not found.interaction.shown
+    assert found.experiments[-1].purpose is Purpose.TOGETHER
+
+
+def test_what_only_both_together_repair_is_one_cause_of_two() -> None:
+    def either(bad: frozenset[str]) -> float:
+        return -0.6 if bad & {"knob04", "knob22"} else 0.0
+
+    found = diagnose(MemoryBench(FORTY, either))
+    (cause,) = found.causes
+    assert cause.interacts
+    assert {s.id for s in cause.suspects} == {"knob04", "knob22"}
+    assert cause.share.contains(1.0)
+    alone = [e for e in found.experiments if len(e.flipped) == 1 and not e.context]
+    assert {name for e in alone for name in e.flipped} >= {"knob04", "knob22"}
+    assert all(e.shift is not None and abs(e.shift.value) < 0.1 for e in alone)
+
+
+def test_three_that_only_together_repair() -> None:
+    def any_of_three(bad: frozenset[str]) -> float:
+        return -0.8 if bad & {"knob04", "knob22", "knob37"} else 0.0
+
+    found = diagnose(MemoryBench(FORTY, any_of_three))
+    assert {s.id for s in found.causes[0].suspects} == {"knob04", "knob22", "knob37"}
+
+
+def test_what_only_both_together_break_is_one_cause_of_two() -> None:
+    def both(bad: frozenset[str]) -> float:
+        return -0.6 if bad >= {"knob04", "knob22"} else 0.0
+
+    found = diagnose(MemoryBench(FORTY, both))
+    assert {s.id for s in found.causes[0].suspects} == {"knob04", "knob22"}
+    assert found.verdict is Verdict.EXPLAINED
+
+
+def test_a_bottleneck_behind_a_bottleneck() -> None:
+    def slower(bad: frozenset[str]) -> float:
+        return min(-0.8 * ("knob09" in bad), -0.5 * ("knob02" in bad))
+
+    found = diagnose(MemoryBench(FORTY, slower))
+    assert {s.id for cause in found.causes for s in cause.suspects} == {"knob02", "knob09"}
+    assert found.verdict is Verdict.EXPLAINED
+
+
+def test_a_difference_that_hides_a_part_of_the_cause_is_named_with_a_negative_share() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob03=0.9, knob20=-0.4)))
+    by_name = {cause.name: cause.share for cause in found.causes}
+    assert by_name["knob03"].contains(0.9 / 0.5)
+    assert by_name["knob20"].contains(-0.4 / 0.5)
+
+
+def test_opposite_effects_that_hide_each_other_are_still_looked_for() -> None:
+    bench = MemoryBench(FORTY, losses(knob03=0.5, knob30=-0.5), rest=0.5)
+    found = diagnose(bench)
+    assert "knob03" in [cause.name for cause in found.causes]
+
+
+# -- the other verdicts ----------------------------------------------------------------------------
+
+
+def test_no_difference() -> None:
+    found = diagnose(MemoryBench(FORTY, losses()))
+    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.experiments == ()
+    assert found.gap is not None
+    assert found.gap.goodness.contains(0.0)
+
+
+def test_a_gap_within_the_noise_floor_is_none() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob01=0.0005), noise=0.0))
+    assert found.verdict is Verdict.NO_DIFFERENCE
+
+
+def test_reversed() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob01=-0.4)))
+    assert found.verdict is Verdict.REVERSED
+    assert found.experiments == ()
+    assert found.needed == ("give the two sides the other way round",)
+
+
+def test_unexplained_says_what_is_next() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(), rest=0.5))
+    assert found.verdict is Verdict.UNEXPLAINED
+    assert found.causes == ()
+    assert len(found.experiments) == 2  # all at once, and the likelier half
+    assert any("swap userland and kernel" in sentence for sentence in found.needed)
+
+
+def test_partly_explained() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob08=0.6), rest=0.4))
+    assert found.verdict is Verdict.PARTLY
+    assert found.unexplained is not None
+    assert found.unexplained.contains(0.4)
+
+
+def test_not_admissible_stops_before_anything_is_measured() -> None:
+    fewer = Finding("fewer-cpus", Grade.STOPS, "the bad side has 1 CPU, the good one 4")
+    found = diagnose(MemoryBench(FORTY, losses(knob01=1.0)), says=(fewer,))
+    assert found.verdict is Verdict.NOT_ADMISSIBLE
+    assert found.headline == fewer.sentence
+    assert found.trials == ()
+
+
+def test_nothing_differs_that_can_be_set() -> None:
+    found = diagnose(MemoryBench((), losses(), rest=0.5))
+    assert found.verdict is Verdict.UNEXPLAINED
+    assert found.experiments == ()
+
+
+# -- a recorded side -------------------------------------------------------------------------------
+
+
+def test_a_recorded_run_is_broken_on_the_bad_side() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob12=0.5), good_recorded=12))
+    (cause,) = found.causes
+    assert cause.name == "knob12"
+    assert cause.share.value == pytest.approx(1.0, abs=0.03)
+    assert cause.breaking is not None and cause.breaking.side is Side.BAD
+    assert cause.not_broken == "broken on the bad side, made like the good one: " + (
+        "the good side is a record"
+    )
+
+
+def test_a_record_without_trials_takes_all_as_recorded_for_the_gap() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob12=0.5), good_recorded=0))
+    assert [cause.name for cause in found.causes] == ["knob12"]
+    assert found.gap is not None
+    assert found.gap.goodness.contains(0.5)
+    assert any("only what the record's settings change" in s for s in found.needed) or (
+        found.verdict is Verdict.EXPLAINED
+    )
+
+
+def test_a_record_without_trials_that_changes_nothing() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(), good_recorded=0))
+    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert "does not change" in found.headline
+
+
+def test_the_bad_side_has_to_be_live() -> None:
+    class Recorded(MemoryBench):
+        def is_live(self, side: Side) -> bool:
+            return side is Side.GOOD
+
+    with pytest.raises(UsageError, match="is a record"):
+        diagnose(Recorded(FORTY, losses()))
+
+
+# -- what cannot be set or measured ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("anonymous", [False, True])
+def test_refused_suspects_are_left_out_and_named(anonymous: bool) -> None:
+    bench = MemoryBench(
+        FORTY,
+        losses(knob17=0.5),
+        rest=0.3,
+        refused=frozenset({"knob03", "knob29"}),
+        anonymous=anonymous,
+    )
+    found = diagnose(bench)
+    assert [cause.name for cause in found.causes] == ["knob17"]
+    assert "left out" in found.experiments[0].reason
+    for name in ("knob03", "knob29"):
+        assert any(name in s and "could not be set" in s for s in found.needed)
+
+
+def test_a_refused_culprit_is_named() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob17=0.5), refused=frozenset({"knob17"})))
+    assert found.verdict is Verdict.UNEXPLAINED
+    assert any("knob17 could not be set" in sentence for sentence in found.needed)
+
+
+def test_a_suspect_with_which_the_metric_fails_is_left_out() -> None:
+    bench = MemoryBench(FORTY, losses(knob17=0.5), fails=frozenset({"knob02"}))
+    found = diagnose(bench)
+    assert [cause.name for cause in found.causes] == ["knob17"]
+    assert "the metric fails" in found.experiments[0].reason
+
+
+def test_a_good_side_that_refuses_is_broken_on_the_bad_one() -> None:
+    bench = MemoryBench(FORTY, losses(knob17=0.5), refused=frozenset({"good:knob17"}))
+    (cause,) = diagnose(bench).causes
+    assert cause.breaking is not None and cause.breaking.side is Side.BAD
+    assert "read-only" in cause.not_broken
+
+
+def test_a_metric_that_fails_on_a_side_is_said() -> None:
+    class Failing(MemoryBench):
+        def measure(self, arm):  # type: ignore[no-untyped-def]
+            from benchvise.errors import MeasurementError
+
+            raise MeasurementError("the command ended with 127")
+
+    found = diagnose(Failing(FORTY, losses()))
+    assert found.verdict is Verdict.INCOMPLETE
+    assert found.stopped is Stop.FAILED
+    assert "127" in found.reached
+
+
+# -- the ends that come from outside ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "stop"),
+    [
+        (KeyboardInterrupt(), Stop.INTERRUPTED),
+        (Interrupted("stopped"), Stop.INTERRUPTED),
+        (BoardUnreachable("no answer from bad"), Stop.UNREACHABLE),
+        (SettingError("knob01 is not put back"), Stop.NOT_PUT_BACK),
+    ],
+)
+def test_each_end_gives_a_partial_answer(error: BaseException, stop: Stop) -> None:
+    for trial in range(1, 70, 3):
+        found = diagnose(MemoryBench(FORTY, losses(knob17=0.7), at={trial: error}))
+        if found.verdict is Verdict.EXPLAINED:
+            assert trial > len(found.trials)
+            continue
+        assert found.verdict is Verdict.INCOMPLETE
+        assert found.stopped is stop
+        assert found.reached
+        assert found.restored is (stop is not Stop.NOT_PUT_BACK)
+        assert len(found.trials) == trial - 1
+        found.as_json()
+
+
+def test_an_interrupt_in_the_search_says_among_which_the_cause_lies() -> None:
+    bench = MemoryBench(FORTY, losses(knob02=0.7), at={30: KeyboardInterrupt()})
+    found = diagnose(bench)
+    assert "a cause lies among" in found.reached
+    assert "knob02" in found.reached
+
+
+def test_a_proven_cause_survives_what_comes_later() -> None:
+    whole = diagnose(MemoryBench(FORTY, losses(knob05=0.6, knob31=0.3)))
+    first = next(e for e in whole.experiments if e.purpose is Purpose.BREAK)
+    proven = whole.experiments[first.number - 2 : first.number]
+    at = {max(n for e in proven for n in e.trials) + 1: KeyboardInterrupt()}
+    found = diagnose(MemoryBench(FORTY, losses(knob05=0.6, knob31=0.3), at=at))
+    assert [cause.name for cause in found.causes] == ["knob05"]
+    assert found.verdict is Verdict.INCOMPLETE
+
+
+def test_a_budget_is_kept_and_leaves_time_to_confirm() -> None:
+    for minutes in (0.05, 0.2, 0.5, 0.8, 1.0, 1.3, 2.0):
+        bench = MemoryBench(FORTY, losses(knob33=0.7))
+        found = diagnose(bench, options=Options(seed=3, budget=minutes))
+        assert bench.clock <= 60 * minutes + 1
+        assert found.stopped in (None, Stop.BUDGET)
+        if found.stopped:
+            assert found.verdict is Verdict.INCOMPLETE
+            assert "no time is left for" in found.reached
+    assert found.verdict is Verdict.EXPLAINED
+
+
+# -- layers ----------------------------------------------------------------------------------------
+
+
+def test_a_layer_and_the_part_of_it() -> None:
+    bench = MemoryBench(
+        FORTY,
+        losses(isolcpus=0.6),
+        layer_names=("kernel", "command-line", "libc"),
+        part_names={"command-line": ("quiet", "isolcpus", "mem")},
+    )
+    found = diagnose(bench)
+    assert [cause.name for cause in found.causes] == ["isolcpus"]
+    assert found.verdict is Verdict.EXPLAINED
+    assert Purpose.LAYER in [e.purpose for e in found.experiments]
+    assert "isolcpus" in [s.id for s in found.suspects]
+
+
+def test_a_layer_whose_parts_cannot_be_swapped_is_the_cause() -> None:
+    bench = MemoryBench(FORTY, losses(kernel=0.6), layer_names=("kernel", "libc"))
+    assert [cause.name for cause in diagnose(bench).causes] == ["kernel"]
+
+
+def test_without_layers_they_are_not_touched() -> None:
+    bench = MemoryBench(FORTY, losses(kernel=0.6), layer_names=("kernel", "libc"))
+    found = diagnose(bench, options=Options(layers=False))
+    assert found.verdict is Verdict.UNEXPLAINED
+    assert any("--no-layers" in sentence for sentence in found.needed)
+
+
+def test_a_setting_and_a_layer() -> None:
+    bench = MemoryBench(FORTY, losses(kernel=0.4, knob11=0.6), layer_names=("kernel", "libc"))
+    found = diagnose(bench)
+    assert {cause.name for cause in found.causes} == {"knob11", "kernel"}
+    assert found.verdict is Verdict.EXPLAINED
+
+
+# -- noise -----------------------------------------------------------------------------------------
+
+
+def outliers(size: float) -> Response:
+    return losses(knob17=size)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_outliers_and_two_modes_neither_hide_nor_invent_a_cause(seed: int) -> None:
+    wild = MemoryBench(
+        FORTY,
+        losses(knob17=0.3),
+        noise=0.03,
+        scale=lambda rng: rng.gauss(0, 1) - 10 * (rng.random() < 0.04),
+    )
+    found = diagnose(wild, options=Options(seed=seed))
+    assert {cause.name for cause in found.causes} <= {"knob17"}
+    jumping = MemoryBench(
+        FORTY,
+        losses(knob17=0.5),
+        noise=0.03,
+        scale=lambda rng: rng.gauss(0, 0.5) - 4 * (rng.random() < 0.3),
+    )
+    found = diagnose(jumping, options=Options(seed=seed))
+    assert [cause.name for cause in found.causes] == ["knob17"]
+
+
+def test_a_metric_without_any_noise() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob17=0.3), noise=0.0))
+    assert [cause.name for cause in found.causes] == ["knob17"]
+    assert found.causes[0].share.value == pytest.approx(1.0)
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    first, second = (diagnose(MemoryBench(FORTY, losses(knob17=0.3))).as_json() for _ in "12")
+    assert first == second
+
+
+def test_a_dry_run_says_what_would_be_done() -> None:
+    bench = MemoryBench(FORTY, losses(knob17=0.3))
+    planned = plan(bench, Options(), Given(FORTY, {"knob09": 2.0}))
+    assert planned.suspects[0].id == "knob09"
+    assert bench.done == 0
+    assert planned.seconds > 0
+    assert len(planned.flips) == 80  # each on both sides
+
+
+def test_a_diagnosis_is_a_document() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob17=0.3)))
+    assert isinstance(found, Diagnosis)
+    document = found.as_json()
+    assert document["stopped"] is None
+    assert document["causes"][0]["suspects"][0]["id"] == suspect("knob17").id
