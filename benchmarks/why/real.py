@@ -1,0 +1,207 @@
+"""Real plants: the good state recorded, the bad one made, ``benchvise why`` asked, its answer
+scored."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.why.places import NotHere, chosen
+from benchmarks.why.plants import PLANTS, Plant, Scene
+from benchmarks.why.score import Result
+from benchvise.errors import UsageError
+
+_PROCESSES = 12
+_TIMEOUT_S = 1800
+_FLOORS = 3.0
+
+Document = Mapping[str, Any]
+
+
+def named(only: Sequence[str]) -> list[Plant]:
+    """The plants of these names, all where none is given; UsageError for a name there is not."""
+    known = {plant.name: plant for plant in PLANTS}
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise UsageError(f"there is no plant {unknown[0]}", f"there are {', '.join(known)}")
+    return [known[name] for name in only] or list(PLANTS)
+
+
+def run(plant: Plant, keep: Path | None = None) -> Result:
+    """Plants it, asks and scores; ``left_out`` of the result says why it could not be done here."""
+    begin = time.monotonic()
+    try:
+        with _workplace() as place:
+            document, changed = _ask(plant, place, keep)
+    except NotHere as error:
+        return Result("real", plant.name, left_out=str(error))
+    except _Fell as error:
+        return Result(
+            "real", plant.name, problems=(str(error),), hit=False if plant.expected else None
+        )
+    return judge(plant, document, changed, time.monotonic() - begin)
+
+
+class _Fell(Exception):  # noqa: N818
+    """A command that should have worked ended otherwise."""
+
+
+@contextmanager
+def _workplace() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="benchvise-why-") as name:
+        yield Path(name)
+
+
+def _ask(plant: Plant, place: Path, keep: Path | None) -> tuple[Document, list[str]]:
+    """The answer as a document, and the files that it wrote which are not as before."""
+    with plant.scene() as scene:
+        environment = {
+            **os.environ,
+            **scene.environment,
+            "BENCHVISE_STATE": str(place / "state"),
+            "BENCHVISE_STORE": str(place / "results.db"),
+        }
+        sides = [scene.good, scene.bad]
+        if not scene.good:
+            sides = ["--good", _recorded(scene, environment), scene.bad]
+        with plant.make(scene) as words:
+            before = _settings(scene)
+            directory = keep or place / "evidence"
+            command = [*words, *_benchvise(scene), "why", *sides, *scene.metric, *plant.options]
+            done = _run([*command, "-o", str(directory), "--json"], environment)
+            document = _document(done)
+            changed = _changed(scene, document, before)
+    return document, changed
+
+
+def _recorded(scene: Scene, environment: Mapping[str, str]) -> str:
+    words = ["run", scene.bad, *scene.metric, "--processes", str(_PROCESSES), "--json"]
+    done = _run([*_benchvise(scene), *words], environment)
+    if done.returncode:
+        raise _Fell(f"the good state cannot be measured: {_last(done)}")
+    (run,) = json.loads(done.stdout)["data"]
+    return str(run["id"])
+
+
+def _benchvise(scene: Scene) -> list[str]:
+    return [*scene.before, sys.executable, "-m", "benchvise"]
+
+
+def _run(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            words, env=environment, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _Fell(f"{words[-1]} took longer than {_TIMEOUT_S} s") from error
+
+
+def _document(done: subprocess.CompletedProcess[str]) -> Document:
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError as error:
+        raise _Fell(f"no answer (exit {done.returncode}): {_last(done)}") from error
+    if answer["kind"] != "diagnosis":
+        data = answer["data"]
+        raise _Fell(f"{data.get('message')}: {data.get('remedy')}")
+    document: Document = answer["data"]
+    return document
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    return ((done.stderr or done.stdout).strip().splitlines() or ["it said nothing"])[-1][:300]
+
+
+# -- what was set is put back ----------------------------------------------------------------------
+
+
+def _settings(scene: Scene) -> dict[str, str]:
+    """This machine's settings before the diagnosis; of a board over SSH none."""
+    if scene.bad != "local":
+        return {}
+    found = {}
+    for root in ("/proc/sys", "/sys/kernel/mm", "/sys/block", "/sys/module/printk/parameters"):
+        for file in Path(root).rglob("*"):
+            if _is_setting(file):
+                found[str(file)] = _text(file)
+    return found
+
+
+def _is_setting(file: Path) -> bool:
+    try:
+        return file.is_file() and bool(file.stat().st_mode & 0o200)
+    except OSError:
+        return False
+
+
+def _changed(scene: Scene, document: Document, before: Mapping[str, str]) -> list[str]:
+    """Files that the diagnosis wrote and that hold something else now."""
+    if scene.bad != "local":
+        return []
+    paths = {str(write["path"]) for write in document["writes"]}
+    return [
+        f"{path}: {_text(Path(path))} instead of {before[path]}"
+        for path in sorted(paths & before.keys())
+        if _text(Path(path)) != before[path]
+    ]
+
+
+def _text(file: Path) -> str:
+    try:
+        return chosen(file.read_text())
+    except (OSError, ValueError):
+        return ""
+
+
+# -- the score -------------------------------------------------------------------------------------
+
+
+def judge(plant: Plant, document: Document, changed: Sequence[str], seconds: float) -> Result:
+    """The score of an answer, as that of a simulated one.
+
+    A plant whose effect is not beyond three noise floors here is left out, but for false
+    attributions and for what was not put back.
+    """
+    found = [{str(suspect["id"]) for suspect in cause["suspects"]} for cause in document["causes"]]
+    false = [ids for ids in found if not ids <= set(plant.expected)]
+    problems = [f"not restored: {line}" for line in changed]
+    problems += [f"false attribution: {' with '.join(sorted(ids))}" for ids in false]
+    gap = document["gap"]
+    size = abs(gap["goodness"]["value"]) if gap else 0.0
+    floor = gap["floor"] if gap else 0.0
+    is_right = document["verdict"] in plant.verdicts
+    if not is_right:
+        problems.append(f"verdict {document['verdict']} instead of {' or '.join(plant.verdicts)}")
+    hit = None
+    if plant.expected:
+        hit = bool(found) and found[0] <= set(plant.expected)
+        named = " with ".join(sorted(found[0])) if found else "nothing"
+        if not hit:
+            problems.append(f"named {named} instead of {' or '.join(plant.expected)}")
+    small = bool(plant.expected) and size <= _FLOORS * floor
+    return Result(
+        "no difference" if plant.verdicts == ("no difference shown",) else "real",
+        plant.name,
+        hit=hit,
+        false=len(false),
+        is_right=is_right,
+        is_restored=not changed and bool(document["restored"]),
+        problems=tuple(problems),
+        ended=True,
+        suspects=sum(bool(suspect["testable"]) for suspect in document["suspects"]),
+        experiments=len(document["experiments"]),
+        trials=len(document["trials"]),
+        minutes=document["seconds"] / 60,
+        seconds=seconds,
+        left_out=f"its effect is {size:.3f}, not beyond three floors of {floor:.3f}"
+        if small and not false and not changed
+        else "",
+    )
