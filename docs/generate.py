@@ -1,7 +1,8 @@
 """Writes the reference pages from what the program itself knows.
 
 Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue, the fields of a diagnosis from their table.
+state and knobs from the catalogue, what ``why`` knows beforehand and the fields of a diagnosis from
+their tables.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from benchvise.measure.suite import load_suite, suite_names
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
+from benchvise.why.artefacts import Artefact, artefacts
+from benchvise.why.priors import Direction, Prior, commands, priors, symptoms, unlisted
 from benchvise.why.shape import FIELDS
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
@@ -235,6 +238,135 @@ def diagnosis_page() -> str:
     return "\n".join([*lines, *_table(("field", "type", "meaning"), rows)])
 
 
+_HOLDS = {
+    "stops": "nothing is compared",
+    "warns": "a warning",
+    "notes": "a note",
+}
+
+
+def artefacts_page() -> str:
+    """Every case in which a benchmark does not measure what its name says."""
+    lines = [
+        "# Known artefacts",
+        "",
+        "What `benchvise why` looks for before it measures: benchmarks that do not measure what "
+        "their names say, and figures that must not be compared.",
+        "",
+    ]
+    for artefact in artefacts():
+        lines += _artefact(artefact)
+    return "\n".join(lines)
+
+
+def _artefact(artefact: Artefact) -> Iterator[str]:
+    yield f"## `{artefact.rule}`"
+    yield ""
+    yield artefact.sentence[:1].upper() + artefact.sentence[1:] + "."
+    yield ""
+    params = " ".join(f"`{name}={value}`" for name, value in (artefact.params or {}).items())
+    versions = " ".join(
+        (
+            *((f"from {artefact.since}",) if artefact.since else ()),
+            *((f"before {artefact.before}",) if artefact.before else ()),
+            *(
+                (f"but for {', '.join(artefact.fixed)} and later ones of these",)
+                * bool(artefact.fixed)
+            ),
+        )
+    )
+    told = (
+        ("Command", f"`{artefact.command.pattern}`" if artefact.command else ""),
+        ("But not", f"`{artefact.unless.pattern}`" if artefact.unless else ""),
+        ("Benchmark", f"`{artefact.benchmark}` {params}".strip() if artefact.benchmark else ""),
+        ("Program", f"`{artefact.program}` {versions}".strip() if artefact.program else ""),
+        ("When", artefact.when),
+        ("On both sides", _HOLDS[artefact.grade] if artefact.grade else "nothing is said"),
+        ("On one side only", _HOLDS[artefact.apart] if artefact.apart else ""),
+        ("Instead", artefact.remedy),
+        ("Source", artefact.source),
+    )
+    for name, text in told:
+        if text:
+            yield f"{name}\n: {text}"
+            yield ""
+
+
+def priors_page() -> str:
+    """All that the order of tests is decided by beforehand."""
+    chances = unlisted()
+    lines = [
+        "# What is suspected first",
+        "",
+        "`benchvise why` tests the likeliest suspects first. A suspect's score adds up from "
+        "terms, in natural logarithms, that are printed with their reasons; the first is the "
+        "logarithm of the chance below that such a setting explains a large gap of such a "
+        "benchmark. The chances are judgements from the sources named, not frequencies. They "
+        "decide in which order things are tested, never what the answer is.",
+        "",
+        f"A setting that is not named here counts {chances['near']:.1%} where it can affect what "
+        f"is measured, {chances['far']:.1%} where it can reach it otherwise, and "
+        f"{chances['everything']:.1%} where it can affect everything.",
+        "",
+        "## Settings",
+        "",
+    ]
+    for prior in priors():
+        lines += _prior(prior)
+    lines += ["## Commands", "", "What a command looks like decides which chances count most.", ""]
+    lines += _table(
+        ("a command that matches", "is like"),
+        [(f"`{kind.match.pattern}`", f"`{kind.like}`") for kind in commands()],
+    )
+    lines += [
+        "## Symptoms",
+        "",
+        "Counters that differ between the sides by half or more point at",
+        "",
+    ]
+    lines += _table(
+        ("counters", "settings", "what they tell of"),
+        [(_words(s.counters), _words(s.names), s.why) for s in symptoms()],
+    )
+    return "\n".join(lines)
+
+
+def _prior(prior: Prior) -> Iterator[str]:
+    yield f"### {_words(prior.names)}"
+    yield ""
+    yield prior.why[:1].upper() + prior.why[1:] + "."
+    yield ""
+    chances = ", ".join(f"`{name}` {chance:.1%}" for name, chance in prior.matters.items())
+    yield f"Explains a gap of\n: {chances}"
+    yield ""
+    for direction in prior.better:
+        names = "" if direction.names == prior.names else f"{_words(direction.names)}: "
+        yield (
+            f"Better on {_words(direction.on)}\n: {names}{_better(direction)} "
+            f"({direction.sure:.0%} sure)"
+        )
+        yield ""
+    yield f"Source\n: {prior.source}"
+    yield ""
+
+
+def _better(direction: Direction) -> str:
+    if direction.order:
+        return " before ".join(f"`{value}`" for value in direction.order)
+    if direction.quota:
+        return "the larger share"
+    what = "CPUs" if direction.cpus else "a higher number"
+    fewer = "fewer CPUs" if direction.cpus else "a lower number"
+    text = fewer if direction.more is False else f"more {what}" if direction.cpus else what
+    if direction.field:
+        text += f", of the numbers the one at place {direction.field + 1}"
+    return text + (", 0 being the most" if direction.zero_is_most else "")
+
+
+def _words(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---|" * len(heads)
@@ -252,6 +384,8 @@ def main() -> None:
     (OUTPUT / "state.md").write_text(state_page())
     (OUTPUT / "knobs.md").write_text(knobs_page())
     (OUTPUT / "diagnosis.md").write_text(diagnosis_page())
+    (OUTPUT / "artefacts.md").write_text(artefacts_page())
+    (OUTPUT / "priors.md").write_text(priors_page())
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
+from benchvise.why.artefacts import artefacts
+from benchvise.why.priors import priors, symptoms
 from benchvise.why.shape import FIELDS
 
 ROOT = Path(__file__).parents[1]
@@ -108,6 +110,30 @@ def test_every_field_of_a_diagnosis_is_documented(generate: ModuleType) -> None:
     page = generate.diagnosis_page()
     for field in FIELDS:
         assert f"| `{field.path}` |" in page and field.meaning in page
+
+
+def test_every_artefact_is_documented(generate: ModuleType) -> None:
+    page = generate.artefacts_page()
+    for artefact in artefacts():
+        section = page.split(f"## `{artefact.rule}`\n")[1].split("\n## ")[0]
+        for text in (artefact.sentence[1:], artefact.remedy, artefact.source, artefact.when):
+            assert text in section, artefact.rule
+        for pattern in filter(None, (artefact.command, artefact.unless)):
+            assert f"`{pattern.pattern}`" in section
+
+
+def test_every_prior_is_documented(generate: ModuleType) -> None:
+    page = generate.priors_page()
+    for prior in priors():
+        head = ", ".join(f"`{name}`" for name in prior.names)
+        section = page.split(f"### {head}\n")[1].split("\n### ")[0]
+        assert prior.why[1:] in section and prior.source in section
+        for name, chance in prior.matters.items():
+            assert f"`{name}` {chance:.1%}" in section
+        for direction in prior.better:
+            assert f"({direction.sure:.0%} sure)" in section
+    for symptom in symptoms():
+        assert symptom.why in page
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:

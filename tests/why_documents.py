@@ -34,6 +34,7 @@ from benchvise.why.model import (
     Remedy,
     SettingMeans,
     Side,
+    Stop,
     Support,
     Suspect,
     Term,
@@ -81,7 +82,7 @@ def suspect(
         members or (f"{name}.mode",),
         None if untestable else means,
         untestable,
-        (
+        terms=(
             Term("matters here", score - 1.2, "memory bandwidth often depends on it"),
             Term("direction", 1.5, "theory says that the bad side's value is the slower one"),
             Term("rarity", 0.4, "3 of 41 snapshots have the bad side's value"),
@@ -198,8 +199,6 @@ class Story:
             if share.low > 0.05
             else Outcome.DOES_NOT
         )
-        if purpose is Purpose.AGAIN:
-            outcome = Outcome.DOES_NOT
         experiment = Experiment(
             len(self.experiments) + 1,
             purpose,
@@ -221,26 +220,51 @@ class Story:
     def refuse(self, one: Suspect, reason: str) -> None:
         self.experiments.append(
             Experiment(
-                *(len(self.experiments) + 1, Purpose.HALVING, f"does {one.id} matter?", Side.BAD),
-                *((one.id,), (), Outcome.UNRESOLVED, None, None, None, 0, (), 0.3, reason),
+                number=len(self.experiments) + 1,
+                purpose=Purpose.HALVING,
+                question=f"does {one.id} matter?",
+                side=Side.BAD,
+                flipped=(one.id,),
+                context=(),
+                outcome=Outcome.UNRESOLVED,
+                shift=None,
+                share=None,
+                p=None,
+                blocks=0,
+                trials=(),
+                seconds=0.3,
+                reason=reason,
             )
         )
 
     def confirm(self, *suspects: Suspect) -> tuple[Experiment, Experiment, Experiment]:
         names = " with ".join(s.id for s in suspects)
-        return (
-            self.ask(
-                Purpose.REPAIR, f"does the good value of {names} close it?", suspects, blocks=8
-            ),
-            self.ask(
-                Purpose.BREAK,
-                f"does the bad value of {names} open it?",
-                suspects,
-                side=Side.GOOD,
-                blocks=8,
-            ),
-            self.ask(Purpose.AGAIN, "is the bad side as before?", (), blocks=3),
+        repair = self.ask(
+            Purpose.REPAIR, f"does the good value of {names} close it?", suspects, blocks=8
         )
+        breaking = self.ask(
+            Purpose.BREAK,
+            f"does the bad value of {names} open it?",
+            suspects,
+            side=Side.GOOD,
+            blocks=8,
+        )
+        plain = tuple(n for n in repair.trials if not self.trials[n - 1].flipped)
+        again = replace(
+            repair,
+            number=len(self.experiments) + 1,
+            purpose=Purpose.AGAIN,
+            question=f"is the bad side as before once {names} is put back?",
+            flipped=(),
+            outcome=Outcome.DOES_NOT,
+            shift=Bounds(0.001, -0.006, 0.008),
+            share=Bounds(0.001, -0.008, 0.011),
+            p=0.74,
+            trials=plain,
+            seconds=0.0,
+        )
+        self.experiments.append(again)
+        return repair, breaking, again
 
     def document(
         self,
@@ -515,6 +539,7 @@ def incomplete() -> dict[str, Any]:
         "Contact with ssh://root@yocto was lost after 2 experiments; memory.thp is the likely "
         "cause, not confirmed.",
         gap,
+        stopped=Stop.UNREACHABLE,
         reached="screening: memory.thp closes 97 % (91 to 103) on the data that selected it",
         needed=("Go on where it stopped: the same command with --resume why-2026-03-14.",),
         restored=False,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
+from why_suspects import difference, line, snapshot, suspect
 
 from benchvise.errors import MeasurementError
 from benchvise.measure.model import SeriesSpec
-from benchvise.state.knobs import Setting, find_knob
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot
 from benchvise.why.bench import Facts
 from benchvise.why.mechanism import artefacts, cards_for, explain
 from benchvise.why.model import (
@@ -20,7 +19,6 @@ from benchvise.why.model import (
     Layer,
     Mechanism,
     Metric,
-    SettingMeans,
     Side,
     Support,
     Suspect,
@@ -39,30 +37,6 @@ RUN = Metric(
 Counts = Mapping[str, float]
 
 
-def suspect(name: str, good: str, bad: str, item: str = "") -> Suspect:
-    knob = find_knob(name)
-    means = SettingMeans((Setting(knob, good),), (Setting(knob, bad),))
-    return Suspect(name, knob.summary, Layer.RUN_TIME, item or name, good, bad, (), means)
-
-
-def difference(name: str, item: str, good: str, bad: str, layer: Layer = Layer.KERNEL) -> Suspect:
-    return Suspect(name, name, layer, item, good, bad, (f"{item}/{name}",), None, "another image")
-
-
-def snapshot(**entries: Any) -> Snapshot:
-    return Snapshot(
-        "board",
-        "2026-01-01T00:00:00Z",
-        "boot",
-        "root",
-        tuple(
-            Entry(*name.replace("__", ".").split("/", 1), value=value)
-            for name, value in entries.items()
-        ),
-        (),
-    )
-
-
 def counting(bad: Counts, good: Counts) -> Callable[[Arm], Counts]:
     return lambda arm: good if (arm.side is Side.GOOD) != bool(arm.flipped) else bad
 
@@ -79,7 +53,7 @@ def explained(
     mechanism = explain(
         metric,
         suspects,
-        snapshots=snapshots or {Side.GOOD: snapshot(), Side.BAD: snapshot()},
+        snapshots=snapshots or {Side.GOOD: snapshot({}), Side.BAD: snapshot({})},
         facts={},
         effect=TWICE,
         during=during or counting(bad or {}, good or {}),
@@ -223,8 +197,24 @@ def test_two_suspects_that_interact_have_one_mechanism() -> None:
 def test_what_is_no_setting_has_cards_too(
     name: str, item: str, good: str, bad: str, card: str
 ) -> None:
-    found = cards_for(RUN, (difference(name, item, good, bad),))
+    found = cards_for(RUN, (difference(name, item, good, bad, key=name),))
     assert found[0].id == card
+
+
+def test_a_line_of_a_file_is_about_the_setting_in_it() -> None:
+    """Its signs are those of what the two systems have, as the line is on one side only."""
+    path = "/sys/kernel/mm/transparent_hugepage/enabled"
+    found = line("init-settings", "etc/rc.local:12", "not there", f"echo always > {path}")
+    snapshots = {
+        side: snapshot({"memory.thp/mode": mode}, {"memory.thp/mode": path})
+        for side, mode in ((Side.GOOD, "madvise"), (Side.BAD, "always"))
+    }
+    mechanism = explained(RUN, found, bad=SLOW, good=FAST, snapshots=snapshots)
+    assert (mechanism.card, mechanism.support) == ("huge-zero-page", Support.SUPPORTED)
+    sysctl = line(
+        "init-settings", "etc/sysctl.conf", "not there", "net.ipv4.tcp_rmem = 4096 4096 8192"
+    )
+    assert cards_for(RUN, (sysctl,))[0].id == "tcp-window"
 
 
 def test_a_card_that_cannot_speak_of_the_metric_is_not_taken() -> None:

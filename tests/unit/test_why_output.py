@@ -18,10 +18,8 @@ from benchvise.errors import BenchviseError
 from benchvise.report import why_page
 from benchvise.report.assets import Assets
 from benchvise.report.why_document import (
-    apart,
     arms,
     duration,
-    percent,
     readable,
     repeat_command,
     share_text,
@@ -31,6 +29,7 @@ from benchvise.report.why_markdown import markdown
 from benchvise.report.why_terminal import WIDEST, tables
 from benchvise.why.model import Verdict
 from benchvise.why.shape import FIELDS, faults
+from benchvise.why.words import apart, percent
 
 ASSETS = Assets("script", "style")
 ATTACK = "</pre><script>document.body.dataset.attacked='yes'</script>"
@@ -312,7 +311,6 @@ def test_an_arm_is_named_by_its_side_and_what_is_flipped() -> None:
         "search",
         "repair",
         "break",
-        "back",
     ]
     assert [band.arm for band in drawn.trials.bands] == ["repaired", "broken"]
     assert [c.name for c in drawn.covariates] == ["CPU clock", "temperature"]

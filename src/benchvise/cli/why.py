@@ -148,7 +148,7 @@ def why(
         one, other = _sides(boards or [], good)
         sides = Sides(one, other, bench, user_command(command, match, better, unit), rig, patience)
         sides.entry()
-        request = flow.seeded(flow.WhyRequest(sides, budget, layers, seed, risky))
+        request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, risky), store)
     for due in restores_due():
         stderr().print(Text(f"not as it was: {due}: benchvise restore", style="yellow"))
     if dry_run:
@@ -171,7 +171,8 @@ def why(
 def _sides(boards: list[str], good: str | None) -> tuple[str, str]:
     """The good one and the bad one; UsageError where that is not what the words say."""
     if good is not None and len(boards) == 1:
-        return good, boards[0]
+        file = Path(good)
+        return str(file.resolve()) if file.is_file() else good, boards[0]
     if good is None and len(boards) == 2:
         return boards[0], boards[1]
     raise UsageError(

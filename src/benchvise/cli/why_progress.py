@@ -12,6 +12,7 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from benchvise.board.sanitise import printable
@@ -42,14 +43,18 @@ class WhyProgress:
         self._budget_s = budget_s
         self._begun = time.monotonic()
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=16),
+            TextColumn(
+                "{task.description}",
+                table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            ),
+            BarColumn(bar_width=12),
             TextColumn("{task.fields[count]}", style="dim"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}", style="dim"),
             console=console,
             auto_refresh=False,
             transient=True,
+            expand=True,
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task("opening", total=None, count="", left="")
@@ -83,7 +88,11 @@ class WhyProgress:
                     f"be tried; {len(excluded)} cannot matter here"
                 )
             case GapMeasured(gap):
-                self._say(f"good is {gap.good / gap.bad:.3f} times bad, in {gap.blocks} blocks")
+                apart = gap.goodness.value
+                self._say(
+                    f"the good side is {'better' if apart > 0 else 'worse'} by a factor of "
+                    f"{math.exp(abs(apart)):.3f}, in {gap.blocks} blocks"
+                )
             case ExperimentBegun(_, question, _, blocks, _):
                 self._update(question, 0, blocks)
             case TrialTaken():
@@ -125,12 +134,11 @@ class WhyProgress:
 
     def _left(self) -> str:
         budget = self._budget_s - (time.monotonic() - self._begun)
-        estimate = math.inf
-        if self._experiments and self._testable:
-            each = sum(self._experiments) / len(self._experiments)
-            estimate = max(self._expected - len(self._experiments), 1) * each
-        left = min(budget, estimate)
-        return f"about {_duration(left)} left" if 0 < left < math.inf else ""
+        if not (self._experiments and self._testable):
+            return f"at most {_duration(budget)} left" if 0 < budget < math.inf else ""
+        each = sum(self._experiments) / len(self._experiments)
+        estimate = max(self._expected - len(self._experiments), 1) * each
+        return f"about {_duration(min(budget, estimate))} left" if budget > 0 else ""
 
 
 def _duration(seconds: float) -> str:

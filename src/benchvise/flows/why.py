@@ -7,6 +7,7 @@ that was stopped or killed goes on from there.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import secrets
@@ -24,11 +25,12 @@ from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.report.why_page import write_page
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.journal import state_directory
+from benchvise.state.model import Snapshot
 from benchvise.store import Store
 from benchvise.why import loop
 from benchvise.why.bench import Bench
 from benchvise.why.events import Event
-from benchvise.why.evidence import EvidenceLog
+from benchvise.why.evidence import FILE, EvidenceLog
 from benchvise.why.known import Known
 from benchvise.why.live_board import still_set
 from benchvise.why.model import Diagnosis, Side, Stop, Verdict
@@ -43,13 +45,15 @@ _FORMAT = 1
 # memory, the CPU's clock and the kernel.
 _CROSS_CHECKS = ("memory.copy:size=64M", "cpu.clock", "os.syscall")
 
+_RUNS = 200  # of the store that are looked at for other boards
+
 _GOOD_ENDS = frozenset({Verdict.EXPLAINED, Verdict.PARTLY, Verdict.NO_DIFFERENCE})
 
 
 @dataclass(frozen=True, slots=True)
 class WhyRequest:
     """What the user asks for. ``budget_min`` is in minutes; ``seed`` None: any; ``risky``: also
-    settings that can disturb all of a board.
+    settings that can disturb all of a board. ``corpus`` are runs whose boards tell what is usual.
     """
 
     sides: Sides
@@ -57,6 +61,7 @@ class WhyRequest:
     layers: bool = True
     seed: int | None = None
     risky: bool = False
+    corpus: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For the directory of evidence."""
@@ -80,7 +85,8 @@ class WhyRequest:
         """The request of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
         if data.pop("format") != _FORMAT:
             raise ValueError("another format")
-        return cls(sides=Sides.from_json(data.pop("sides")), **data)
+        sides, corpus = Sides.from_json(data.pop("sides")), tuple(data.pop("corpus"))
+        return cls(sides=sides, corpus=corpus, **data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,34 +128,46 @@ def why(
     UsageError when what is to be resumed is not there or not the same.
     """
     where = directory or _new_directory()
-    with deferred(), ExitStack() as stack:
-        log = _open_log(where, request, resume=resume)
-        stack.callback(log.close)
-        try:
-            with let_through():
-                bench = open_bench(request.sides, stack, store, observe_rig)
-        except KeyboardInterrupt:
+    answer: Answer | None = None
+    try:
+        with deferred(), ExitStack() as stack:
+            log = _open_log(where, request, resume=resume)
+            stack.callback(log.close)
+            try:
+                with let_through():
+                    bench = open_bench(request.sides, stack, store, observe_rig)
+            except BaseException:
+                if not resume:
+                    _forget(where)
+                raise
+            options = _options(request, bench, _corpus(request, store))
+            found = loop.diagnose(bench, options, log, observe, _known(request))
+            bench.close()
+            left = [name for name in names(bench) if still_set(name)]
+            found = replace(found, restored=not left, repeat=request.command_line())
+            answer = _keep(found, where, store)
+    except KeyboardInterrupt:
+        if answer is None:  # else an impatient second one
             raise Interrupted("interrupted before anything was measured; nothing was set") from None
-        found = loop.diagnose(bench, _options(request, bench), log, observe, _known(request))
-        bench.close()
-        left = [name for name in names(bench) if still_set(name)]
-        found = replace(found, restored=not left, repeat=request.command_line())
-        return _keep(found, where, store)
+    assert answer is not None  # noqa: S101 - or it was raised
+    return answer
 
 
 def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None = None) -> Plan:
     """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)
-        return make_plan(bench, _options(request, bench), _known(request))
+        options = _options(request, bench, _corpus(request, store))
+        return make_plan(bench, options, _known(request))
 
 
 def _known(request: WhyRequest) -> Known:
     return Known(with_risk=request.risky)
 
 
-def _options(request: WhyRequest, bench: Bench) -> Options:
+def _options(request: WhyRequest, bench: Bench, corpus: tuple[Snapshot, ...]) -> Options:
     return Options(
+        corpus=corpus,
         budget=request.budget_min,
         layers=request.layers,
         seed=request.seed or 0,
@@ -169,11 +187,26 @@ def names(bench: Bench) -> list[str]:
     return list(dict.fromkeys(bench.name(side) for side in Side if bench.is_live(side)))
 
 
-def seeded(request: WhyRequest) -> WhyRequest:
-    """The request with a seed, so that the order of its trials can be had again."""
-    if request.seed is not None:
-        return request
-    return replace(request, seed=random.SystemRandom().randrange(1 << 31))
+def settled(request: WhyRequest, store: str | None) -> WhyRequest:
+    """The request with a seed and with the runs that tell what is usual, so that the diagnosis can
+    be gone on with, and made again, as it was begun."""
+    seed = random.SystemRandom().randrange(1 << 31) if request.seed is None else request.seed
+    newest: dict[str, str] = {}
+    with contextlib.suppress(BenchviseError), Store.open(store) as results:
+        for info in results.runs(_RUNS):
+            newest.setdefault(info.board, info.id)
+    mine = {request.sides.good, request.sides.bad}
+    usual = tuple(run for board, run in newest.items() if board not in mine and run not in mine)
+    return replace(request, seed=seed, corpus=usual)
+
+
+def _corpus(request: WhyRequest, store: str | None) -> tuple[Snapshot, ...]:
+    """The newest state of each other board that the store knows."""
+    found = []
+    with contextlib.suppress(BenchviseError), Store.open(store) as results:
+        for run in request.corpus:
+            found.append(results.snapshot(run))
+    return tuple(snapshot for snapshot in found if snapshot is not None)
 
 
 def resumed(directory: Path) -> WhyRequest:
@@ -208,6 +241,15 @@ def _open_log(where: Path, request: WhyRequest, *, resume: bool) -> EvidenceLog:
         log.close()
         raise
     return log
+
+
+def _forget(where: Path) -> None:
+    """Takes away what was begun for a diagnosis that could not even be opened."""
+    with contextlib.suppress(OSError):
+        if (where / FILE).stat().st_size == 0:
+            (where / FILE).unlink()
+            (where / REQUEST).unlink()
+            where.rmdir()
 
 
 def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:

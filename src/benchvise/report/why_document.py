@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 from benchvise.errors import BenchviseError
 from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.units import format_number, format_value
-from benchvise.why.model import FORMAT, Purpose, Side
+from benchvise.why.model import FORMAT, Outcome, Purpose, Side
 from benchvise.why.shape import UNKNOWN, faults
+from benchvise.why.words import apart, share
 
 Document: TypeAlias = Mapping[str, Any]
 """What ``Diagnosis.as_json`` gives."""
@@ -73,19 +74,9 @@ def _clean_line(line: str) -> str:
 # -- figures in words ------------------------------------------------------------------------------
 
 
-def percent(share: float) -> str:
-    """``97``: a share of one as a whole number."""
-    return f"{share * 100:.0f}".replace("-0", "0") if abs(share) < 0.005 else f"{share * 100:.0f}"
-
-
-def interval(bounds: Mapping[str, float]) -> str:
-    """``93 to 101``: both ends of a share's interval."""
-    return f"{percent(bounds['low'])} to {percent(bounds['high'])}"
-
-
 def share_text(bounds: Mapping[str, float]) -> str:
     """``97 % (93 to 101)``."""
-    return f"{percent(bounds['value'])} % ({interval(bounds)})"
+    return share(bounds["value"], bounds["low"], bounds["high"])
 
 
 def duration(seconds: float) -> str:
@@ -104,16 +95,6 @@ def counted(number: int, one: str, several: str = "") -> str:
 def times(ratio: float) -> str:
     """``10.3x``."""
     return f"{format_number(ratio)}x"
-
-
-# A ratio so near to one is easier to grasp as a difference in per cent.
-_NEAR = 1.15
-
-
-def apart(goodness: float) -> str:
-    """How far two values are apart, whichever is the larger: ``2.10x`` or ``3.2 %``."""
-    ratio = math.exp(min(abs(goodness), 50.0))
-    return f"{(ratio - 1) * 100:.1f} %" if ratio < _NEAR else f"{ratio:.2f}x"
 
 
 def gap_text(gap: Mapping[str, Any]) -> str:
@@ -175,9 +156,8 @@ def arms_text(document: Document, experiment: Mapping[str, Any]) -> str:
 
 def outcome(experiment: Mapping[str, Any]) -> str:
     """What an experiment showed, in the words of what it was made for."""
-    share = experiment["share"]
-    if experiment["purpose"] == Purpose.AGAIN and share:
-        return "as before" if share["low"] <= 0 <= share["high"] else "not quite as before"
+    if experiment["purpose"] == Purpose.AGAIN:
+        return "not quite as before" if experiment["reason"] else "as before"
     said = str(experiment["outcome"])
     return said.replace("close", "open") if experiment["purpose"] == Purpose.BREAK else said
 
@@ -207,7 +187,7 @@ def ruled_out(document: Document) -> list[Mapping[str, Any]]:
 
 def unresolved(document: Document) -> list[Mapping[str, Any]]:
     """The experiments that gave no answer, and why."""
-    return [e for e in document["experiments"] if e["reason"]]
+    return [e for e in document["experiments"] if e["outcome"] == Outcome.UNRESOLVED]
 
 
 def unexplained_part(document: Document) -> Mapping[str, float] | None:

@@ -28,7 +28,6 @@ _LEAST_POINTS = 3
 _PHASES = {
     Purpose.REPAIR: "repair",
     Purpose.BREAK: "break",
-    Purpose.AGAIN: "back",
     Purpose.ALL_IN: "all",
     Purpose.HALVING: "search",
     Purpose.CONTEXT: "context",
@@ -222,6 +221,7 @@ def _phases(document: Document) -> Iterator[Phase]:
     parts += [
         (_PHASES[Purpose(experiment["purpose"])], experiment["trials"])
         for experiment in document["experiments"]
+        if experiment["purpose"] != Purpose.AGAIN  # read from the trials of the repair
     ]
     for name, numbers in parts:
         known = [ends[number] for number in numbers if number in ends]

@@ -19,7 +19,6 @@ from benchvise.report.assets import Assets, load_assets
 from benchvise.report.html import PAGE, embeddable, environment, replace_file
 from benchvise.report.why_document import (
     Document,
-    apart,
     arms_text,
     duration,
     gap_text,
@@ -36,6 +35,7 @@ from benchvise.report.why_figures import diagnosis_figures
 from benchvise.report.why_markdown import markdown
 from benchvise.report.why_words import confirmations, left_set, place
 from benchvise.why.model import Verdict
+from benchvise.why.words import apart
 
 DATA = "diagnosis.json"
 SUMMARY = "diagnosis.md"

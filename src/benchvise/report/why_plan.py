@@ -1,69 +1,75 @@
-"""What a diagnosis would do, on a terminal."""
+"""What a diagnosis would do, on a terminal: for ``why --dry-run``."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
-from rich.console import Group
-from rich.text import Text
-
-from benchvise.board.sanitise import printable
+from benchvise.report.tables import Tone
+from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.why_document import counted, duration
+from benchvise.report.why_terminal import Page
+from benchvise.report.why_words import Block, Line, Words
 from benchvise.why.model import Suspect
 from benchvise.why.plan import Flip, Plan
 
-_LINE = 600  # characters of what a board may have said
 _VALUE = 60  # characters of a value that are shown
 
 
-def plan_page(plan: Plan) -> Group:
-    """The suspects in their order: the terms of their scores, and what would be written where."""
-    return Group(*_lines(plan))
+def plan_page(plan: Plan) -> Page:
+    """The suspects in their order, what makes it, and what would be written where.
+
+    To be printed with ``soft_wrap``.
+    """
+    return Page(plan_words(plan))
 
 
-def _lines(plan: Plan) -> Iterator[Text]:
+def plan_words(plan: Plan) -> Words:
+    """The plan in words, cleaned: names and values come from boards."""
+    headline = f"{plan.metric.name}: why is {plan.bad} worse than {plan.good}?"
+    return Words("plan", "strong", clean(headline, SENTENCE_LIMIT), tuple(_blocks(plan)))
+
+
+def _blocks(plan: Plan) -> Iterator[Block]:
     tested = [suspect for suspect in plan.suspects if suspect.means is not None]
     untested = [suspect for suspect in plan.suspects if suspect.means is None]
-    yield Text(
-        printable(f"{plan.metric.name}: why is {plan.bad} worse than {plan.good}?", 500),
-        style="bold",
-    )
-    yield Text(
-        f"About {counted(plan.experiments, 'experiment')} and {duration(plan.seconds)}, if one of "
-        f"{counted(len(tested), 'suspect')} is the cause. Nothing was set."
-        if tested
-        else "Nothing that differs can be set: only the gap would be measured."
-    )
+    yield Block("Takes", (_effort(plan, len(tested)), Line("Nothing was set.")), apart=True)
     for finding in plan.findings:
-        yield Text(printable(f"{finding.grade}: {finding.sentence}", 500), style="yellow")
-    flips: defaultdict[str, list[Flip]] = defaultdict(list)
-    for flip in plan.flips:
-        flips[flip.suspect].append(flip)
+        yield Block("Note", (_line(finding.sentence, "doubt"),))
     for place, suspect in enumerate(tested, 1):
-        yield Text()
-        yield from _suspect(place, suspect, flips[suspect.id])
+        flips = [flip for flip in plan.flips if flip.suspect == suspect.id]
+        yield Block(f"{place:>2}", tuple(_suspect(suspect, flips)), apart=True)
     if untested:
-        yield Text("\nCannot be tried here", style="bold")
-    for suspect in untested:
-        yield _indented(f"{suspect.id}: {suspect.untestable}", 3, "dim")
+        lines = tuple(_line(f"{suspect.id}: {suspect.untestable}") for suspect in untested)
+        yield Block("Untestable", lines, apart=True)
     if plan.excluded:
-        yield Text(f"\n{counted(len(plan.excluded), 'other difference')} cannot matter here.")
+        others = counted(len(plan.excluded), "other difference")
+        yield Block("Left out", (Line(f"{others} cannot matter here."),))
 
 
-def _suspect(place: int, suspect: Suspect, flips: list[Flip]) -> Iterator[Text]:
-    values = f"good {_short(suspect.good)}, bad {_short(suspect.bad)}"
-    yield _indented(f"{place}. {suspect.id}: {values}", 0, "bold")
-    terms = "; ".join(f"{term.points:+.1f} {term.reason}" for term in suspect.terms)
-    yield _indented(f"score {suspect.score:.1f}: {terms}", 3, "dim")
+def _effort(plan: Plan, tested: int) -> Line:
+    if not tested:
+        return Line("Nothing that differs can be set: only the gap would be measured.")
+    which = "it is the cause" if tested == 1 else f"one of these {tested} is the cause"
+    return Line(
+        f"About {counted(plan.experiments, 'experiment')} and {duration(plan.seconds)}, if {which}."
+    )
+
+
+def _suspect(suspect: Suspect, flips: list[Flip]) -> Iterator[Line]:
+    values = f"{_short(suspect.good)} on good, {_short(suspect.bad)} on bad"
+    title = f", {suspect.title}" if suspect.title not in ("", suspect.id) else ""
+    yield _line(f"{suspect.id}{title}: {values}", "strong")
+    yield Line(f"score {suspect.score:.1f}:", "muted")
+    for term in suspect.terms:
+        yield _line(f"{term.points:+5.1f}  {term.reason or term.name}", "muted")
     for flip in flips:
-        where = f"write to {flip.path}" if flip.path else flip.what
-        yield _indented(f"on the {flip.side} side {where}: {_short(flip.value)}", 3)
+        where = f"write {flip.path}" if flip.path else flip.what
+        yield Line(clean(f"on {flip.side}: {where} = {_short(flip.value)}", SENTENCE_LIMIT))
 
 
-def _indented(text: str, columns: int, style: str = "") -> Text:
-    return Text(" " * columns + printable(text, _LINE), style=style)
+def _line(text: str, tone: Tone = "plain") -> Line:
+    return Line(clean(text, SENTENCE_LIMIT), tone)
 
 
 def _short(value: str) -> str:
-    return value if len(value) <= _VALUE else f"{value[: _VALUE - 1]}…"
+    return clean(value, _VALUE) or "nothing"

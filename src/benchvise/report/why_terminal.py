@@ -21,15 +21,15 @@ WIDEST = 96
 """Columns beyond which a line is hard to read."""
 
 _NAME = 11
-_LONGEST = 30  # characters of the name beside a bar
+_LONGEST = 38  # characters of the name beside a bar
 _FULL = 1.1  # the share at which a bar ends: an interval may reach beyond one
 
 
 class Page:
-    """A diagnosis, to be printed."""
+    """What words say, to be printed."""
 
-    def __init__(self, document: Document) -> None:
-        self._words = words(readable(document))
+    def __init__(self, told: Words) -> None:
+        self._words = told
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, WIDEST)
@@ -44,7 +44,7 @@ def tables(document: Document) -> Page:
 
     To be printed with ``soft_wrap``, so that what is to be copied is not cut off.
     """
-    return Page(document)
+    return Page(words(readable(document)))
 
 
 def _page(told: Words, width: int, *, plain: bool) -> Iterator[Text]:

@@ -19,8 +19,8 @@ from benchvise.report.why_document import (
     duration,
     gap_text,
     named,
+    outcome,
     p_text,
-    percent,
     remedies,
     repeat_command,
     ruled_out,
@@ -32,6 +32,7 @@ from benchvise.report.why_document import (
     untested,
 )
 from benchvise.why.model import Grade, Purpose, Side, Support, Verdict
+from benchvise.why.words import apart, percent
 
 _SHOWN = 6
 """Differences that a list names before it counts the rest."""
@@ -159,7 +160,16 @@ def _gap(document: Document) -> Block:
     )
     sense = f"{metric['better']} is better"
     counts = f"{counted(gap['blocks'], 'pair')}, {p_text(gap['p'])}"
-    return Block(metric["name"], (Line(f"{gap_text(gap)}; {sense}; {counts}.", "muted"),), bars)
+    lines = [Line(f"{gap_text(gap)}; {sense}; {counts}.", "muted")]
+    if document["verdict"] == Verdict.NO_DIFFERENCE:
+        lines.append(Line(f"What is smaller than {apart(_seen(gap))} would not have been seen."))
+    return Block(metric["name"], tuple(lines), bars)
+
+
+def _seen(gap: Mapping[str, Any]) -> float:
+    """The smallest gap, in goodness, that this many pairs would have shown."""
+    low, high = gap["goodness"]["low"], gap["goodness"]["high"]
+    return float(max(gap["floor"], (high - low) / 2))
 
 
 def _sides(document: Document) -> tuple[tuple[Side, Tone], ...]:
@@ -231,11 +241,9 @@ def confirmations(document: Document, cause: Mapping[str, Any]) -> Iterator[str]
     elif cause["not_broken"]:
         yield f"Not broken: {_sentence(cause['not_broken'])}"
     if again:
-        shift = again["shift"]
-        as_before = shift is None or shift["low"] <= 0 <= shift["high"]
         figure = arms_text(document, again)
-        said = f"{document['bad']} is {'as before' if as_before else 'not quite as before'}"
-        yield f"Put back: {said}{f': {figure}' if figure else ''}."
+        said = f"{document['bad']} is {outcome(again)}{f': {figure}' if figure else ''}"
+        yield f"Put back: {'; '.join(filter(None, (said, again['reason'])))}."
 
 
 def _figures(document: Document, experiment: Mapping[str, Any]) -> str:
@@ -338,10 +346,10 @@ def _rest(document: Document) -> Iterator[Block]:
 
 def _finding(finding: Mapping[str, Any], tone: Tone) -> Iterator[Line]:
     yield Line(_sentence(finding["sentence"]), tone)
-    if finding["evidence"]:
-        yield Line(f"Seen: {_sentence(finding['evidence'])}", "muted")
-    if finding["remedy"]:
-        yield Line(f"Remedy: {_sentence(finding['remedy'])}")
+    told = (("Seen", finding["evidence"]), ("Remedy", finding["remedy"]))
+    more = " ".join(f"{name}: {_sentence(text)}" for name, text in told if text)
+    if more:
+        yield Line(more, "muted" if tone == "plain" else "plain")
 
 
 def _ruled_out(document: Document) -> Iterator[Line]:

@@ -41,6 +41,10 @@ class NotMade(SettingError):  # noqa: N818
         self.settings = tuple(settings)
 
 
+class BroughtAlong(NotMade):
+    """Something else changed too: by these settings, or by somebody else just then."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A file that was set, with its value before and since."""
@@ -97,7 +101,7 @@ class Intervention:
             raise self._not_made(missed, settings)
         if foreign:
             names = ", ".join(map(str, settings))
-            raise NotMade(
+            raise BroughtAlong(
                 f"{self._board}: with {names} something else changed too: "
                 + "; ".join(foreign[:_SHOWN]),
                 "nothing was measured, as two changes cannot be told apart; all is as it was",

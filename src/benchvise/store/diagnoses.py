@@ -63,8 +63,17 @@ def list_diagnoses(connection: Connection, limit: int | None) -> list[DiagnosisI
         .limit(limit)
     )
     return [
-        DiagnosisInfo(identity, kept.isoformat(timespec="milliseconds"), *rest)
-        for identity, kept, *rest in rows
+        DiagnosisInfo(
+            id=row.id,
+            kept=row.kept.isoformat(timespec="milliseconds"),
+            good=row.good,
+            bad=row.bad,
+            metric=row.metric,
+            verdict=row.verdict,
+            headline=row.headline,
+            simulated=row.simulated,
+        )
+        for row in rows
     ]
 
 

@@ -42,7 +42,7 @@ class Change:
 
 
 def knob_changes(good: View, bad: View, differing: Iterable[str]) -> tuple[Change, ...]:
-    """One change for each knob whose files are among the differing entries.
+    """One change for each knob that both boards have, and whose files are among what differs.
 
     A file that several knobs have goes to the one that covers most of what differs.
     """
@@ -73,17 +73,11 @@ def _preference(name: str, covered: set[str], good: View, bad: View) -> tuple[in
 def _change(name: str, covered: set[str], good: View, bad: View) -> Change | None:
     item, knob = knobs()[name]
     of_good, of_bad = good.by_knob[name], bad.by_knob[name]
-    values_good = _values(of_good, covered)
-    values_bad = _values(of_bad, covered)
-    if (
-        values_good
-        and values_bad
-        and all(
-            entry in of_good
-            and entry in of_bad
-            and same(knob, of_good[entry].value, of_bad[entry].value)
-            for entry in covered
-        )
+    values_good, values_bad = _values(of_good, covered), _values(of_bad, covered)
+    if not values_good or not values_bad:
+        return None  # what one side has no such file for is not flipped by writing
+    if values_good.keys() == values_bad.keys() and all(
+        same(knob, value, values_bad[entry]) for entry, value in values_good.items()
     ):
         return None
     to_good, refused = _settings(knob, of_bad, of_good, "bad", "good")
@@ -112,8 +106,6 @@ def _shown(values: Mapping[str, str]) -> str:
     by_value: dict[str, list[str]] = defaultdict(list)
     for name, value in values.items():
         by_value[value].append(name.partition("/")[2])
-    if not by_value:
-        return "not there"
     if len(by_value) == 1:
         return printable(next(iter(by_value)), _SHOWN) or "(empty)"
     return printable(
@@ -142,11 +134,9 @@ def _settings(
     other: str,
 ) -> tuple[tuple[Setting, ...], str]:
     """The settings that give one board's files the other's values, or why there are none."""
-    if not files:
-        return (), f"the {side} side has no such setting"
     wanted = _wanted(like, files)
     if not wanted:
-        return (), f"the {other} side has no such setting"
+        return (), f"the {side} side has none of the devices that the {other} side has it for"
     by_path = {file.path: file for file in files.values()}
     by_value: dict[str, list[str]] = defaultdict(list)
     for path, value in wanted.items():

@@ -52,6 +52,14 @@ class Case:
                 return entry.value
         return None
 
+    def at(self, side: Side, path: str) -> Any:
+        """The value of the entry that was read from a file, None without one."""
+        snapshot = self.snapshots.get(side)
+        for entry in snapshot.entries() if snapshot is not None else ():
+            if entry.missing is None and entry.path == path:
+                return entry.value
+        return None
+
     def here(self, name: str) -> Any:
         """The entry of the side that was worked on: what it is made of, not what it is set to."""
         return self.entry(self.side, name)

@@ -73,7 +73,7 @@ def _other_programs(case: Case) -> Iterator[Finding]:
 
 def _other_probe(case: Case) -> Iterator[Finding]:
     said = {side: case.facts[side].host.get("probe") for side in Side}
-    if None not in said.values() and len(set(said.values())) > 1:
+    if all(isinstance(one, str) for one in said.values()) and len(set(said.values())) > 1:
         yield Finding(
             "other-probe",
             Grade.WARNS,

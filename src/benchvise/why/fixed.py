@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from benchvise.board.sanitise import printable
-from benchvise.state.diff import Difference, Part
+from benchvise.state.diff import Difference, Kind, Part
 from benchvise.state.model import Flip
 from benchvise.why.model import Layer, Suspect
 from benchvise.why.reduction import layer_of
@@ -66,14 +66,20 @@ def _suspect(name: str, members: Sequence[tuple[Difference, Part]]) -> Suspect:
         good=_shown([(_label(d, p, len(members)), p.a) for d, p in members]),
         bad=_shown([(_label(d, p, len(members)), p.b) for d, p in members]),
         members=tuple(dict.fromkeys(difference.entry.name for difference, _ in members)),
-        untestable=_why_not(first, layer),
+        untestable=_why_not([difference for difference, _ in members], layer),
     )
 
 
-def _why_not(difference: Difference, layer: Layer) -> str:
+def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
     known = _REASONS.get(layer)
     if known is not None:
         return known
+    if len({difference.kind for difference in differences}) == 1:
+        if differences[0].kind is Kind.ONLY_A:
+            return "the bad side does not have it"
+        if differences[0].kind is Kind.ONLY_B:
+            return "the good side does not have it"
+    difference = differences[0]
     flips = difference.item.flips if difference.item is not None else ()
     if Flip.RUN_TIME in flips or Flip.RISKY in flips:
         return "it can be changed by hand, but is none of the settings that are made here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from benchvise.state.model import Snapshot
-from benchvise.why import admissibility, mechanism, ranking, suspects
+from benchvise.why import admissibility, mechanism, ranking, remedies, suspects
 from benchvise.why.bench import CrossCheck, Facts
 from benchvise.why.model import (
     Arm,
@@ -80,5 +80,4 @@ class Known:
         self, suspect: Suspect, *, origins: Sequence[Origin], side_values: Mapping[Side, str]
     ) -> tuple[Remedy, ...]:
         """See Knowledge."""
-        del suspect, origins, side_values
-        return ()
+        return remedies.remedies(suspect, origins=origins, side_values=side_values)

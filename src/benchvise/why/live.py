@@ -22,7 +22,7 @@ from benchvise.errors import (
 from benchvise.measure.model import Kind
 from benchvise.state.conditions import conditions
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.intervention import Intervention, Made, NotMade
+from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotMade
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
@@ -258,13 +258,20 @@ class LiveBench:
                     made.check_held()
             return process
 
+        def flipped() -> Process:
+            try:
+                return once()
+            except BroughtAlong:
+                self._note_undone(arm.side)
+                return once()  # somebody else may have changed it just then
+
         def plain() -> Process:
             with let_through():
                 return measure(board, attributes)
 
         try:
             with deferred():
-                return self._lasting(arm.side, once if settings else plain, interruptible=False)
+                return self._lasting(arm.side, flipped if settings else plain, interruptible=False)
         except NotMade as error:
             raise self._refused(arm, error) from error
         except (NotAvailable, UsageError) as error:

@@ -38,7 +38,8 @@ PATIENCE_S = 90.0
 """Seconds that a lost board is waited for: longer than most need to boot."""
 
 BATCHES = 5
-"""Of a process; fewer where one batch takes long."""
+RUNS = 3
+"""Batches of a process, and runs of a command; fewer where one takes long."""
 
 _PROCESS_S = 1.5  # what the batches of a process may take, as long as there is one
 _RETRY_S = 2.0
@@ -121,7 +122,8 @@ class LiveBoard:
         if self.is_command and "warmup" not in self.entry.params:
             self.spec = _with(self.spec, warmup="0")
         batch_s = statistics.median(elapsed) if elapsed else time.monotonic() - begun
-        self.batches = max(1, min(BATCHES, int(_PROCESS_S / max(batch_s, 1e-3))))
+        most = RUNS if self.is_command else BATCHES
+        self.batches = max(1, min(most, int(_PROCESS_S / max(batch_s, 1e-3))))
         return process, kind
 
     def process(

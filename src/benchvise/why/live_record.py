@@ -42,7 +42,7 @@ class Record:
         keys = ", ".join(series.spec.key for series in self.run.series[:8])
         raise UsageError(
             f"run {self.run.id} did not measure {spec.key}",
-            f"it measured {keys}; or measure it there: benchvise run --bench {spec.key}",
+            f"it measured {keys}; measure the same there by `benchvise run`",
         )
 
     def trials(self, spec: SeriesSpec, kind: Kind, side: Side) -> tuple[Trial, ...]:

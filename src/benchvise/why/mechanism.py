@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
@@ -18,10 +18,12 @@ import numpy as np
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import MeasurementError
+from benchvise.state.catalogue import knobs
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Facts, Refused
 from benchvise.why.card_case import Case, Prediction, number
 from benchvise.why.cards import MORE, Card, CounterSign, Sign, load_cards
+from benchvise.why.cards.matching import knobs_of, named
 from benchvise.why.counters import COUNTERS, Counter
 from benchvise.why.laws import size
 from benchvise.why.model import (
@@ -50,7 +52,6 @@ program has some pages that it has only looked at."""
 
 _COMMANDS = "command."
 _BENCHMARK_IS_KNOWN, _COUNTED, _NOT_COUNTED = 1.0, 2.0, -1.0
-_NAMED = {"knob": 4.0, "option": 4.0, "entry": 3.0, "item": 2.0, "layer": 1.0}
 
 During = Callable[[Arm], Mapping[str, float]]
 
@@ -121,42 +122,8 @@ def _relevance(card: Card, metric: Metric, suspects: Sequence[Suspect]) -> float
     spoken_of = any(fnmatchcase(benchmark, pattern) for pattern in card.metrics)
     if card.metrics and not spoken_of and not benchmark.startswith(_COMMANDS):
         return 0.0
-    named = max((_named(card, suspect) for suspect in suspects), default=0.0)
-    return named and named + _BENCHMARK_IS_KNOWN * spoken_of
-
-
-def _named(card: Card, suspect: Suspect) -> float:
-    """Points for how a card names a suspect."""
-    entries = (suspect.item, suspect.id, *suspect.members)
-    found = {
-        "knob": _any(card.knobs, _knobs(suspect)),
-        "option": _any(card.options, _options(suspect)),
-        "entry": _any((item for item in card.items if "/" in item), entries),
-        "item": _any(card.items, (entry.partition("/")[0] for entry in entries)),
-        "layer": str(suspect.layer) in card.layers,
-    }
-    return max((_NAMED[how] for how, is_so in found.items() if is_so), default=0.0)
-
-
-def _knobs(suspect: Suspect) -> tuple[str, ...]:
-    means = suspect.means
-    settings = means.to_good if isinstance(means, SettingMeans) else ()
-    return (suspect.id, *(setting.knob.name for setting in settings))
-
-
-def _options(suspect: Suspect) -> tuple[str, ...]:
-    """Names of options in what is no setting: ``CONFIG_HZ_250=y``, ``mitigations=off``, the last
-    part of an id or of an entry."""
-    if isinstance(suspect.means, SettingMeans):
-        return ()
-    texts = [suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members]
-    texts += [part for text in texts for part in re.split(r"[/:,\s]+", text)]
-    return tuple({text.partition("=")[0].removeprefix("CONFIG_") for text in texts if text})
-
-
-def _any(patterns: Iterable[str], names: Iterable[str]) -> bool:
-    known = tuple(names)
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in known)
+    points = max((named(card, suspect) for suspect in suspects), default=0.0)
+    return points and points + _BENCHMARK_IS_KNOWN * spoken_of
 
 
 def _score(card: Card, case: Case) -> float:
@@ -253,17 +220,17 @@ def _sign(predicted: CounterSign, case: Case) -> Sign | None:
     """The sign for this repair: as it is, turned about, or None where the values do not say."""
     if not predicted.to or predicted.sign == "0":
         return predicted.sign
-    towards = [_is_towards(predicted.to, suspect) for suspect in case.suspects]
+    towards = [_is_towards(predicted.to, suspect, case) for suspect in case.suspects]
     if True in towards:
         return predicted.sign
     opposite: dict[Sign, Sign] = {"+": "-", "-": "+", "0": "0"}
     return opposite[predicted.sign] if False in towards else None
 
 
-def _is_towards(to: tuple[str, ...], suspect: Suspect) -> bool | None:
+def _is_towards(to: tuple[str, ...], suspect: Suspect, case: Case) -> bool | None:
     """Whether a repair goes towards these values: True, False for away from them, None for
     neither."""
-    good, bad = _values(suspect, Side.GOOD), _values(suspect, Side.BAD)
+    good, bad = (_values(suspect, side, case) for side in (Side.GOOD, Side.BAD))
     if good & set(to):
         return True
     if bad & set(to):
@@ -274,11 +241,15 @@ def _is_towards(to: tuple[str, ...], suspect: Suspect) -> bool | None:
     return numbers[0] > numbers[1]
 
 
-def _values(suspect: Suspect, side: Side) -> set[str]:
+def _values(suspect: Suspect, side: Side, case: Case) -> set[str]:
+    """What a suspect stands for on a side: as shown, as it is set, and, where it is a line of a
+    file, as the snapshot has the setting that the line is about."""
     means = suspect.means
-    settings = means.towards(side) if isinstance(means, SettingMeans) else ()
     shown = suspect.good if side is Side.GOOD else suspect.bad
-    return {shown, *(setting.value for setting in settings)}
+    if isinstance(means, SettingMeans):
+        return {shown, *(setting.value for setting in means.towards(side))}
+    read = (case.at(side, knobs()[name][1].path) for name in knobs_of(suspect) if name in knobs())
+    return {shown, *(str(value) for value in read if value is not None)}
 
 
 def _support(checks: Sequence[CounterCheck], signs: Sequence[CounterSign]) -> Support:

@@ -135,6 +135,9 @@ def _direction(suspect: Suspect, metric: Metric) -> Iterator[Term]:
         preferred = direction.prefers(*values)
         if preferred:
             likely = math.log(direction.sure / (1 - direction.sure)) / 2
+            doublings = _doublings(suspect)
+            if doublings is not None:  # what hardly differs is hardly slower
+                likely *= min(1.0, doublings)
             expected = "good" if preferred > 0 else "bad"
             yield Term(
                 "direction",
@@ -155,15 +158,22 @@ def _own_values(suspect: Suspect) -> tuple[str, str]:
 
 def _size(suspect: Suspect) -> Iterator[Term]:
     """A number that hardly differs hardly matters; each doubling says a little more."""
+    doublings = _doublings(suspect)
+    if doublings is None:
+        return
+    if math.isinf(doublings):
+        yield Term("size", 0.2, "it is zero on one side only")
+    else:
+        steps = 0.2 * (doublings - 1) if doublings > 1 else 1.5 * (doublings - 1)
+        yield Term("size", min(0.8, steps), f"it differs by a factor of {2**doublings:.3g}")
+
+
+def _doublings(suspect: Suspect) -> float | None:
+    """How often the smaller number is doubled up to the larger; None where there are none."""
     good, bad = (_magnitude(value) for value in _own_values(suspect))
     if good is None or bad is None or good == bad:
-        return
-    if good <= 0 or bad <= 0:
-        yield Term("size", 0.2, "it is zero on one side only")
-        return
-    doublings = abs(math.log2(good / bad))
-    points = max(-1.0, min(0.8, 0.2 * (doublings - 1) if doublings > 1 else doublings - 1))
-    yield Term("size", points, f"it differs by a factor of {2**doublings:.3g}")
+        return None
+    return abs(math.log2(good / bad)) if good > 0 and bad > 0 else math.inf
 
 
 def _magnitude(value: str) -> float | None:

@@ -6,6 +6,7 @@ from another difference or sets it. The rules are data, in ``reduction.toml``.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -150,6 +151,10 @@ _FAMILY_NAMES = {
 
 def _identifying(difference: Difference) -> tuple[Difference, str]:
     """Without the parts that identify; the reason where nothing else is left."""
+    if difference.a is not None and difference.b is not None:
+        values = difference.a.value, difference.b.value
+        if None not in values and len({_masked(value) for value in values}) == 1:
+            return difference, "only identifiers or addresses differ in it"
     reasons: list[str] = []
     kept = []
     for part in difference.parts:
@@ -167,14 +172,15 @@ def _identity(name: str, part: Part) -> str:
     for record in _rules()["identity"]:
         if fnmatchcase(name, record["entry"]):
             patterns = record.get("part", ["*"])
-            if any(fnmatchcase(part.key, pattern) for pattern in patterns):
+            alike = record.get("values", [part.a, part.b])
+            fits = any(fnmatchcase(part.key, pattern) for pattern in patterns)
+            if fits and part.a in alike and part.b in alike:
                 return str(record["why"])
-    if isinstance(part.a, str) and isinstance(part.b, str) and _masked(part.a) == _masked(part.b):
-        return "only identifiers or addresses differ in it"
     return ""
 
 
-def _masked(text: str) -> str:
+def _masked(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
     for mask in _MASKS:
         text = mask.sub("<id>", text)
     return text
@@ -185,8 +191,7 @@ def _masked(text: str) -> str:
 
 def _follows(difference: Difference, moved: set[str]) -> str:
     name = difference.entry.name
-    one_sided = difference.a is None or difference.b is None
-    one_sided = one_sided or difference.a.missing is not None or difference.b.missing is not None  # type: ignore[union-attr]
+    one_sided = any(e is None or e.missing is not None for e in (difference.a, difference.b))
     for record in _rules()["follows"]:
         if record.get("missing", False) and not one_sided:
             continue

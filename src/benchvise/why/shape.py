@@ -21,6 +21,7 @@ from benchvise.why.model import (
     Outcome,
     Purpose,
     Side,
+    Stop,
     Support,
     Verdict,
 )
@@ -271,6 +272,7 @@ FIELDS: tuple[Field, ...] = (
     *_WRITES,
     Field("needed", "list", "what would be needed to know more"),
     Field("needed[]", "text", "a sentence"),
+    Field("stopped", "text", "what ended it early, if anything did", True, tuple(Stop)),
     Field("reached", "text", "how far it got, where it did not come to its end"),
     Field("restored", "yes or no", "whether everything that was set is as before"),
     Field("simulated", "yes or no", "whether a side is an emulated board"),

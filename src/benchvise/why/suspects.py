@@ -3,7 +3,7 @@ flipped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from benchvise.state.diff import Difference, diff_snapshots
@@ -49,7 +49,8 @@ def find(
     flipped = [_bounded(s, may_set, with_risk, good, bad) for s in suspects_of(changes)]
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
-    found = [*flipped, *_without_means(rest)]
+    taken = {suspect.id for suspect in flipped}
+    found = [*flipped, *(_renamed(suspect, taken) for suspect in _without_means(rest))]
     return Found(
         tuple(sorted(found, key=lambda s: s.means is None)),
         {name: why for name, why in kept.excluded.items() if name not in covered},
@@ -82,6 +83,11 @@ def _bounded(
 
 
 _ONE_WAY = "a process cannot be given what the good side has switched off"
+
+
+def _renamed(suspect: Suspect, taken: Set[str]) -> Suspect:
+    """What is left of an item may be called as one of its knobs is."""
+    return replace(suspect, id=f"{suspect.id}:rest") if suspect.id in taken else suspect
 
 
 def _without_means(differences: Sequence[Difference]) -> Iterator[Suspect]:

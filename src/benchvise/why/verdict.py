@@ -1,18 +1,15 @@
-"""From what is known of a case to its answer: verdict, headline, and what would be needed."""
+"""From what is known of a case to its answer: verdict, and what would be needed to know more."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from benchvise.why import together
-from benchvise.why.bench import Bench
 from benchvise.why.case import Case
+from benchvise.why.headline import headline
 from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import (
-    Bounds,
     Diagnosis,
-    Grade,
     Layer,
     Outcome,
     Purpose,
@@ -34,6 +31,7 @@ def conclude(
     bench = lab.bench
     explained = {cause.name for cause in case.causes}
     rest = tuple(as_cause(f) for f in case.proven if f.name not in explained)
+    causes = case.causes + rest
     if case.proven and case.unexplained is None:
         case.unexplained = together.by_sum(case.proven)
     verdict = _verdict(case, stopped)
@@ -45,11 +43,11 @@ def conclude(
         good=bench.name(Side.GOOD),
         bad=bench.name(Side.BAD),
         verdict=verdict,
-        headline=_headline(case, bench, verdict, reached),
+        headline=headline(case, causes, bench, verdict, reached),
         gap=None if case.measured is None else case.measured.gap,
         unexplained=case.unexplained,
         findings=tuple(dict.fromkeys([*case.findings, *bench.findings()])),
-        causes=case.causes + rest,
+        causes=causes,
         interaction=case.interaction,
         suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
         excluded=case.excluded,
@@ -88,48 +86,6 @@ def _all_undone(writes: Sequence[Write]) -> bool:
     """Whether the last that was written to each file was its old value."""
     last = {(write.side, write.path): write.undone for write in writes}
     return all(last.values())
-
-
-# -- words -----------------------------------------------------------------------------------------
-
-
-def _headline(case: Case, bench: Bench, verdict: Verdict, reached: str) -> str:
-    good, bad = bench.name(Side.GOOD), bench.name(Side.BAD)
-    if verdict is Verdict.NOT_ADMISSIBLE:
-        return next(f.sentence for f in case.findings if f.grade is Grade.STOPS)
-    if case.proven:
-        causes = sorted(case.proven, key=lambda found: -abs(found.share.value))
-        shares = " and ".join(f"{found.name} for {_percent(found.share)}" for found in causes)
-        verb = "account" if len(causes) > 1 else "accounts"
-        words = shares.replace(" for ", f" {verb} for ", 1) if len(causes) == 1 else shares
-        if len(causes) > 1:
-            words = f"{len(causes)} causes account for the difference: {shares}"
-        else:
-            words += " of the difference"
-        return f"{words}; {reached}" if verdict is Verdict.INCOMPLETE else words
-    if verdict is Verdict.INCOMPLETE:
-        return f"no cause is proven yet; {reached}"
-    if case.measured is None:
-        return "nothing that differs can be set here, so there is nothing to measure"
-    gap = case.measured.gap
-    if verdict is Verdict.NO_DIFFERENCE:
-        if case.by_all_in:
-            return f"with everything as in the record of {good}, {bad} does not change"
-        return (
-            f"no difference is shown between {good} and {bad}: "
-            f"the gap is {_ratio(abs(gap.goodness.value))}, the noise floor {_ratio(gap.floor)}"
-        )
-    if verdict is Verdict.REVERSED:
-        return f"{good} is the worse one, by {_ratio(-gap.goodness.value)}: swap the two"
-    return f"{good} is better by {_ratio(gap.goodness.value)}, and no cause was found"
-
-
-def _percent(share: Bounds) -> str:
-    return f"{100 * share.value:.0f} % ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
-
-
-def _ratio(goodness: float) -> str:
-    return f"{100 * math.expm1(goodness):.1f} %"
 
 
 # -- what would be needed --------------------------------------------------------------------------

@@ -1,12 +1,11 @@
 """The kernel's command line: the file and line that its words stand in.
 
-What the boot loader reads is looked at, not what other tools make that of: extlinux.conf (the
-entry that boots), grub.cfg (its first entry, or the saved one is not known), cmdline.txt, boot.scr,
-uEnv.txt, armbianEnv.txt, loader entries, the device tree's ``/chosen/bootargs`` and CONFIG_CMDLINE.
-``/etc/default/grub`` and the like come behind these, as they are what is edited.
+What the boot loader reads is looked at: extlinux.conf (the entry that boots), grub.cfg (its first
+entry), cmdline.txt, boot.scr, uEnv.txt, armbianEnv.txt, loader entries. ``/etc/default/grub`` and
+the like, of which others are made, come behind these, and last what the running kernel says.
 
-Words that set a file of the kernel (``kernel-parameters.txt`` of Linux 6.12) are in ``defaults.toml``
-beside this; ``sysctl.NAME=`` sets that setting and ``MODULE.NAME=`` a module's parameter.
+Words that set a file of the kernel are in ``defaults.toml`` beside this; ``sysctl.NAME=`` sets that
+setting and ``MODULE.NAME=`` a module's parameter.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ EXTLINUX = tuple(
                  "/syslinux/syslinux.cfg")
 )  # fmt: skip
 GRUB = (
-    "/boot/grub/grub.cfg", "/boot/grub2/grub.cfg", "/boot/efi/EFI/*/grub.cfg", "/boot/grub/menu.lst",
+    "/boot/grub/grub.cfg", "/boot/grub2/grub.cfg", "/boot/efi/EFI/*/grub.cfg",
+    "/boot/grub/menu.lst",
     "/boot/EFI/BOOT/grub.cfg", "/EFI/BOOT/grub.cfg",
 )  # fmt: skip
 GRUB_DEFAULTS = ("/etc/default/grub", "/etc/default/grub.d/*.cfg")
@@ -66,7 +66,7 @@ def find(tree: Tree) -> Iterator[Assignment]:
     for line, text, edited in _lines(tree):
         rank += 1
         when = (Stage.COMMAND_LINE, int(not edited), rank)
-        for at, word in enumerate(split(text)):
+        for at, word in enumerate(_words(text)):
             if "$" in word:
                 continue
             doubt = ""
@@ -84,7 +84,7 @@ def _of_running(tree: Tree) -> Iterator[Assignment]:
         text = tree.text(path).rstrip("\0\n")
         if text:
             line = Line(path, 1, text)
-            for at, word in enumerate(split(text)):
+            for at, word in enumerate(_words(text)):
                 for target, value in sets(word):
                     yield Assignment(
                         "command line", line, target, value,
@@ -104,12 +104,17 @@ def sets(word: str) -> Iterator[tuple[str, str]]:
         yield path_of(name.removeprefix("sysctl.")), value
         return
     known = words().get(name.replace("-", "_"))
-    for path, given in known.files(value) if known is not None else ():
-        yield path, given
-    if known is None and "." in name:
-        module, _, parameter = name.partition(".")
-        module, parameter = module.replace("-", "_"), parameter.replace("-", "_")
+    if known is not None:
+        yield from known.files(value)
+    module, dot, parameter = name.replace("-", "_").partition(".")
+    if known is None and dot and module.isidentifier() and parameter:
         yield f"/sys/module/{module}/parameters/{parameter}", value if equals else "Y"
+
+
+def _words(text: str) -> list[str]:
+    """The words for the kernel: what follows ``--`` is for init."""
+    words = split(text)
+    return words[: words.index("--")] if "--" in words else words
 
 
 def _lines(tree: Tree) -> Iterator[tuple[Line, str, bool]]:

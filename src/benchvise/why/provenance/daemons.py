@@ -96,7 +96,7 @@ def _table(
             continue
         name, value = found
         for target in _MEANINGS[table].get(name, ()):
-            given = _VALUES.get(name, lambda text: text)(value)
+            given = _VALUES[name](value) if name in _VALUES else value
             battery = name.endswith("_ON_BAT")
             yield Assignment(kind, line, target, given, (*when, line.number), not battery,
                              "only on battery" if battery else "")  # fmt: skip
@@ -137,7 +137,6 @@ _VALUES: Mapping[str, Callable[[str], str]] = {
     "min_freq": lambda text: kilohertz(text) or text,
     "max_freq": lambda text: kilohertz(text) or text,
     "MAX_LOST_WORK_SECS_ON_AC": _seconds_to_centiseconds,
-    "RUNTIME_PM_ON_AC": lambda text: text,
     "USB_AUTOSUSPEND": lambda text: {"1": "auto", "0": "on"}.get(text, text),
 }
 

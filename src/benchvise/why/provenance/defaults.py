@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def options() -> tuple[Option, ...]:
 
 
 @cache
-def _data() -> Mapping[str, list[Mapping[str, str | list[str]]]]:
+def _data() -> Mapping[str, list[Mapping[str, Any]]]:
     text = (files(__package__) / "defaults.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    data: Mapping[str, list[Mapping[str, Any]]] = tomllib.loads(text)
+    return data

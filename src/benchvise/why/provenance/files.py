@@ -22,10 +22,16 @@ FILE_LIMIT = 480 << 10
 MOST_FILES = 8000
 """Files of one answer; a system has hundreds that set something."""
 
+MOST_BYTES = 32 << 20
+"""Bytes of all files of a system that are kept."""
+
+MOST_STEPS = 50_000
+"""Commands of all scripts of a system that are gone through; one script has dozens."""
+
 LINE_LIMIT = 4096
 """Characters of a line: nobody sets anything by a longer one, and what does is not understood."""
 
-MOST_LINES = 40_000
+MOST_LINES = 20_000
 
 _MOST_LINKS = 8
 
@@ -63,19 +69,25 @@ class Tree:
         self.source = source
         self.asked: dict[str, None] = {}
         self.wanted: dict[str, None] = {}
+        self.left_out = 0
         self._contents: dict[str, bytes] = {}
         self._links: dict[str, str] = {}
         self._by_path: ByPath[bytes] | None = None
         self._lines: dict[str, tuple[Line, ...]] = {}
+        self._steps = MOST_STEPS
+        self._room = MOST_BYTES
 
     def ask(self, globs: Iterable[str], links: Iterable[str] = ()) -> None:
         """Reads what was not asked for before."""
         new = [glob for glob in dict.fromkeys(globs) if glob not in self.asked]
         self.asked.update(dict.fromkeys(new))
         if new:
-            room = MOST_FILES - len(self._contents)
-            for path, data in list(self.source.read(new).items())[: max(room, 0)]:
-                self._contents[path] = data[:FILE_LIMIT]
+            for path, data in self.source.read(new).items():
+                if len(self._contents) < MOST_FILES and len(data) <= self._room:
+                    self._contents[path] = data[:FILE_LIMIT]
+                    self._room -= len(self._contents[path])
+                else:
+                    self.left_out += 1
             self._by_path = None
         asked_links = list(links)
         if asked_links:
@@ -95,6 +107,15 @@ class Tree:
         if self._by_path is None:
             self._by_path = ByPath(self._contents)
         return [path for path, _, _ in self._by_path.matching(glob)]
+
+    def spend(self) -> bool:
+        """Whether another command of a script may be gone through."""
+        self._steps -= 1
+        return self._steps >= 0
+
+    def begin(self) -> None:
+        """All files are gone through anew."""
+        self._steps = MOST_STEPS
 
     @property
     def count(self) -> int:

@@ -7,18 +7,37 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.ext import Ext, Node
 from benchvise.rig.compose.files import Files
 from benchvise.rig.compose.layout import Opened
+from benchvise.rig.compose.workplace import Workplace
+from benchvise.rig.image import open_image
 from benchvise.why.provenance.files import FILE_LIMIT
 from benchvise.why.provenance.walk import matches
 
 _BOOT_MOUNT = re.compile(r"^\S+\s+(/boot(?:/\w+)?)\s+(?:vfat|msdos|auto|ext[234])\s", re.M)
 _ROOT_WORD = re.compile(r"(?:^|\s)root=/dev/(\w+)")
 _WHOLE = re.compile(r"((?:mmcblk|nvme\d+n)\d+)p\d+$|([a-z]+)\d+$")
+
+
+@contextmanager
+def image_files(
+    image: Path, name: str = "", roles: Mapping[str, str] | None = None
+) -> Iterator[ImageFiles]:
+    """The files of an image, compressed or not, while the context lasts; it is only read.
+
+    Raises what ``benchvise.rig.compose.describe`` raises, and ComposeError when there is no root
+    file system that can be read.
+    """
+    place = Path(tempfile.gettempdir()) / image.name
+    with Workplace(place, lambda _step: None) as work:
+        yield ImageFiles(work.source(open_image(image), 0), name, roles)
 
 
 class ImageFiles:
@@ -33,11 +52,9 @@ class ImageFiles:
         self._mounts: list[tuple[str, Files]] = []
         self.name = name or opened.name
         self.unread: dict[str, str] = {}
-        self.roles: Mapping[str, str] = (
-            dict(roles)
-            if roles is not None
-            else _roles(opened.layout.boot and opened.layout.boot.command_line)
-        )
+        boot = opened.layout.boot
+        told = boot.command_line if boot is not None else None
+        self.roles: Mapping[str, str] = dict(roles) if roles is not None else _roles(told)
         if opened.boot_files is not None and not opened.boots_from_root:
             self._mounts.append((self._boot_mount(), opened.boot_files))
 

@@ -7,9 +7,14 @@ from typing import Protocol
 
 from benchvise.board.channel import FileError, FileValue
 from benchvise.board.sanitise import printable
+from benchvise.why.provenance.globs import is_pattern
 
 # By these a path says that there is nothing to read: no such file, or a directory.
 _NOTHING = frozenset({"ENOENT", "ENOTDIR", "EISDIR", "EINVAL"})
+
+# What lies here is a script or a program that a line of some other file runs.
+_COMMANDS = ("/bin/", "/sbin/", "/usr/", "/lib/", "/opt/")
+_HEAD = 64  # bytes that tell a program from a text
 
 _LIMIT = 64 << 10
 _LARGE = ("/proc/config.gz", "/boot/", "/lib/modules/", "/usr/lib/modules/", "/sys/firmware/fdt")
@@ -40,8 +45,8 @@ class BoardFiles:
         self.unread: dict[str, str] = {}
 
     def read(self, globs: Iterable[str]) -> dict[str, bytes]:
-        """The contents of all files that match, in two requests at most."""
-        wanted = list(globs)
+        """The contents of all files that match, in three requests at most."""
+        wanted = self._without_programs(list(globs))
         large = [glob for glob in wanted if glob.startswith(_LARGE)]
         found: dict[str, bytes] = {}
         for group, limit in (
@@ -56,6 +61,19 @@ class BoardFiles:
         """Where the symbolic links that match lead."""
         found = self._channel.links(globs)
         return {path: target for path, target in found.items() if isinstance(target, str)}
+
+    def _without_programs(self, globs: list[str]) -> list[str]:
+        """Without the files that are commands and no text: programs are large."""
+        commands = [glob for glob in globs if glob.startswith(_COMMANDS) and not is_pattern(glob)]
+        if not commands:
+            return globs
+        heads = self._channel.read(commands, limit=_HEAD)
+        programs = {
+            path
+            for path, head in heads.items()
+            if isinstance(head, FileValue) and (isinstance(head.value, bytes) or "\0" in head.value)
+        }
+        return [glob for glob in globs if glob not in programs]
 
     def _take(
         self, answer: Mapping[str, FileValue | FileError], limit: int, found: dict[str, bytes]

@@ -37,8 +37,10 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
     for wanted in targets_of(suspect, side, files.roles):
         if not wanted.is_absent:
             found += _of_target(survey, wanted, side)
-    unique = {(origin.file, origin.line): origin for origin in reversed(found)}
-    ordered = sorted(reversed(unique.values()), key=lambda origin: not origin.certain)
+    unique: dict[tuple[str, int], Origin] = {}
+    for origin in found:
+        unique.setdefault((origin.file, origin.line), origin)
+    ordered = sorted(unique.values(), key=lambda origin: not origin.certain)
     if any(origin.certain for origin in ordered):
         ordered = [origin for origin in ordered if origin.certain]
     return tuple(ordered[:MOST]) or (_nowhere(survey, suspect, side),)

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.inits import Init, init_of
-from benchvise.why.provenance.shell import Run
-from benchvise.why.provenance.shell.run import Written
+from benchvise.why.provenance.shell import Run, Written
 
 RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/boot.local",
             "/etc/init.d/boot.local")  # fmt: skip

@@ -15,7 +15,8 @@ from benchvise.why.provenance.quoting import split
 ENVIRONMENT = ("/etc/environment", "/etc/environment.d/*.conf", "/etc/default/locale",
                "/etc/security/pam_env.conf")  # fmt: skip
 PROFILES = ("/etc/profile", "/etc/profile.d/*.sh", "/etc/bash.bashrc", "/root/.profile",
-            "/root/.bashrc", "/home/*/.profile", "/home/*/.bashrc", "/root/.ssh/environment")  # fmt: skip
+            "/root/.bashrc", "/home/*/.profile",
+            "/home/*/.bashrc", "/root/.ssh/environment")  # fmt: skip
 LIMITS = ("/etc/security/limits.conf", "/etc/security/limits.d/*.conf")
 FSTAB = "/etc/fstab"
 

@@ -75,12 +75,17 @@ def _survey(source: FileSource) -> Survey:
         [*inits.LINKS, *(glob for _, links, _ in KINDS.values() for glob in links)],
     )
     for _ in range(_ROUNDS):
+        tree.begin()
         found = list(_all(tree))
         if not tree.ask_wanted():
             break
     found.sort(key=lambda assignment: assignment.when)
-    unread = tuple(f"{path} ({why})" for path, why in source.unread.items())
-    return Survey(tuple(found), tree.count, unread)
+    unread = [f"{path} ({why})" for path, why in source.unread.items()]
+    if tree.left_out:
+        unread.append(f"{tree.left_out} more files than are looked at")
+    if not tree.spend():
+        unread.append("the rest of scripts that are longer than is looked at")
+    return Survey(tuple(found), tree.count, tuple(unread))
 
 
 def _all(tree: Tree) -> Iterator[Assignment]:

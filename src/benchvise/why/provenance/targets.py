@@ -74,8 +74,8 @@ def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[
     """What to look for, each target once."""
     found: dict[str, set[str]] = {}
     shown = suspect.good if side is Side.GOOD else suspect.bad
-    for target, value in _of_settings(suspect, side):
-        found.setdefault(canonical(_filled(target, roles)), set()).add(value)
+    for path, setting in _of_settings(suspect, side):
+        found.setdefault(canonical(_filled(path, roles)), set()).add(setting)
     by_settings = set(found)
     value = _plain(shown) if not by_settings and _is_single(suspect) else None
     for target in (*_of_part(suspect), *_of_members(suspect, roles), *_of_knob(suspect, roles)):

@@ -125,10 +125,10 @@ def rules(lines: Sequence[Line]) -> Iterator[Rule]:
         keys = tuple(_keys(line.text))
         labels = {key.value for key in keys if key.name == "LABEL"}
         jumps = [jump for jump in jumps if jump.label not in labels]
-        if any(not key.asks and key.name in ("ATTR", "SYSCTL", "RUN") for key in keys):
-            if all(jump.keys for jump in jumps):  # else all jump past it
-                required, doubt = _opposites(jumps)
-                yield Rule(line, keys, required, doubt)
+        is_setting = any(not key.asks and key.name in ("ATTR", "SYSCTL", "RUN") for key in keys)
+        if is_setting and all(jump.keys for jump in jumps):  # else all jump past it
+            required, doubt = _opposites(jumps)
+            yield Rule(line, keys, required, doubt)
         goto = next((key.value for key in keys if key.name == "GOTO"), None)
         if goto is not None:
             jumps.append(_Skipped(goto, tuple(key for key in keys if key.asks)))
@@ -273,5 +273,5 @@ def _substituted(text: str, home: str, kernel: str) -> str:
         "other": "*",
     }
     for pattern, name in _SUBSTITUTIONS:
-        text = pattern.sub(lambda _, word=known[name]: word, text)
+        text = known[name].join(pattern.split(text))
     return text.replace("%%", "%").replace("$$", "$")

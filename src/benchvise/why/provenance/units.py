@@ -53,6 +53,8 @@ _PREFIXES = "@-:+!|"
 _DIRECTIVE = re.compile(r"\s*([A-Za-z][A-Za-z0-9]{0,60})\s*=\s*(.*)", re.DOTALL)
 _MOST_UNITS = 4000
 
+_LOGINS = ("ssh", "sshd", "dropbear", "getty@", "serial-getty@", "console-getty", "user@", "user-",
+           "user.slice", "systemd-logind")  # fmt: skip
 _PROCESS = {
     "TimerSlackNSec": "process:timer_slack",
     "CPUAffinity": "process:affinity",
@@ -125,8 +127,10 @@ def _unit(tree: Tree, unit: Unit, instance: str, rank: int, doubt: str) -> Itera
             at += 1
     for _, name, value, line in unit.directives:
         for target, given in _set_by(name, value, unit, instance):
-            yield Assignment("systemd unit", line, target, given, (stage, 400, line.number),
-                             not doubt, doubt or f"for {unit.name}")  # fmt: skip
+            certain = not doubt and (target.startswith("/") or _gives_to_logins(unit.name))
+            when = (stage, 400, line.number)
+            note = doubt or f"for {unit.name}"
+            yield Assignment("systemd unit", line, target, given, when, certain, note)
     for value, line in unit.values("Environment"):
         for word in split(value):
             name, equals, given = word.partition("=")
@@ -134,6 +138,11 @@ def _unit(tree: Tree, unit: Unit, instance: str, rank: int, doubt: str) -> Itera
                 yield Assignment("systemd unit", line, f"environment:{name}", given,
                                  (stage, 400, line.number), False,
                                  doubt or f"for {unit.name}")  # fmt: skip
+
+
+def _gives_to_logins(name: str) -> bool:
+    """Whether what is run by hand or over the network inherits from this unit."""
+    return name.startswith(_LOGINS) or name in ("service", "-.slice")
 
 
 # -- reading units ---------------------------------------------------------------------------------
@@ -256,8 +265,6 @@ def _started(tree: Tree, units: Mapping[str, Unit]) -> dict[str, str]:
         if name.endswith((".timer", ".socket", ".path")):
             named = unit.last("Unit") or unit.last("Service")
             waiting.append(named[0] if named else f"{name.rpartition('.')[0]}.service")
-        if name.endswith(".slice") or name.endswith(".scope"):
-            continue
     for name in units:
         if name.endswith((".slice", ".scope")):  # come into being with what is in them
             found.setdefault(name, name)
@@ -353,7 +360,8 @@ def cgroup_of(name: str, unit: Unit, instance: str) -> str:
         return "".join(f"/{'-'.join(parts[: index + 1])}.slice" for index in range(len(parts)))
     said = unit.last("Slice")
     if said is not None:
-        above = cgroup_of(said[0], Unit(said[0]), said[0])
+        name_of_slice = re.sub(r"%[iIjJn]", "*", said[0])
+        above = cgroup_of(name_of_slice, Unit(name_of_slice), name_of_slice)
     elif "@" in name:
         base = name.partition("@")[0]
         if base == "user":

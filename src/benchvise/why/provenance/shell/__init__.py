@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
-from benchvise.why.provenance.shell.run import Run, Written
+from benchvise.why.provenance.shell.run import Run
+from benchvise.why.provenance.shell.state import Written
 
 __all__ = ["Run", "Written"]

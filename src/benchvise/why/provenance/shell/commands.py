@@ -216,14 +216,18 @@ def _cpupower(call: Call) -> Sets:
 
 
 def _modprobe(call: Call) -> Sets:
+    """``modprobe NAME option=value …``, ``modprobe -a NAME …``."""
     words = [word for word in call.words if not word.startswith("-")]
-    if not words:
+    options = {"-r", "--remove"} & set(call.words)
+    if not words or options:
         return
-    module = posixpath.basename(words[0]).split(".ko")[0].replace("-", "_")
-    yield Found(f"module:{module}", "loaded")
+    modules = [posixpath.basename(word).split(".ko")[0].replace("-", "_") for word in words]
+    for module in modules if "-a" in call.words or "--all" in call.words else modules[:1]:
+        yield Found(f"module:{module}", "loaded")
     for word in words[1:]:
         name, equals, value = word.partition("=")
-        yield Found(f"/sys/module/{module}/parameters/{name}", value if equals else "Y")
+        if equals:
+            yield Found(f"/sys/module/{modules[0]}/parameters/{name}", value)
 
 
 def _mount(call: Call) -> Sets:

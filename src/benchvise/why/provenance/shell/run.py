@@ -10,15 +10,27 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 
 from benchvise.why.provenance.assignment import Line
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern
 from benchvise.why.provenance.shell import commands, tests
+from benchvise.why.provenance.shell.builtins import BUILTINS, Call
+from benchvise.why.provenance.shell.expansion import Expansion
+from benchvise.why.provenance.shell.state import (
+    DEEPEST,
+    FOLLOWED,
+    MOST_ROUNDS,
+    Next,
+    Result,
+    Return,
+    State,
+    Stop,
+    Written,
+)
 from benchvise.why.provenance.shell.syntax import (
     Case,
     Chain,
@@ -31,61 +43,22 @@ from benchvise.why.provenance.shell.syntax import (
     Redirect,
     Simple,
     While,
-    Word,
     parse,
 )
-from benchvise.why.provenance.shell.text import UNKNOWN, Text, expand_braces, sum_of
+from benchvise.why.provenance.shell.text import LONGEST, UNKNOWN, Text, matches
+from benchvise.why.provenance.shell.wrappers import unwrapped
 
-MOST_STEPS = 20_000
-MOST_ROUNDS = 64
-MOST_WORDS = 512
-_DEEPEST = 12
-_FOLLOWED = 2
-_LONGEST = 4096
-
-_SHELL = re.compile(
-    r"#!\s*(?:/usr/bin/env\s+)?\S*?(?:sh|busybox|openrc-run|runscript|rc\.common)\b"
-)
+_SHELL = re.compile(r"#!\s*\S*?(?:sh|busybox|openrc-run|runscript|rc\.common|env\s+\w*sh)\b")
 _PATHS = ("/usr/local/sbin", "/usr/local/bin")
 _MORE_PATHS = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _VIRTUAL = ("/sys/", "/proc/", "/dev/")
-_PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*#?!$-])(?:(:?[-=+?]|##?|%%?)(.*))?", re.DOTALL)
-# Words before a command that leave it what it is; those with a number take as many arguments.
-_WRAPPERS = {
-    "sudo": 0, "nohup": 0, "exec": 0, "command": 0, "builtin": 0, "time": 0, "setsid": 0,
-    "env": 0, "timeout": 1, "busybox": 0, "nice": 0, "ionice": 0, "start-stop-daemon": 0,
-}  # fmt: skip
+_OF_KERNEL = ("/sys/", "/proc/", UNKNOWN, "/dev/cpuset/", "/cgroup/")
+_ENDS = (Stop, Return, Next, RecursionError)
 
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a line sets: ``value`` is None where it is not known."""
-
-    line: Line
-    target: str
-    value: str | None
-    certain: bool = True
-    note: str = ""
-
-
-class _Stop(Exception):  # noqa: N818
-    """``exit``, or the steps are used up."""
-
-
-class _Return(Exception):  # noqa: N818
-    """``return``."""
-
-
-class _Next(Exception):  # noqa: N818
-    """``continue`` or ``break``."""
-
-
-@dataclass(slots=True)
-class _Result:
-    """How a command ended, None where that is not known, and what it printed."""
-
-    status: bool | None = True
-    out: Text | None = None
+_UNDER_CONDITION = "it is run only under a condition"
+_IN_ONE_CASE = "it is run in one case of several"
+_AFTER_ANOTHER = "whether it is run depends on how another command ends"
+_AT_RUN_TIME = "for what the script finds when it runs"
 
 
 class Run:
@@ -93,85 +66,98 @@ class Run:
 
     def __init__(self, tree: Tree, variables: Mapping[str, Text] | None = None) -> None:
         self.written: list[Written] = []
-        self._tree = tree
-        self._variables: dict[str, Text] = dict(variables or {})
-        self._functions: dict[str, Node] = {}
-        self._arguments: list[Text] = []
-        self._file = ""
-        self._lines: Sequence[Line] = ()
-        self._calls: list[Line] = []  # where functions and other scripts are called
-        self._doubts: list[str] = []
-        self._steps = 0
-        self._depth = 0
-        self._followed = 0
-        self._directory = "/"
+        self.state = State(tree, dict(variables or {}))
+        self._expansion = Expansion(self.state, self._captured)
 
     def script(self, path: str, arguments: Sequence[str] = (), function: str = "") -> None:
         """A whole script with these arguments; then, as OpenRC does, one of its functions."""
-        self._in_file(self._tree.lines(path), [Text(word) for word in arguments], path, function)
+        lines = self.state.tree.lines(path)
+        with self.state.inside(path, lines, [Text(word) for word in arguments]), suppress(*_ENDS):
+            self._do(_parsed(lines), None)
+            if function in self.state.functions:
+                self._do(self.state.functions[function], None)
 
     def text(self, line: Line, text: str, arguments: Sequence[str] = ()) -> None:
         """Commands that stand in a line of a file of another kind."""
-        lines = [Line(line.file, line.number, line.text)]
         body = parse(text.split("\n"), line.number)
-        with self._inside(line.file, lines, [Text(word) for word in arguments]):
-            self._whole(body)
+        with self.state.inside(line.file, [line], [Text(word) for word in arguments]):
+            self._quietly(lambda: self._do(body, None))
 
     def words(self, line: Line, words: Sequence[str]) -> None:
-        """One command of a line, its words already taken apart."""
-        with self._inside(line.file, [line], []):
-            self._whole_words(line, [Text(word) for word in words])
+        """One command of a line, its words already taken apart: variables in them are filled."""
+        with self.state.inside(line.file, [line], []):
+            filled = [self._filled(word) for word in words]
+            self._quietly(lambda: self._command(line, filled, None))
 
     def source(self, path: str) -> None:
         """Takes over the variables of a file."""
-        self._in_file(self._tree.lines(path), [], path, "")
+        self._quietly(lambda: self.sourced(path, ()))
 
-    # Scripts and functions
-
-    def _in_file(
-        self, lines: Sequence[Line], arguments: list[Text], path: str, function: str
-    ) -> None:
-        body = parse([line.text for line in lines])
-        with self._inside(path, lines, arguments):
-            self._whole(body)
-            if function in self._functions:
-                self._whole(self._functions[function])
-
-    @contextmanager
-    def _inside(self, path: str, lines: Sequence[Line], arguments: list[Text]) -> Iterator[None]:
-        before = self._file, self._lines, self._arguments
-        self._file, self._lines, self._arguments = path, lines, arguments
-        try:
-            yield
-        finally:
-            self._file, self._lines, self._arguments = before
-
-    def _whole(self, body: Node) -> None:
-        try:
-            self._do(body, None)
-        except (_Stop, _Return, _Next, RecursionError):
+    def note(self, line: Line, target: Text, value: Text) -> None:
+        """A line sets a target, if that is one of the kernel's."""
+        place = self._place(target.text)
+        if not place:
             return
+        where, note = line, ""
+        if value.source is not None and value.source.file != line.file:
+            where, note = value.source, f"written by {line.where}"
+        else:  # a function that is told path or value: where it is called stands what is set
+            told = [s for s in (value.source, target.source) if s in self.state.calls]
+            where = next((s for s in told if s is not None), line)
+        doubt = self.state.doubts[-1] if self.state.doubts else ""
+        if UNKNOWN in place and not doubt:
+            doubt = _AT_RUN_TIME
+        known = None if UNKNOWN in value.text else value.text
+        notes = "; ".join(part for part in (note, doubt) if part)
+        self.written.append(
+            Written(where, place.replace(UNKNOWN, ANYTHING), known, not doubt, notes)
+        )
 
-    def _whole_words(self, line: Line, words: list[Text]) -> None:
-        try:
-            self._command(line, words, None)
-        except (_Stop, _Return, _Next, RecursionError):
+    # Other texts and files that a command runs
+
+    def nested_text(self, line: Line, text: Text, arguments: Sequence[Text]) -> Result:
+        """``sh -c`` and ``eval``."""
+        if self.state.depth >= DEEPEST:
+            return Result(None)
+        with self.state.inside(line.file, [line], arguments), suppress(Return, Next):
+            return self._do(parse(text.text[:LONGEST].split("\n"), line.number), None)
+        return Result(None)
+
+    def nested_script(self, line: Line, name: str, arguments: Sequence[Text]) -> bool:
+        """A script that is run by another one, up to two levels down; whether it is one."""
+        path = posixpath.normpath(posixpath.join(self.state.directory, name))
+        if self.state.followed >= FOLLOWED or UNKNOWN in name or not path.isprintable():
+            return False
+        if not self.state.tree.need(path) or not is_shell_script(self.state.tree, path):
+            return False
+        inner = Run(self.state.tree, self.state.variables)
+        inner.state.followed = self.state.followed + 1
+        inner.state.doubts = list(self.state.doubts)
+        inner.script(path, [word.text for word in arguments])
+        for found in inner.written:
+            note = "; ".join(part for part in (found.note, f"run by {line.where}") if part)
+            self.written.append(Written(found.line, found.target, found.value, found.certain, note))
+        return True
+
+    def sourced(self, path: str, arguments: Sequence[Text]) -> None:
+        """``. FILE``: what it sets, and its variables and functions from now on."""
+        state = self.state
+        path = posixpath.normpath(path)
+        if state.depth >= DEEPEST or not state.tree.need(path):
             return
-
-    @contextmanager
-    def _doubting(self, reason: str) -> Iterator[None]:
-        self._doubts.append(reason)
+        calls, state.calls = state.calls, []
         try:
-            yield
+            lines = state.tree.lines(path)
+            with state.inside(path, lines, arguments or state.arguments), suppress(Return, Next):
+                self._do(_parsed(lines), None)
         finally:
-            self._doubts.pop()
+            state.calls = calls
 
     # Nodes
 
-    def _do(self, node: Node, stdin: Text | None) -> _Result:
-        self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise _Stop
+    def _do(self, node: Node, stdin: Text | None) -> Result:
+        if not self.state.tree.spend():
+            raise Stop
         match node:
             case Simple():
                 return self._simple(node, stdin)
@@ -190,557 +176,211 @@ class Run:
             case Case():
                 return self._case(node, stdin)
             case Function():
-                self._functions[node.name] = node.body
-                return _Result()
+                self.state.functions[node.name] = node.body
+                return Result()
 
-    def _group(self, node: Group, stdin: Text | None) -> _Result:
+    def _perhaps(self, node: Node, stdin: Text | None, reason: str) -> None:
+        """What may be run: if it would end the script, the script goes on all the same."""
+        with self.state.doubting(reason), suppress(Stop, Return, Next):
+            self._do(node, stdin)
+
+    def _group(self, node: Group, stdin: Text | None) -> Result:
         given = self._input(node.redirects, stdin)
-        last = _Result(True, Text(""))
+        status: bool | None = True
+        out: Text | None = Text("")
         for part in node.body:
             result = self._do(part, given)
-            last = _Result(result.status, result.out if result.out is not None else last.out)
+            status, out = result.status, result.out if result.out is not None else out
         if node.redirects:
-            line = self._line(0)
-            self._output(line, node.redirects, last.out)
-        return last
+            self._output(self.state.line(0), node.redirects, out)
+        return Result(status, out)
 
-    def _chain(self, node: Chain, stdin: Text | None) -> _Result:
+    def _chain(self, node: Chain, stdin: Text | None) -> Result:
         result = self._do(node.first, stdin)
         for sign, part in node.rest:
             if result.status is None:
-                with self._doubting("whether it is run depends on what is found then"):
-                    try:
-                        self._do(part, stdin)
-                    except (_Stop, _Return, _Next):
-                        if self._steps > MOST_STEPS:
-                            raise
+                self._perhaps(part, stdin, _AFTER_ANOTHER)
             elif result.status == (sign == "&&"):
                 result = self._do(part, stdin)
         return result
 
-    def _pipeline(self, node: Pipeline, stdin: Text | None) -> _Result:
-        given = stdin
-        result = _Result()
+    def _pipeline(self, node: Pipeline, stdin: Text | None) -> Result:
+        result = Result()
         for part in node.parts:
-            result = self._do(part, given)
-            given = result.out if result.out is not None else Text(UNKNOWN)
-        if node.negated:
-            return _Result(None if result.status is None else not result.status, result.out)
+            result = self._do(part, stdin)
+            stdin = result.out if result.out is not None else Text(UNKNOWN)
+        if node.negated and result.status is not None:
+            return Result(not result.status, result.out)
         return result
 
-    def _if(self, node: If, stdin: Text | None) -> _Result:
+    def _if(self, node: If, stdin: Text | None) -> Result:
         unknown = False
         for condition, body in node.branches:
             holds = True if condition is None else self._do(condition, stdin).status
-            if holds is False:
-                continue
             if holds and not unknown:
                 return self._do(body, stdin)
-            with self._doubting("it is run only under a condition"):
-                try:
-                    self._do(body, stdin)
-                except (_Stop, _Return, _Next):
-                    if self._steps > MOST_STEPS:
-                        raise
+            if holds is not False:
+                self._perhaps(body, stdin, _UNDER_CONDITION)
+                unknown = True
             if holds:
                 break
-            unknown = True
-        return _Result(None)
+        return Result(None)
 
-    def _for(self, node: For, stdin: Text | None) -> _Result:
-        words = self._arguments if node.words is None else self._expanded(node.words, node.line)
+    def _for(self, node: For, stdin: Text | None) -> Result:
+        words = self.state.arguments if node.words is None else self._expansion.words(node.words)
         for word in words[:MOST_ROUNDS]:
-            for found in self._matching(word):
-                self._variables[node.variable] = found
-                try:
+            for found in self._files(word):
+                self.state.variables[node.variable] = found
+                with suppress(Next):
                     self._do(node.body, stdin)
-                except _Next:
-                    continue
-        return _Result(None)
+        return Result(None)
 
-    def _matching(self, word: Text) -> list[Text]:
+    def _files(self, word: Text) -> list[Text]:
         """The files that a word means, where it is a pattern of files that can be known."""
-        if not is_pattern(word.text) or word.text.startswith(_VIRTUAL) or UNKNOWN in word.text:
+        path = word.text
+        if not is_pattern(path) or UNKNOWN in path or not path.startswith("/"):
             return [word]
-        if not word.text.startswith("/"):
+        if path.startswith(_VIRTUAL):
             return [word]
-        self._tree.need(word.text)
-        return [Text(path) for path in self._tree.paths(word.text)[:MOST_ROUNDS]]
+        self.state.tree.need(path)
+        return [Text(found) for found in self.state.tree.paths(path)[:MOST_ROUNDS]]
 
-    def _while(self, node: While, stdin: Text | None) -> _Result:
-        status = self._do(node.condition, stdin).status
-        if status is False:
-            return _Result(True)
-        try:
+    def _while(self, node: While, stdin: Text | None) -> Result:
+        if self._do(node.condition, stdin).status is False:
+            return Result(True)
+        with suppress(Next):
             self._do(node.body, None)
-        except _Next:
-            pass
-        return _Result(None)
+        return Result(None)
 
-    def _case(self, node: Case, stdin: Text | None) -> _Result:
-        subject = self._joined(node.word)
+    def _case(self, node: Case, stdin: Text | None) -> Result:
+        subject = self._expansion.joined(node.word).text
         for patterns, body in node.branches:
-            known = [self._joined(pattern) for pattern in patterns]
-            if UNKNOWN in subject.text or any(UNKNOWN in text.text for text in known):
-                with self._doubting("it is run in one case of several"):
-                    try:
-                        self._do(body, stdin)
-                    except (_Stop, _Return, _Next):
-                        if self._steps > MOST_STEPS:
-                            raise
-            elif any(fnmatchcase(subject.text, text.text) for text in known):
+            known = [self._expansion.joined(pattern).text for pattern in patterns]
+            if UNKNOWN in subject or any(UNKNOWN in pattern for pattern in known):
+                self._perhaps(body, stdin, _IN_ONE_CASE)
+            elif any(matches(subject, pattern) for pattern in known):
                 return self._do(body, stdin)
-        return _Result(None)
+        return Result(None)
 
     # Commands
 
-    def _simple(self, node: Simple, stdin: Text | None) -> _Result:
-        line = self._line(node.line)
-        given = self._input(node.redirects, stdin)
-        words = self._expanded(node.words, node.line)
+    def _simple(self, node: Simple, stdin: Text | None) -> Result:
+        line = self.state.line(node.line)
+        words = self._expansion.words(node.words)
         if not words:
             for name, word in node.given:
-                value = self._joined(word)
-                self._variables[name] = Text(value.text[:_LONGEST], value.source or line)
-            return _Result()
-        if words[0].text in ("for", "while") or len(words) > MOST_WORDS:
-            return _Result(None)
-        result = self._command(line, words, given)
+                value = self._expansion.joined(word)
+                self.state.variables[name] = Text(value.text[:LONGEST], value.source or line)
+            return Result()
+        result = self._command(line, words, self._input(node.redirects, stdin))
         if node.redirects:
             self._output(line, node.redirects, result.out)
             if any(redirect.sign[0] in ">&" for redirect in node.redirects):
-                return _Result(result.status, Text(""))
+                return Result(result.status, Text(""))
         return result
 
-    def _command(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        words = self._unwrapped(words)
+    def _command(self, line: Line, words: Sequence[Text], stdin: Text | None) -> Result:
+        words = unwrapped(words)
         if not words:
-            return _Result()
+            return Result()
         name = words[0].text
-        if name in self._functions:
-            return self._call(line, self._functions[name], words[1:], stdin)
         base = posixpath.basename(name)
-        builtin = _BUILTINS.get(base)
-        if builtin is not None:
-            return builtin(self, line, words, stdin)
-        known = commands.COMMANDS.get(base)
-        if known is not None:
-            for found in known(commands.Call([word.text for word in words[1:]], self._tree)):
-                source = next(
-                    (
-                        w.source
-                        for w in words[1:]
-                        if found.value and w.source and w.text == found.value
-                    ),
-                    None,
-                )
-                self._note(found.line or line, found.target, Text(found.value or UNKNOWN, source))
-            rest = commands.run_by(base, [word.text for word in words])
-            if rest:
-                return self._command(line, [Text(word) for word in rest], stdin)
-            return _Result()
+        if name in self.state.functions:
+            return self._call(line, self.state.functions[name], words[1:], stdin)
+        if base in BUILTINS:
+            return BUILTINS[base](self, Call(line, words[1:], stdin))
+        if base in commands.COMMANDS:
+            return self._known(line, base, words, stdin)
         if base in tests.UNKNOWABLE:
-            return _Result(None, Text(UNKNOWN))
+            return Result(None, Text(UNKNOWN))
         self._follow(line, name, words[1:])
-        return _Result(True if base not in tests.ASKING else None, Text(UNKNOWN))
+        return Result(None if base in tests.ASKING else True, Text(UNKNOWN))
 
-    def _unwrapped(self, words: list[Text]) -> list[Text]:
-        while words and (base := posixpath.basename(words[0].text)) in _WRAPPERS:
-            skip = _WRAPPERS[base]
-            words = words[1:]
-            while words and (words[0].text.startswith("-") or "=" in words[0].text):
-                if base == "start-stop-daemon" and words[0].text == "--":
-                    break
-                option = words.pop(0).text if isinstance(words, list) else ""
-                takes = option in ("-n", "-c", "-p", "-u", "-k", "-s") and base != "busybox"
-                if takes and words and (base != "exec"):
-                    words = words[1:]
-            words = words[skip:]
-        return words
+    def _known(self, line: Line, base: str, words: Sequence[Text], stdin: Text | None) -> Result:
+        """A program whose words say what it sets."""
+        call = commands.Call([word.text for word in words[1:]], self.state.tree)
+        for found in commands.COMMANDS[base](call):
+            target = Text(found.target, next((w.source for w in words if w.source), None))
+            source = _source_of(found.value, words[1:])
+            self.note(found.line or line, target, Text(found.value or UNKNOWN, source))
+        rest = commands.run_by(base, [word.text for word in words])
+        return self._command(line, [Text(word) for word in rest], stdin) if rest else Result()
 
-    def _call(self, line: Line, body: Node, arguments: list[Text], stdin: Text | None) -> _Result:
-        if self._depth >= _DEEPEST:
-            return _Result(None)
-        before = self._arguments
-        self._arguments = arguments
-        self._calls.append(line)
-        self._depth += 1
+    def _call(
+        self, line: Line, body: Node, arguments: Sequence[Text], stdin: Text | None
+    ) -> Result:
+        """A function; its arguments know the line that gave them."""
+        state = self.state
+        if state.depth >= DEEPEST:
+            return Result(None)
+        told = [Text(word.text, word.source or line) for word in arguments]
+        state.calls.append(line)
         try:
-            return self._do(body, stdin)
-        except _Return:
-            return _Result(None)
+            with state.inside(state.file, state.lines, told), suppress(Return):
+                return self._do(body, stdin)
         finally:
-            self._depth -= 1
-            self._calls.pop()
-            self._arguments = before
+            state.calls.pop()
+        return Result(None)
 
-    def _follow(self, line: Line, name: str, arguments: list[Text]) -> None:
-        """Another script that is run, up to two levels down."""
-        if self._followed >= _FOLLOWED or UNKNOWN in name or not name.isprintable():
-            return
+    def _follow(self, line: Line, name: str, arguments: Sequence[Text]) -> None:
+        """Another script, by its path or by where such a name is looked for."""
         if "/" in name:
-            places: Iterable[str] = (posixpath.normpath(posixpath.join(self._directory, name)),)
-        elif name.endswith(".sh"):
-            places = (f"{directory}/{name}" for directory in (*_PATHS, *_MORE_PATHS))
-        else:
-            places = (f"{directory}/{name}" for directory in _PATHS)
-        for path in places:
-            if self._tree.need(path) and is_shell_script(self._tree, path):
-                self._nested(line, path, arguments)
+            self.nested_script(line, name, arguments)
+            return
+        if _is_common(name):
+            return
+        for directory in (*_PATHS, *(_MORE_PATHS if name.endswith(".sh") else ())):
+            if self.nested_script(line, f"{directory}/{name}", arguments):
                 return
 
-    def _nested(self, line: Line, path: str, arguments: list[Text]) -> None:
-        inner = Run(self._tree, self._variables)
-        inner._followed = self._followed + 1
-        inner._steps = self._steps
-        inner._doubts = list(self._doubts)
-        inner.script(path, [word.text for word in arguments])
-        self._steps = inner._steps
-        by = f"run by {line.where}"
-        for found in inner.written:
-            note = f"{found.note}; {by}" if found.note else by
-            self.written.append(Written(found.line, found.target, found.value, found.certain, note))
-
-    # What is set
-
-    def _note(self, line: Line, target: str, value: Text) -> None:
-        target = self._place(target)
-        if not target:
-            return
-        called = self._calls[0] if self._calls and self._calls[0].file == line.file else line
-        where, note = called, ""
-        if value.source is not None and value.source.file != called.file:
-            where, note = value.source, f"written by {called.where}"
-        doubt = self._doubts[-1] if self._doubts else ""
-        if UNKNOWN in target and not doubt:
-            doubt = "for what the script finds when it runs"
-        self.written.append(
-            Written(
-                where,
-                target.replace(UNKNOWN, ANYTHING),
-                None if UNKNOWN in value.text else value.text,
-                not doubt,
-                "; ".join(part for part in (note, doubt) if part),
-            )
-        )
+    # What goes in and out
 
     def _place(self, target: str) -> str:
-        """The path of a file of the kernel; empty for any other file."""
+        """The path of a file of the kernel, or a word and a name; empty for any other file."""
         if ":" in target.partition("/")[0]:
             return target if UNKNOWN not in target.partition(":")[0] else ""
-        if UNKNOWN in posixpath.basename(target) or len(target) > _LONGEST:
+        if UNKNOWN in posixpath.basename(target) or len(target) > LONGEST:
             return ""
         if not target.startswith(("/", UNKNOWN)):
-            target = posixpath.join(self._directory, target)
+            target = posixpath.join(self.state.directory, target)
         if ".." in target or "//" in target:
             target = posixpath.normpath(target)
-        kernel = target.startswith(("/sys/", "/proc/", UNKNOWN, "/dev/cpuset/", "/cgroup/"))
-        return target if kernel else ""
+        return target if target.startswith(_OF_KERNEL) else ""
 
     def _output(self, line: Line, redirects: Sequence[Redirect], out: Text | None) -> None:
         for redirect in redirects:
             if redirect.sign in (">", ">>", ">|", "&>", "&>>"):
-                for path in self._split(redirect.word)[:MOST_ROUNDS]:
+                for path in self._expansion.fields(redirect.word)[:MOST_ROUNDS]:
                     value = Text(UNKNOWN) if out is None else out
-                    self._note(line, path.text, Text(value.text.strip("\n"), value.source))
+                    self.note(line, path, Text(value.text.strip("\n"), value.source))
 
     def _input(self, redirects: Sequence[Redirect], stdin: Text | None) -> Text | None:
         for redirect in redirects:
             if redirect.sign == "<<<":
-                return self._joined(redirect.word)
+                return self._expansion.joined(redirect.word)
             if redirect.sign == "<":
                 return Text(UNKNOWN)
         return stdin
 
-    # Words
-
-    def _line(self, number: int) -> Line:
-        if len(self._lines) == 1:
-            return self._lines[0]
-        if 0 < number <= len(self._lines):
-            return self._lines[number - 1]
-        return Line(self._file, number, "")
-
-    def _expanded(self, words: Iterable[Word], line: int) -> list[Text]:
-        found: list[Text] = []
-        for word in words:
-            found += self._split(word)
-            if len(found) > MOST_WORDS:
-                return found[:MOST_WORDS]
-        return found
-
-    def _split(self, word: Word) -> list[Text]:
-        """A word as the words it becomes: unquoted expansions are split at white space."""
-        fields: list[Text] = []
-        open_field: Text | None = None
-        for piece in word:
-            value = self._piece(piece.kind, piece.text)
-            if piece.kind == "text" or piece.quoted:
-                if piece.kind == "variable" and piece.text in ("@",) and piece.quoted:
-                    fields += self._arguments
-                    continue
-                open_field = value if open_field is None else open_field + value
-                continue
-            parts = value.text.split()
-            if value.text[:1].isspace() and open_field is not None:
-                fields.append(open_field)
-                open_field = None
-            for index, part in enumerate(parts):
-                if index and open_field is not None:
-                    fields.append(open_field)
-                    open_field = None
-                text = Text(part, value.source)
-                open_field = text if open_field is None else open_field + text
-        if open_field is not None:
-            fields.append(open_field)
-        if any(piece.kind == "text" and not piece.quoted and "{" in piece.text for piece in word):
-            return [Text(text, f.source) for f in fields for text in expand_braces(f.text)]
-        return fields
-
-    def _joined(self, word: Word) -> Text:
-        """A word that is not split: the value of a variable, the word of a case."""
-        value = Text("")
-        for index, piece in enumerate(word):
-            part = self._piece(piece.kind, piece.text)
-            value = part if index == 0 else value + part
-        return value
-
-    def _piece(self, kind: str, text: str) -> Text:
-        match kind:
-            case "variable":
-                return self._variable(text)
-            case "command":
-                return self._captured(text)
-            case "sum":
-                return Text(sum_of(text, {n: v.text for n, v in self._variables.items()}))
-        return Text(text)
-
-    def _variable(self, text: str) -> Text:
-        match = _PARAMETER.fullmatch(text)
-        if match is None:
-            return Text(UNKNOWN)
-        name, operator, word = match[1], match[2] or "", match[3] or ""
-        value = self._value(name)
-        if operator.lstrip(":") in ("-", "="):
-            empty = value is None or (operator[0] == ":" and not value.text)
-            value = self._of_text(word) if empty else value
-        elif operator.lstrip(":") == "+":
-            return self._of_text(word) if value is not None and value.text else Text("")
-        elif operator and operator[0] in "#%" and value is not None:
-            pattern = self._of_text(word).text
-            return Text(_without(value.text, operator, pattern), value.source)
-        return Text(UNKNOWN) if value is None else value
-
-    def _value(self, name: str) -> Text | None:
-        if name.isdigit():
-            if name == "0":
-                return Text(self._file)
-            index = int(name) - 1
-            return self._arguments[index] if index < len(self._arguments) else Text("")
-        if name in "@*":
-            return Text(" ".join(word.text for word in self._arguments))
-        if name == "#":
-            return Text(str(len(self._arguments)))
-        return self._variables.get(name)
-
-    def _of_text(self, text: str) -> Text:
-        if "$" not in text and "`" not in text:
-            return Text(text.strip("\"'"))
-        body = parse([f"x={text}"])
-        first = body.body[0] if body.body else None
-        if isinstance(first, Simple) and first.given:
-            return self._joined(first.given[0][1])
-        return Text(UNKNOWN)
-
     def _captured(self, text: str) -> Text:
         """What a command prints, for those few whose output can be known."""
-        if self._depth >= _DEEPEST or len(text) > _LONGEST:
+        if self.state.depth >= DEEPEST or len(text) > LONGEST:
             return Text(UNKNOWN)
-        self._depth += 1
-        try:
-            out = self._do(parse(text.split("\n"), 0), None).out
-        except (_Stop, _Return, _Next):
-            return Text(UNKNOWN)
-        finally:
-            self._depth -= 1
+        state = self.state
+        out = None
+        with state.inside(state.file, state.lines, state.arguments), suppress(Stop, Return, Next):
+            out = self._do(_parsed_text(text), None).out
         return Text(UNKNOWN) if out is None else Text(out.text.rstrip("\n"), out.source)
 
-    # Builtins
+    def _filled(self, word: str) -> Text:
+        """A word of a unit's command: ``$NAME`` and ``${NAME}`` alone are filled there too."""
+        match = re.fullmatch(r"\$\{?([A-Za-z_]\w{0,60})\}?", word)
+        value = self.state.variables.get(match[1]) if match is not None else None
+        return Text(word) if value is None else value
 
-    def _echo(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        rest = words[1:]
-        while rest and rest[0].text in ("-n", "-e", "-E", "-ne", "-en"):
-            rest = rest[1:]
-        return _Result(True, _spaced(rest))
-
-    def _printf(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        if len(words) < 2:
-            return _Result()
-        form = words[1].text.replace("\\n", "\n").replace("\\t", "\t")
-        arguments = words[2:]
-        if not arguments:
-            return _Result(True, Text(form.strip("\n"), words[1].source))
-        if re.fullmatch(r"%[sdiu]\n?", form):
-            return _Result(True, _spaced(arguments[:1]))
-        out = form
-        for word in arguments:
-            out = re.sub(r"%[sdiux]", lambda _, text=word.text: text, out, count=1)
-        return _Result(True, Text(out.strip("\n")))
-
-    def _tee(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        value = Text(UNKNOWN) if stdin is None else stdin
-        for word in words[1:]:
-            if not word.text.startswith("-"):
-                self._note(line, word.text, Text(value.text.strip("\n"), value.source))
-        return _Result(True, stdin)
-
-    def _cat(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        if len(words) == 1:
-            return _Result(True, stdin)
-        path = words[1].text
-        if len(words) == 2 and path.startswith("/") and not path.startswith(_VIRTUAL):
-            if self._tree.need(path):
-                first = next((found for found in self._tree.lines(path) if found.text), None)
-                if first is not None and len(self._tree.lines(path)) <= 2:
-                    return _Result(True, Text(first.text, first))
-        return _Result(True, Text(UNKNOWN))
-
-    def _test(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        given = [word.text for word in words[1:]]
-        if given and given[-1] in ("]", "]]"):
-            given = given[:-1]
-        return _Result(tests.holds(given))
-
-    def _set(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        rest = words[1:]
-        if rest and (rest[0].text == "--" or not rest[0].text.startswith(("-", "+"))):
-            self._arguments = rest[1:] if rest[0].text == "--" else rest
-        return _Result()
-
-    def _declare(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        for word in words[1:]:
-            name, equals, value = word.text.partition("=")
-            if equals and name.isidentifier():
-                self._variables[name] = Text(value, word.source or line)
-        return _Result()
-
-    def _shift(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        count = int(words[1].text) if len(words) > 1 and words[1].text.isdecimal() else 1
-        self._arguments = self._arguments[min(count, len(self._arguments)) :]
-        return _Result()
-
-    def _exit(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        raise _Stop
-
-    def _return(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        raise _Return
-
-    def _next(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        raise _Next
-
-    def _cd(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        if len(words) > 1:
-            self._directory = posixpath.join(self._directory, words[1].text)
-        return _Result()
-
-    def _eval(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        return self._inner(line, _spaced(words[1:]), [])
-
-    def _shell(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        rest = words[1:]
-        while rest and rest[0].text.startswith(("-", "+")):
-            option = rest[0].text
-            rest = rest[1:]
-            if "c" in option and not option.startswith("--") and rest:
-                return self._inner(line, rest[0], rest[2:])
-            if option == "-o":
-                rest = rest[1:]
-        if rest:
-            path = posixpath.normpath(posixpath.join(self._directory, rest[0].text))
-            if self._followed < _FOLLOWED and self._tree.need(path):
-                self._nested(line, path, rest[1:])
-        return _Result(True, Text(UNKNOWN))
-
-    def _inner(self, line: Line, text: Text, arguments: list[Text]) -> _Result:
-        if self._depth >= _DEEPEST:
-            return _Result(None)
-        self._depth += 1
-        before = self._arguments, self._lines
-        self._arguments, self._lines = arguments, [line]
-        try:
-            return self._do(parse(text.text.split("\n"), line.number), None)
-        except (_Return, _Next):
-            return _Result(None)
-        finally:
-            self._arguments, self._lines = before
-            self._depth -= 1
-
-    def _source(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        if len(words) < 2 or self._depth >= _DEEPEST or UNKNOWN in words[1].text:
-            return _Result()
-        path = posixpath.normpath(posixpath.join("/", words[1].text))
-        if not self._tree.need(path):
-            return _Result()
-        self._depth += 1
-        self._calls, calls = [], self._calls
-        try:
-            body = parse([found.text for found in self._tree.lines(path)])
-            with self._inside(path, self._tree.lines(path), words[2:] or self._arguments):
-                self._do(body, None)
-        except (_Return, _Next):
-            pass
-        finally:
-            self._calls = calls
-            self._depth -= 1
-        return _Result()
-
-    def _seq(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        numbers = [word.text for word in words[1:] if word.text.lstrip("-").isdecimal()]
-        if len(numbers) != len(words) - 1 or not 1 <= len(numbers) <= 3:
-            return _Result(True, Text(UNKNOWN))
-        values = [int(number[:9]) for number in numbers]
-        first, step, last = (
-            (1, 1, values[0])
-            if len(values) == 1
-            else (values[0], 1, values[1])
-            if len(values) == 2
-            else (values[0], values[1], values[2])
-        )
-        if step <= 0 or (last - first) // step > MOST_ROUNDS:
-            return _Result(True, Text(UNKNOWN))
-        return _Result(True, Text(" ".join(map(str, range(first, last + 1, step)))))
-
-    def _ls(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        paths = [word for word in words[1:] if not word.text.startswith("-")]
-        whole = [p for p in paths if p.text.startswith("/") and is_pattern(p.text)]
-        return _Result(
-            True, _spaced(whole) if whole and len(whole) == len(paths) else Text(UNKNOWN)
-        )
-
-    def _find(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        """``find DIRECTORY -name NAME``: any file of that name below it."""
-        given = [word.text for word in words]
-        if len(given) > 3 and given[1].startswith("/") and "-name" in given[2:-1]:
-            name = given[given.index("-name") + 1]
-            return _Result(True, Text(f"{given[1].rstrip('/')}/{UNKNOWN}/{name}"))
-        return _Result(True, Text(UNKNOWN))
-
-    def _run_parts(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        directories = [w.text for w in words[1:] if w.text.startswith("/")]
-        arguments = [Text(w.text[6:]) for w in words[1:] if w.text.startswith("--arg=")]
-        for directory in directories[:4]:
-            self._tree.need(f"{directory}/*")
-            for path in self._tree.paths(f"{directory}/*")[:MOST_ROUNDS]:
-                if self._followed < _FOLLOWED and is_shell_script(self._tree, path):
-                    self._nested(line, path, arguments)
-        return _Result()
-
-    def _sysctl(self, line: Line, words: list[Text], stdin: Text | None) -> _Result:
-        """``sysctl -w name=value``: the words may hold variables of a configuration file."""
-        for target, value, own in commands.sysctl([word.text for word in words[1:]], self._tree):
-            source = next((w.source for w in words[1:] if w.source), None)
-            self._note(own or line, target, Text(value, None if own else source))
-        return _Result()
+    def _quietly(self, step: Callable[[], object]) -> None:
+        with suppress(*_ENDS):
+            step()
 
 
 def is_shell_script(tree: Tree, path: str) -> bool:
@@ -749,31 +389,24 @@ def is_shell_script(tree: Tree, path: str) -> bool:
     return bool(lines) and _SHELL.match(lines[0].text[:200]) is not None
 
 
-_BUILTINS = {
-    "echo": Run._echo, "printf": Run._printf, "tee": Run._tee, "cat": Run._cat,
-    "[": Run._test, "[[": Run._test, "test": Run._test, "set": Run._set,
-    "local": Run._declare, "export": Run._declare, "readonly": Run._declare,
-    "declare": Run._declare, "typeset": Run._declare, "shift": Run._shift,
-    "exit": Run._exit, "return": Run._return, "continue": Run._next, "break": Run._next,
-    "cd": Run._cd, "eval": Run._eval, "sh": Run._shell, "bash": Run._shell, "ash": Run._shell,
-    "dash": Run._shell, ".": Run._source, "source": Run._source, "seq": Run._seq, "ls": Run._ls,
-    "find": Run._find, "run-parts": Run._run_parts, "sysctl": Run._sysctl,
-}  # fmt: skip
+def _is_common(name: str) -> bool:
+    """Whether a program of this name is known to set nothing: it is not looked for."""
+    return name in tests.COMMON or UNKNOWN in name or not name.isprintable()
 
 
-def _spaced(words: Sequence[Text]) -> Text:
-    sources = [word.source for word in words if word.source is not None]
-    return Text(" ".join(word.text for word in words), sources[0] if sources else None)
+def _source_of(value: str | None, words: Sequence[Text]) -> Line | None:
+    """Where a value came from that a program was told: by the word that is the value, else, as
+    the program has it in another unit, by the last number that a variable gave."""
+    given = [word for word in words if word.source is not None]
+    same = [word.source for word in given if word.text == value]
+    numbers = [word.source for word in given if word.text[:1].isdigit()]
+    return (same or numbers[-1:] or [None])[0]
 
 
-def _without(value: str, operator: str, pattern: str) -> str:
-    """``${name%.*}`` and the like; what is not known stays unknown."""
-    if UNKNOWN in value or UNKNOWN in pattern or len(value) > 512:
-        return UNKNOWN
-    ends = operator[0] == "%"
-    lengths = range(len(value) + 1)
-    for length in lengths if len(operator) == 1 else reversed(lengths):
-        part = value[len(value) - length :] if ends else value[:length]
-        if fnmatchcase(part, pattern):
-            return value[: len(value) - length] if ends else value[length:]
-    return value
+def _parsed(lines: Sequence[Line]) -> Group:
+    return parse([line.text for line in lines])
+
+
+@lru_cache(maxsize=2048)
+def _parsed_text(text: str) -> Group:
+    return parse(text.split("\n"), 0)

@@ -8,23 +8,11 @@ too long or too deep too: scripts come from boards. Takes time in proportion to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-MOST_TOKENS = 60_000
+from benchvise.why.provenance.shell.tokens import NAME, REDIRECTS, Piece, Token, Word, tokens
+
 _DEEPEST = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a word. ``kind`` is ``text``, ``variable`` (with what stands in ``${…}``),
-    ``command`` (the text in ``$(…)`` or backquotes) or ``sum`` (in ``$((…))``)."""
-
-    kind: str
-    text: str
-    quoted: bool = False
-
-
-Word = tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,295 +103,19 @@ Node = Simple | Pipeline | Chain | Group | If | For | While | Case | Function
 
 def parse(lines: Sequence[str], first: int = 1) -> Group:
     """The commands of a script; ``first`` is the number of its first line."""
-    parser = _Parser(list(_tokens(lines, first)))
+    parser = _Parser(list(tokens(lines, first)))
     return Group(tuple(parser.script()))
 
-
-# -- words -----------------------------------------------------------------------------------------
-
-_SIGNS = (
-    "<<<", "<<-", "&>>", "<<", ">>", ">&", "<&", "<>", ">|", "&>", "&&", "||", ";;",
-    ";", "&", "|", "(", ")", "<", ">",
-)  # fmt: skip
-_REDIRECTS = {"<<<", "<<-", "<<", "&>>", "&>", ">>", ">&", "<&", "<>", ">|", "<", ">"}
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-
-
-@dataclass(slots=True)
-class _Token:
-    sign: str  # empty for a word
-    line: int
-    word: Word = ()
-
-    @property
-    def plain(self) -> str:
-        """The word if it is one text without quotes; that is how reserved words are written."""
-        if not self.sign and len(self.word) == 1:
-            piece = self.word[0]
-            if piece.kind == "text" and not piece.quoted:
-                return piece.text
-        return ""
-
-
-class _Unfinished(Exception):
-    """A quote or a bracket that is not closed."""
-
-
-@dataclass(slots=True)
-class _Reader:
-    text: str
-    at: int = 0
-    pieces: list[Piece] = field(default_factory=list)
-
-    def word(self) -> Word:
-        """The word that begins here."""
-        self.pieces = []
-        text, end = self.text, len(self.text)
-        plain: list[str] = []
-        while self.at < end:
-            c = text[self.at]
-            if c in " \t\n;&|()<>":
-                break
-            if c == "\\":
-                if text[self.at + 1 : self.at + 2] != "\n":
-                    self._flush(plain)
-                    self.pieces.append(Piece("text", text[self.at + 1 : self.at + 2], True))
-                self.at += 2
-            elif c == "'":
-                self._flush(plain)
-                close = text.find("'", self.at + 1)
-                if close < 0:
-                    raise _Unfinished
-                self.pieces.append(Piece("text", text[self.at + 1 : close], True))
-                self.at = close + 1
-            elif c == '"':
-                self._flush(plain)
-                self.at += 1
-                self._quoted()
-            elif c in "$`":
-                self._flush(plain)
-                self._expansion(quoted=False)
-            else:
-                plain.append(c)
-                self.at += 1
-        self._flush(plain)
-        return tuple(self.pieces)
-
-    def _flush(self, plain: list[str], quoted: bool = False) -> None:
-        if plain:
-            self.pieces.append(Piece("text", "".join(plain), quoted))
-            plain.clear()
-
-    def _quoted(self) -> None:
-        plain: list[str] = []
-        text = self.text
-        before = len(self.pieces)
-        while self.at < len(text):
-            c = text[self.at]
-            if c == '"':
-                self.at += 1
-                self._flush(plain, True)
-                if len(self.pieces) == before:
-                    self.pieces.append(Piece("text", "", True))
-                return
-            if c == "\\" and text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
-                if text[self.at + 1] != "\n":
-                    plain.append(text[self.at + 1])
-                self.at += 2
-            elif c in "$`":
-                self._flush(plain, True)
-                self._expansion(quoted=True)
-            else:
-                plain.append(c)
-                self.at += 1
-        raise _Unfinished
-
-    def _expansion(self, quoted: bool) -> None:
-        text, at = self.text, self.at
-        if text[at] == "`":
-            close = text.find("`", at + 1)
-            if close < 0:
-                raise _Unfinished
-            self.pieces.append(Piece("command", text[at + 1 : close], quoted))
-            self.at = close + 1
-        elif text.startswith("$((", at):
-            close = self._closing(at + 3, "(", ")")
-            self.pieces.append(Piece("sum", text[at + 3 : close], quoted))
-            self.at = close + 2 if text[close + 1 : close + 2] == ")" else close + 1
-        elif text.startswith("$(", at):
-            close = self._closing(at + 2, "(", ")")
-            self.pieces.append(Piece("command", text[at + 2 : close], quoted))
-            self.at = close + 1
-        elif text.startswith("${", at):
-            close = self._closing(at + 2, "{", "}")
-            self.pieces.append(Piece("variable", text[at + 2 : close], quoted))
-            self.at = close + 1
-        else:
-            end = at + 1
-            if text[end : end + 1] in tuple("0123456789@*#?!$-"):
-                end += 1
-            else:
-                while end < len(text) and text[end] in _NAME:
-                    end += 1
-            kind = "variable" if end > at + 1 else "text"
-            self.pieces.append(Piece(kind, text[at + 1 : end] or "$", quoted))
-            self.at = end
-
-    def _closing(self, at: int, opening: str, closing: str) -> int:
-        """Where the bracket closes, past quotes and brackets inside."""
-        depth = 1
-        text = self.text
-        while at < len(text):
-            c = text[at]
-            if c == "\\":
-                at += 1
-            elif c == "'" and closing == ")":
-                found = text.find("'", at + 1)
-                if found < 0:
-                    raise _Unfinished
-                at = found
-            elif c == opening:
-                depth += 1
-            elif c == closing:
-                depth -= 1
-                if depth == 0:
-                    return at
-            at += 1
-        raise _Unfinished
-
-
-def _tokens(lines: Sequence[str], first: int) -> Iterator[_Token]:
-    """The tokens of all lines; a line with what is never closed is left out."""
-    index = count = 0
-    budget = _Budget()
-    here: list[tuple[_Token, str, bool]] = []  # here-documents that wait for their text
-    while index < len(lines) and count < MOST_TOKENS:
-        number = first + index
-        tokens, used = _logical_line(lines, index, number, budget)
-        index += used
-        waiting = False
-        for position, token in enumerate(tokens):
-            count += 1
-            if waiting:
-                waiting = False
-                continue
-            if token.sign in ("<<", "<<-") and position + 1 < len(tokens):
-                ending = "".join(piece.text for piece in tokens[position + 1].word)
-                here.append((token, ending, token.sign == "<<-"))
-                waiting = True
-        for token, ending, tabs in here:
-            body: list[str] = []
-            while index < len(lines):
-                text = lines[index].lstrip("\t") if tabs else lines[index]
-                index += 1
-                if text == ending:
-                    break
-                body.append(text)
-            token.sign = "<<<"
-            token.word = (Piece("text", "\n".join(body), True),)
-        yield from _without_endings(tokens, here)
-        here = []
-        yield _Token("\n", number)
-
-
-def _without_endings(
-    tokens: list[_Token], here: list[tuple[_Token, str, bool]]
-) -> Iterator[_Token]:
-    """A here-document's text stands in its sign's token; the word that ends it goes."""
-    documents = {id(token) for token, _, _ in here}
-    skip = False
-    for token in tokens:
-        if skip:
-            skip = False
-        elif id(token) in documents:
-            yield _Token("<<<", token.line)
-            yield _Token("", token.line, token.word)
-            skip = True
-        else:
-            yield token
-
-
-_MOST_JOINED = 200  # lines that one quote, bracket or backslash may join
-
-
-@dataclass(slots=True)
-class _Budget:
-    """Characters that may still be read anew because a line went on in the next ones."""
-
-    left: int = 4 << 20
-
-
-def _logical_line(
-    lines: Sequence[str], index: int, number: int, budget: _Budget
-) -> tuple[list[_Token], int]:
-    """The tokens of a line and of those that it goes on in, and how many these are."""
-    text = lines[index]
-    used = 1
-    while True:
-        try:
-            if _goes_on(text) and index + used < len(lines) and used < _MOST_JOINED:
-                raise _Unfinished
-            return list(_line_tokens(text, number)), used
-        except _Unfinished:
-            budget.left -= len(text)
-            at_end = index + used >= len(lines) or used >= _MOST_JOINED
-            if at_end or len(text) > 1 << 16 or budget.left < 0:
-                return [], 1
-            # twice as much at a time, so that the whole is read a few times only
-            more = max(1, used) if used > 4 else 1
-            text = "\n".join([text, *lines[index + used : index + used + more]])
-            used = min(used + more, len(lines) - index)
-
-
-def _goes_on(text: str) -> bool:
-    stripped = text.rstrip("\\")
-    return (len(text) - len(stripped)) % 2 == 1 and not text.lstrip().startswith("#")
-
-
-def _line_tokens(text: str, number: int) -> Iterator[_Token]:
-    reader = _Reader(text)
-    end = len(text)
-    line = number
-    begin = 0
-    while reader.at < end:
-        at = reader.at
-        c = text[at]
-        if c == "\n":
-            line = number + text.count("\n", 0, at + 1)
-            yield _Token("\n", line)
-            reader.at += 1
-        elif c in " \t" or text.startswith("\\\n", at):
-            reader.at += 2 if c == "\\" else 1
-        elif c == "#":
-            stop = text.find("\n", at)
-            reader.at = end if stop < 0 else stop
-        else:
-            line = number + text.count("\n", 0, at) if "\n" in text else number
-            sign = next((s for s in _SIGNS if text.startswith(s, at)), "")
-            if sign:
-                reader.at += len(sign)
-                yield _Token(sign, line)
-                continue
-            begin = at
-            word = reader.word()
-            digits = text[begin : reader.at]
-            if digits.isdigit() and text[reader.at : reader.at + 1] in ("<", ">"):
-                yield _Token("fd", line, (Piece("text", digits),))
-            else:
-                yield _Token("", line, word)
-
-
-# -- commands --------------------------------------------------------------------------------------
 
 _ENDS = {"then", "else", "elif", "fi", "do", "done", "esac", "}"}
 
 
-class _Wrong(Exception):
+class _Wrong(Exception):  # noqa: N818
     """What stands here is not understood."""
 
 
 class _Parser:
-    def __init__(self, tokens: list[_Token]) -> None:
+    def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
@@ -496,7 +208,7 @@ class _Parser:
             raise _Wrong
         line = first.line
         while (token := self._peek()) is not None:
-            if token.sign in _REDIRECTS or token.sign == "fd":
+            if token.sign in REDIRECTS or token.sign == "fd":
                 redirects += self._redirects()
             elif token.sign:
                 break
@@ -520,7 +232,7 @@ class _Parser:
                 number = self._tokens[self._at].word[0].text
                 self._at += 1
                 sign = self._sign()
-            if sign not in _REDIRECTS:
+            if sign not in REDIRECTS:
                 return tuple(found)
             self._at += 1
             token = self._peek()
@@ -631,7 +343,7 @@ class _Parser:
 
     # Tokens
 
-    def _peek(self, ahead: int = 0) -> _Token | None:
+    def _peek(self, ahead: int = 0) -> Token | None:
         at = self._at + ahead
         return self._tokens[at] if at < len(self._tokens) else None
 
@@ -675,7 +387,7 @@ def _assigned(word: Word) -> tuple[str, Word] | None:
         return None
     name, equals, value = word[0].text.partition("=")
     name = name.removesuffix("+")
-    if not equals or not name or not set(name) <= _NAME or name[0].isdigit():
+    if not equals or not name or not set(name) <= NAME or name[0].isdigit():
         return None
     rest = word[1:]
     return name, (Piece("text", value), *rest) if value or not rest else rest

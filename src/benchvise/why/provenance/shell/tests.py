@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Mapping, Sequence
 
-from benchvise.why.provenance.shell.text import UNKNOWN
+from benchvise.why.provenance.shell.text import UNKNOWN, matches
 
 UNKNOWABLE = frozenset(
     {
@@ -17,12 +16,29 @@ UNKNOWABLE = frozenset(
 )
 """Programs that a script asks something: how they end, and what they print, is not known."""
 
+COMMON = frozenset(
+    {
+        *("true", ":", "sleep", "wait", "mkdir", "rmdir", "rm", "cp", "mv", "ln", "touch", "chmod"),
+        *("chown", "logger", "trap", "umask", "alias", "unset", "which", "type", "hash", "kill"),
+        *("killall", "sync", "udevadm", "ebegin", "eend", "einfo", "ewarn", "eerror", "depend"),
+        *("log_daemon_msg", "log_end_msg", "log_action_msg", "log_success_msg", "need", "after"),
+        *("log_failure_msg", "log_warning_msg", "clear", "hwclock", "getty", "agetty", "login"),
+        *("mknod", "mkfifo", "umount", "losetup", "shutdown", "reboot", "poweroff", "halt"),
+        *("loadkeys", "setfont", "iptables", "nft", "dd", "gzip", "tar", "mktemp", "install"),
+        *("before", "use", "provide", "keyword", "update-rc.d", "rc-update", "rc-service"),
+        *("start-stop-daemon", "hostnamectl", "timedatectl", "localectl", "plymouth", "fsck"),
+    }
+)
+"""Programs and functions that set none of what is looked for here: they are not read."""
+
 ASKING = frozenset({"cmp", "diff", "systemctl", "ping", "blkid", "checkpath"})
 
 # Commands that ask whether a program is there: it is.
-_FILE_TESTS = frozenset(["-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-c", "-b", "-p", "-S"])
+_FILE_TESTS = frozenset(
+    {*("-e", "-f", "-d", "-r", "-w", "-x", "-s"), *("-L", "-h", "-c", "-b", "-p", "-S")}
+)
 _CHANGING = ("/run/", "/tmp/", "/var/", "/dev/shm/")  # noqa: S108 - paths of a board
-_NUMBERS = {
+_NUMBERS: Mapping[str, Callable[[int, int], bool]] = {
     "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b, "-lt": lambda a, b: a < b,
     "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
 }  # fmt: skip
@@ -66,9 +82,9 @@ def _one(given: list[str]) -> bool | None:
     if len(given) == 3:
         one, sign, other = given
         if sign in ("=", "=="):
-            return fnmatchcase(one, other)
+            return matches(one, other)
         if sign == "!=":
-            return not fnmatchcase(one, other)
+            return not matches(one, other)
         if sign in _NUMBERS and _is_number(one) and _is_number(other):
             return _NUMBERS[sign](int(one), int(other))
     return None

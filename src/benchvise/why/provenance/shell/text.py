@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from benchvise.why.provenance.assignment import Line
 
 UNKNOWN = "\ufdd0"
 """Stands in a text for what is only known when the script runs. No text has this character."""
 
+LONGEST = 4096
+"""Characters of a value, or of a command within another."""
+
 _MOST = 64
+_LONGEST_PATTERN = 128
+_LONGEST_CUT = 256
 _BRACES = re.compile(r"\{([^{}\s]{1,200})\}")
 _RANGE = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
 _SUM = re.compile(r"[\d\s+*/%()<>&|-]{1,200}")
@@ -26,7 +32,35 @@ class Text:
     source: Line | None = None
 
     def __add__(self, other: Text) -> Text:
-        return Text(self.text + other.text, self.source or other.source)
+        return Text((self.text + other.text)[:LONGEST], self.source or other.source)
+
+    def words(self) -> list[Text]:
+        """The words that it is split into at white space."""
+        return [Text(word, self.source) for word in self.text.split()]
+
+
+def spaced(words: Sequence[Text]) -> Text:
+    """The words with spaces between them, from where the first came that came from somewhere."""
+    source = next((word.source for word in words if word.source is not None), None)
+    return Text(" ".join(word.text for word in words)[:LONGEST], source)
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a pattern of a case or a test matches a whole text."""
+    return len(pattern) <= _LONGEST_PATTERN and fnmatchcase(text, pattern)
+
+
+def without(value: str, operator: str, pattern: str) -> str:
+    """``${name%.*}`` and the like; what is not known stays unknown."""
+    if UNKNOWN in value or UNKNOWN in pattern or len(value) > _LONGEST_CUT:
+        return UNKNOWN
+    ends = operator[0] == "%"
+    lengths = range(len(value) + 1)
+    for length in lengths if len(operator) == 1 else reversed(lengths):
+        part = value[len(value) - length :] if ends else value[:length]
+        if matches(part, pattern):
+            return value[: len(value) - length] if ends else value[length:]
+    return value
 
 
 def expand_braces(text: str, deepest: int = 4) -> list[str]:

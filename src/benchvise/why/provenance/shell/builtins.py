@@ -1,0 +1,204 @@
+"""The commands that a shell, or coreutils beside it, brings along: what they print and change."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchvise.why.provenance.assignment import Line
+from benchvise.why.provenance.globs import is_pattern
+from benchvise.why.provenance.shell import commands, tests
+from benchvise.why.provenance.shell.state import (
+    MOST_ROUNDS,
+    UNKNOWABLE,
+    Next,
+    Result,
+    Return,
+    Stop,
+)
+from benchvise.why.provenance.shell.text import UNKNOWN, Text, spaced
+
+if TYPE_CHECKING:
+    from benchvise.why.provenance.shell.run import Run
+
+_VIRTUAL = ("/sys/", "/proc/", "/dev/")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command as it is run: its words behind the name, its input, the line it stands in."""
+
+    line: Line
+    words: Sequence[Text]
+    stdin: Text | None
+
+    @property
+    def texts(self) -> list[str]:
+        """The words as texts."""
+        return [word.text for word in self.words]
+
+
+def _echo(_run: Run, call: Call) -> Result:
+    words = list(call.words)
+    while words and words[0].text in ("-n", "-e", "-E", "-ne", "-en"):
+        words.pop(0)
+    return Result(True, spaced(words))
+
+
+def _printf(_run: Run, call: Call) -> Result:
+    if not call.words:
+        return Result()
+    form = call.words[0].text.replace("\\n", "\n").replace("\\t", "\t")
+    arguments = call.words[1:]
+    if arguments and re.fullmatch(r"%[sdiu]\n?", form):
+        return Result(True, spaced(arguments[:1]))
+    parts = re.split(r"%[sdiux]", form)
+    values = [word.text for word in arguments[: len(parts) - 1]]
+    values += [""] * (len(parts) - 1 - len(values))
+    out = "".join(part + value for part, value in zip(parts, [*values, ""], strict=True))
+    return Result(True, Text(out.strip("\n"), spaced(call.words).source))
+
+
+def _tee(run: Run, call: Call) -> Result:
+    value = Text(UNKNOWN) if call.stdin is None else call.stdin
+    for word in call.words:
+        if not word.text.startswith("-"):
+            run.note(call.line, word, Text(value.text.strip("\n"), value.source))
+    return Result(True, call.stdin)
+
+
+def _cat(run: Run, call: Call) -> Result:
+    if not call.words:
+        return Result(True, call.stdin)
+    path = call.words[0].text
+    if len(call.words) > 1 or not path.startswith("/") or path.startswith(_VIRTUAL):
+        return UNKNOWABLE
+    lines = run.state.tree.lines(path) if run.state.tree.need(path) else ()
+    first = next((line for line in lines if line.text), None)
+    return Result(True, Text(first.text, first)) if first and len(lines) <= 2 else UNKNOWABLE
+
+
+def _test(_run: Run, call: Call) -> Result:
+    given = call.texts
+    return Result(tests.holds(given[:-1] if given[-1:] in (["]"], ["]]"]) else given))
+
+
+def _set(run: Run, call: Call) -> Result:
+    if call.words and call.words[0].text == "--":
+        run.state.arguments = call.words[1:]
+    elif call.words and not call.words[0].text.startswith(("-", "+")):
+        run.state.arguments = call.words
+    return Result()
+
+
+def _declare(run: Run, call: Call) -> Result:
+    for word in call.words:
+        name, equals, value = word.text.partition("=")
+        if equals and name.isidentifier():
+            run.state.variables[name] = Text(value, word.source or call.line)
+    return Result()
+
+
+def _shift(run: Run, call: Call) -> Result:
+    count = call.words[0].text if call.words else "1"
+    run.state.arguments = run.state.arguments[int(count[:4]) if count.isdecimal() else 1 :]
+    return Result()
+
+
+def _exit(_run: Run, _call: Call) -> Result:
+    raise Stop
+
+
+def _return(_run: Run, _call: Call) -> Result:
+    raise Return
+
+
+def _next(_run: Run, _call: Call) -> Result:
+    raise Next
+
+
+def _cd(run: Run, call: Call) -> Result:
+    if call.words:
+        run.state.directory = posixpath.join(run.state.directory, call.words[0].text)
+    return Result()
+
+
+def _eval(run: Run, call: Call) -> Result:
+    return run.nested_text(call.line, spaced(call.words), [])
+
+
+def _shell(run: Run, call: Call) -> Result:
+    words = list(call.words)
+    while words and words[0].text.startswith(("-", "+")):
+        option = words.pop(0).text
+        if "c" in option and not option.startswith("--") and words:
+            return run.nested_text(call.line, words[0], words[2:])
+        if option == "-o" and words:
+            words.pop(0)
+    if words:
+        run.nested_script(call.line, words[0].text, words[1:])
+    return UNKNOWABLE
+
+
+def _source(run: Run, call: Call) -> Result:
+    if call.words and UNKNOWN not in call.words[0].text:
+        run.sourced(posixpath.join("/", call.words[0].text), call.words[1:])
+    return Result()
+
+
+def _seq(_run: Run, call: Call) -> Result:
+    given = [text for text in call.texts if text.lstrip("-").isdecimal() and len(text) < 9]
+    if len(given) != len(call.words) or not 1 <= len(given) <= 3:
+        return UNKNOWABLE
+    values = [int(text) for text in given]
+    first, step = (values[0] if len(values) > 1 else 1), (values[1] if len(values) == 3 else 1)
+    if step <= 0 or (values[-1] - first) // step > MOST_ROUNDS:
+        return UNKNOWABLE
+    return Result(True, Text(" ".join(map(str, range(first, values[-1] + 1, step)))))
+
+
+def _ls(_run: Run, call: Call) -> Result:
+    paths = [word for word in call.words if not word.text.startswith("-")]
+    are_patterns = all(p.text.startswith("/") and is_pattern(p.text) for p in paths)
+    return Result(True, spaced(paths)) if paths and are_patterns else UNKNOWABLE
+
+
+def _find(_run: Run, call: Call) -> Result:
+    """``find DIRECTORY -name NAME``: any file of that name below it."""
+    given = call.texts
+    if len(given) > 2 and given[0].startswith("/") and "-name" in given[1:-1]:
+        name = given[given.index("-name") + 1]
+        return Result(True, Text(f"{given[0].rstrip('/')}/{UNKNOWN}/{name}"))
+    return UNKNOWABLE
+
+
+def _run_parts(run: Run, call: Call) -> Result:
+    arguments = [Text(text[6:]) for text in call.texts if text.startswith("--arg=")]
+    for directory in [text for text in call.texts if text.startswith("/")][:4]:
+        run.state.tree.need(f"{directory}/*")
+        for path in run.state.tree.paths(f"{directory}/*")[:MOST_ROUNDS]:
+            run.nested_script(call.line, path, arguments)
+    return Result()
+
+
+def _sysctl(run: Run, call: Call) -> Result:
+    """``sysctl -w name=value``; the words may hold variables of a configuration file."""
+    source = spaced(call.words).source
+    for target, value, own in commands.sysctl(call.texts, run.state.tree):
+        given = None if own else source
+        run.note(own or call.line, Text(target, given), Text(value, given))
+    return Result()
+
+
+BUILTINS: Mapping[str, Callable[[Run, Call], Result]] = {
+    "echo": _echo, "printf": _printf, "tee": _tee, "cat": _cat, "[": _test, "[[": _test,
+    "test": _test, "set": _set, "local": _declare, "export": _declare, "readonly": _declare,
+    "declare": _declare, "typeset": _declare, "shift": _shift, "exit": _exit,
+    "return": _return, "continue": _next, "break": _next, "cd": _cd, "eval": _eval,
+    "sh": _shell, "bash": _shell, "ash": _shell, "dash": _shell, ".": _source,
+    "source": _source, "seq": _seq, "ls": _ls, "find": _find, "run-parts": _run_parts,
+    "sysctl": _sysctl,
+}  # fmt: skip

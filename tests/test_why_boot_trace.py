@@ -1,0 +1,55 @@
+"""A boot that is traced from its first program on shows which script wrote a setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rig_images
+from root_trees import suspect_of
+
+from benchvise.why.model import Side
+from benchvise.why.provenance import find_origins, image_files
+from benchvise.why.provenance.boot_trace import TRACE, with_proof, words, written_in
+
+kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
+build = pytest.importorskip("benchvise.rig.virtual.images.build")
+variants = pytest.importorskip("benchvise.rig.virtual.images.variants")
+rig_guest = pytest.importorskip("rig_guest")
+
+
+KIND = "arm64-direct"
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+RC_LOCAL = (
+    f"#!/bin/sh\n# echo never > {THP}\necho madvise > {THP}\necho 7 > /proc/sys/vm/swappiness\n"
+)
+
+pytestmark = rig_images.needs_all
+
+
+def test_a_traced_boot_names_the_script_that_wrote(tmp_path: Path) -> None:
+    kind = kinds.kind(KIND)
+    lacking = kinds.missing(kind)
+    if lacking:
+        pytest.skip(f"not installed: {', '.join(lacking)}")
+    traced = variants.Variant(
+        "traced", "", append=words(kind.arch), files={"etc/rc.local": RC_LOCAL}
+    )
+    image = build.image(kind.name, kind.recipe, kind.card_bytes, traced)
+    with image_files(image) as files:
+        origins = {
+            knob: find_origins(files, suspect_of(knob, value), Side.BAD)[0]
+            for knob, value in (("memory.thp", "madvise"), ("vm.swappiness", "7"))
+        }
+    assert [origin.where for origin in origins.values()] == ["/etc/rc.local:3", "/etc/rc.local:4"]
+    with rig_guest.Guest(kind, image, tmp_path) as guest:
+        guest.log_in(180)
+        guest.run("mountpoint -q /sys/kernel/tracing || mount -t tracefs t /sys/kernel/tracing")
+        trace = guest.run(f"grep -e bv_ -e process_exec {TRACE[0]} | grep -e rc.local -e exec")
+    for path, origin in zip((THP, "/proc/sys/vm/swappiness"), origins.values(), strict=True):
+        (writer,) = written_in(trace, path)
+        assert writer.program == "/etc/rc.local"
+        assert writer.seconds > 0
+        proven = with_proof(origin, [writer])
+        assert proven.certain
+        assert "/etc/rc.local" in proven.note

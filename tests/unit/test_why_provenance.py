@@ -1,0 +1,292 @@
+"""Which file and line sets a value: planted lines in trees of the usual systems, and decoys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from root_trees import PLANTS, ROLES, TREES, Plant, build, suspect_of
+
+from benchvise.why.model import Layer, Origin, Side, Suspect
+from benchvise.why.provenance import NOT_FOUND, DirectoryFiles, find_origins, settings_of
+
+
+def origins_in(
+    files: Mapping[str, str | bytes], where: Path, knob: str, value: str
+) -> tuple[Origin, ...]:
+    source = DirectoryFiles(build(files, where), "tree", ROLES)
+    return find_origins(source, suspect_of(knob, value), Side.BAD)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DirectoryFiles]:
+    return {
+        name: DirectoryFiles(build(files, tmp_path_factory.mktemp(name)), name, ROLES)
+        for name, files in TREES.items()
+    }
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: f"{plant.system}-{plant.knob}")
+def test_a_planted_line_is_named(plant: Plant, sources: dict[str, DirectoryFiles]) -> None:
+    origins = find_origins(sources[plant.system], suspect_of(plant.knob, plant.value), Side.BAD)
+    assert [origin.where for origin in origins] == [plant.where]
+    assert origins[0].certain, origins[0].note
+
+
+# -- decoys ----------------------------------------------------------------------------------------
+
+DECOYS = (  # a line that says this value, but does not make it
+    ("debian", "vm.swappiness", "10", "a file replaced by one of the same name"),
+    ("debian", "vm.swappiness", "1", "a comment"),
+    ("debian", "net.rmem_max", "1048576", "a file of /run below one of /etc"),
+    ("debian", "net.wmem_max", "4096", "a file switched off by a link to /dev/null"),
+    ("debian", "memory.thp", "always", "a second line of tmpfiles.d for the same path"),
+    ("debian", "block.read_ahead_kb", "4096", "a rule for another disk"),
+    ("yocto", "block.read_ahead_kb", "128", "the branch of a script that stops"),
+    ("yocto", "block.nr_requests", "8", "a script that no link starts"),
+    ("yocto", "vm.laptop_mode", "0", "a line behind exit"),
+    ("buildroot", "net.tx_queue_len", "1000", "a function that stops"),
+    ("openrc", "vm.overcommit_memory", "2", "a service of no run level"),
+    ("openrc", "net.tcp_sack", "1", "a script that stops"),
+    ("armbian", "block.nr_requests", "4", "a comment"),
+    ("raspberry", "cpu.governor", "performance", "nothing at all"),
+)
+
+
+@pytest.mark.parametrize(("system", "knob", "value", "what"), DECOYS, ids=lambda given: str(given))
+def test_a_decoy_is_not_named(
+    system: str, knob: str, value: str, what: str, sources: dict[str, DirectoryFiles]
+) -> None:
+    (origin,) = find_origins(sources[system], suspect_of(knob, value), Side.BAD)
+    assert origin.kind == NOT_FOUND, what
+    assert not origin.certain
+    assert "sysctl.d" in origin.note
+
+
+def test_a_unit_that_is_not_started_is_no_certain_origin(
+    sources: dict[str, DirectoryFiles],
+) -> None:
+    (origin,) = find_origins(sources["debian"], suspect_of("block.scheduler", "none"), Side.BAD)
+    assert origin.where == "/etc/systemd/system/other.service:2"
+    assert not origin.certain
+    assert "not started" in origin.note
+
+
+def test_a_rule_that_asks_what_only_the_board_knows_is_uncertain(tmp_path: Path) -> None:
+    rule = 'SUBSYSTEM=="block", ATTR{queue/rotational}=="0", ATTR{queue/scheduler}="bfq"\n'
+    (origin,) = origins_in(
+        {"/etc/udev/rules.d/60-io.rules": rule}, tmp_path, "block.scheduler", "bfq"
+    )
+    assert origin.where == "/etc/udev/rules.d/60-io.rules:1"
+    assert not origin.certain
+    assert "ATTR{queue/rotational}==0" in origin.note
+
+
+def test_a_condition_that_cannot_be_known_makes_an_origin_uncertain(tmp_path: Path) -> None:
+    script = (
+        "#!/bin/sh\nif grep -q rk3399 /proc/device-tree/compatible; then\n"
+        "  echo 1 > /proc/sys/vm/laptop_mode\nfi\n"
+    )
+    (origin,) = origins_in({"/etc/rc.local": script}, tmp_path, "vm.laptop_mode", "1")
+    assert origin.where == "/etc/rc.local:3"
+    assert not origin.certain
+
+
+def test_the_last_of_several_lines_of_one_value_is_named_with_the_others(tmp_path: Path) -> None:
+    files = {
+        "/sbin/init": "-> /lib/systemd/systemd",
+        "/etc/sysctl.d/10-a.conf": "vm.swappiness=5\n",
+        "/etc/sysctl.d/20-b.conf": "vm.swappiness=5\n",
+    }
+    (origin,) = origins_in(files, tmp_path, "vm.swappiness", "5")
+    assert origin.where == "/etc/sysctl.d/20-b.conf:1"
+    assert origin.certain
+    assert "/etc/sysctl.d/10-a.conf:1 says the same" in origin.note
+
+
+def test_a_line_that_should_have_won_makes_an_origin_uncertain(tmp_path: Path) -> None:
+    files = {
+        "/sbin/init": "-> /lib/systemd/systemd",
+        "/etc/sysctl.d/10-a.conf": "vm.swappiness=5\n",
+        "/etc/sysctl.d/20-b.conf": "vm.swappiness=7\n",
+    }
+    (origin,) = origins_in(files, tmp_path, "vm.swappiness", "5")
+    assert origin.where == "/etc/sysctl.d/10-a.conf:1"
+    assert not origin.certain
+    assert "/etc/sysctl.d/20-b.conf:1 comes later and says 7" in origin.note
+
+
+def test_a_name_beats_a_pattern_and_an_exclusion_takes_one_out(tmp_path: Path) -> None:
+    files = {
+        "/etc/sysctl.d/10.conf": "net.ipv4.tcp_*sack = 0\n-net.ipv4.tcp_dsack\n",
+        "/etc/sysctl.d/05.conf": "net.ipv4.tcp_sack = 1\n",
+    }
+    (origin,) = origins_in(files, tmp_path, "net.tcp_sack", "1")
+    assert origin.where == "/etc/sysctl.d/05.conf:1"
+    assert origin.certain
+
+
+def test_systemd_reads_sysctl_conf_only_by_a_link(tmp_path: Path) -> None:
+    files = {"/sbin/init": "-> /lib/systemd/systemd", "/etc/sysctl.conf": "vm.swappiness=5\n"}
+    (origin,) = origins_in(files, tmp_path, "vm.swappiness", "5")
+    assert origin.where == "/etc/sysctl.conf:1"
+    assert not origin.certain
+    assert "does not read" in origin.note
+
+
+def test_a_directive_list_is_emptied_by_a_drop_in(tmp_path: Path) -> None:
+    unit = "/usr/lib/systemd/system/a.service"
+    files = {
+        "/sbin/init": "-> /lib/systemd/systemd",
+        unit: "[Service]\nExecStart=/bin/sh -c 'echo 1 > /proc/sys/vm/laptop_mode'\n",
+        "/etc/systemd/system/multi-user.target.wants/a.service": f"-> {unit}",
+        "/etc/systemd/system/a.service.d/b.conf": "[Service]\nExecStart=\n"
+        "ExecStart=/bin/sh -c 'echo 2 > /proc/sys/vm/laptop_mode'\n",
+        "/usr/lib/systemd/system/default.target": "-> multi-user.target",
+    }
+    source = DirectoryFiles(build(files, tmp_path), "tree", ROLES)
+    (origin,) = find_origins(source, suspect_of("vm.laptop_mode", "2"), Side.BAD)
+    assert origin.where == "/etc/systemd/system/a.service.d/b.conf:3"
+    (nowhere,) = find_origins(source, suspect_of("vm.laptop_mode", "1"), Side.BAD)
+    assert nowhere.kind == NOT_FOUND
+
+
+def test_a_masked_unit_sets_nothing(tmp_path: Path) -> None:
+    unit = "/usr/lib/systemd/system/a.service"
+    files = {
+        "/sbin/init": "-> /lib/systemd/systemd",
+        unit: "[Service]\nExecStart=/bin/sh -c 'echo 1 > /proc/sys/vm/laptop_mode'\n",
+        "/etc/systemd/system/multi-user.target.wants/a.service": f"-> {unit}",
+        "/etc/systemd/system/a.service": "-> /dev/null",
+    }
+    (origin,) = origins_in(files, tmp_path, "vm.laptop_mode", "1")
+    assert origin.kind == NOT_FOUND
+
+
+def test_words_and_variables_that_no_file_of_the_kernel_shows(
+    sources: dict[str, DirectoryFiles],
+) -> None:
+    def of(item: str, part: str, bad: str, layer: Layer) -> Origin:
+        suspect = Suspect(
+            f"{item}:{part}", part, layer, item, "not there", bad, (f"{item}/options",)
+        )
+        assert all(o.kind == NOT_FOUND for o in find_origins(raspberry, suspect, Side.GOOD))
+        return find_origins(raspberry, suspect, Side.BAD)[0]
+
+    raspberry = sources["raspberry"]
+    word = of("kernel.command_line", "isolcpus", "2,3", Layer.COMMAND_LINE)
+    assert word.where == "/boot/firmware/cmdline.txt:1"
+    assert word.certain
+    variable = of("process.environment", "MALLOC_ARENA_MAX", "1", Layer.PROCESS)
+    assert variable.where == "/etc/profile.d/malloc.sh:2"
+    assert variable.certain
+
+
+def test_the_timer_slack_of_all_services_is_the_managers(
+    sources: dict[str, DirectoryFiles],
+) -> None:
+    suspect = Suspect(
+        "timer.resolution", "", Layer.PROCESS, "timer.resolution", "50000", "5000000",
+        ("timer.resolution/of the probe",),
+    )  # fmt: skip
+    (origin,) = find_origins(sources["armbian"], suspect, Side.BAD)
+    assert origin.where == "/etc/systemd/system.conf:3"
+
+
+# -- hostile files ---------------------------------------------------------------------------------
+
+HOSTILE: Mapping[str, bytes] = {
+    "a line of ten megabytes": b"vm.swappiness=1" + b"x" * (10 << 20) + b"\nvm.swappiness=5\n",
+    "a binary file": bytes(range(256)) * 4000,
+    "escape sequences": b"vm.swappiness=\x1b[31m5\x1b]0;title\x07\n",
+    "ten thousand quotes": b"'" * 10_000 + b"\n" + b'"' * 10_001 + b"\n" + b"`" * 9_999,
+    "brackets without end": (b"$(" * 5_000 + b"${" * 5_000 + b"((" * 5_000 + b"\n") * 20,
+    "ifs without end": b"if true; then\n" * 5_000,
+    "quotes over many lines": b"echo 'a\necho \"b\n" * 20_000,
+    "backslashes": b"a \\\n" * 100_000,
+    "patterns": b"case " + b"a" * 3_000 + b" in " + b"*a" * 400 + b"b) echo;; esac\n",
+    "braces": b"echo " + b"{a,b}" * 300 + b" > /sys/x\n",
+    "doubling": b"x=aaaaaaaa\n" + b"x=$x$x$x$x\n" * 2_000 + b'echo "$x" > /proc/sys/$x\n',
+    "loops in loops": b"for a in 1 2 3 4 5 6 7 8 9; do\n" * 30 + b"echo 1 > /proc/sys/a\n"
+    + b"done\n" * 30,
+    "calls of itself": b"f() { f; f; }\nf\n",
+    "a fork bomb": b":(){ :|:& };:\n" * 100,
+    "sums": b"x=$((" + b"9**" * 60 + b"9))\nx=$((1<<" + b"9" * 50 + b"))\n",
+    "runs itself": b"#!/bin/sh\n/etc/rc.local\n. /etc/rc.local\n",
+    "reads itself in captured output": b'x=$(. /etc/rc.local)\ny="$(cat /etc/rc.local)$x$y"\n' * 50,
+}  # fmt: skip
+
+HOSTILE_PLACES = (
+    "/etc/rc.local", "/etc/sysctl.d/a.conf", "/etc/udev/rules.d/a.rules", "/etc/tmpfiles.d/a.conf",
+    "/etc/modprobe.d/a.conf", "/etc/inittab", "/etc/systemd/system/a.service", "/etc/crontab",
+    "/boot/extlinux/extlinux.conf", "/boot/grub/grub.cfg", "/boot/boot.scr", "/etc/default/grub",
+    "/boot/config-6.1", "/proc/config.gz", "/etc/profile", "/etc/fstab", "/etc/tlp.conf",
+    "/etc/tuned/active_profile", "/etc/hdparm.conf", "/boot/config.txt", "/etc/sysfs.conf",
+    "/etc/init.d/S50x", "/etc/network/interfaces", "/etc/security/limits.conf",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_files_are_survived(what: str, tmp_path: Path) -> None:
+    places = HOSTILE_PLACES[: 4 if len(HOSTILE[what]) > 1 << 20 else None]
+    files: dict[str, str | bytes] = dict.fromkeys(places, HOSTILE[what])
+    files["/etc/sysctl.d/z.conf"] = "vm.laptop_mode=5\n"
+    origins = origins_in(files, tmp_path, "vm.laptop_mode", "5")
+    assert origins[0].where == "/etc/sysctl.d/z.conf:1"
+    assert all(origin.text.isprintable() for origin in origins)
+
+
+def test_circles_of_links_and_what_is_no_file_are_survived(tmp_path: Path) -> None:
+    files = {
+        "/etc/sysctl.d/loop.conf": "-> loop.conf",
+        "/etc/sysctl.d/a.conf": "-> b.conf",
+        "/etc/sysctl.d/b.conf": "-> a.conf",
+        "/etc/sysctl.d/out.conf": "-> ../../../../../../../../../../etc/hostname",
+        "/etc/sysctl.d/dir.conf/file": "vm.laptop_mode=9\n",
+        "/etc/sysctl.d/z.conf": "vm.laptop_mode=5\n",
+        "/etc/init.d/self": "-> .",
+        "/etc/systemd/system/a.service": "-> a.service",
+    }
+    root = build(files, tmp_path)
+    os.mkfifo(root / "etc/sysctl.d/pipe.conf")
+    source = DirectoryFiles(root, "tree", ROLES)
+    (origin,) = find_origins(source, suspect_of("vm.laptop_mode", "5"), Side.BAD)
+    assert origin.where == "/etc/sysctl.d/z.conf:1"
+    assert "a circle" in " ".join(source.unread.values())
+
+
+# -- what else is told -----------------------------------------------------------------------------
+
+
+def test_the_settings_of_two_trees_differ_line_by_line(tmp_path: Path) -> None:
+    one = {"/etc/sysctl.d/a.conf": "vm.swappiness=5\nvm.laptop_mode=1\n"}
+    other = {
+        "/etc/sysctl.d/a.conf": "# vm.swappiness=5\nvm.laptop_mode=1\n",
+        "/etc/rc.local": "#!/bin/sh\necho never > /sys/kernel/mm/transparent_hugepage/enabled\n",
+    }
+    lists = [
+        settings_of(DirectoryFiles(build(files, tmp_path / name), name))
+        for name, files in (("one", one), ("other", other))
+    ]
+    sets = [{(path, value) for _, path, value in found} for found in lists]
+    assert sets[0] - sets[1] == {("/proc/sys/vm/swappiness", "5")}
+    assert sets[1] - sets[0] == {("/sys/kernel/mm/transparent_hugepage/enabled", "never")}
+    assert [o.where for o, path, _ in lists[1] if "huge" in path] == ["/etc/rc.local:2"]
+
+
+def test_a_source_is_read_once_for_all_suspects(tmp_path: Path) -> None:
+    class Counting(DirectoryFiles):
+        reads = 0
+
+        def read(self, globs: Iterable[str]) -> dict[str, bytes]:
+            Counting.reads += 1
+            return super().read(globs)
+
+    source = Counting(build(TREES["debian"], tmp_path), "tree", ROLES)
+    find_origins(source, suspect_of("vm.swappiness", "100"), Side.BAD)
+    first = Counting.reads
+    for knob in ("memory.thp", "net.rmem_max", "cpu.governor"):
+        find_origins(source, suspect_of(knob, "1"), Side.BAD)
+    assert Counting.reads == first <= 4
