@@ -6,7 +6,6 @@ a trial takes what it would on a board, and nobody waits.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import signal
@@ -395,8 +394,3 @@ def _part(layer: SimLayer, part: str) -> Suspect:
         means=LayerMeans(layer.name, part) if can else None,
         untestable="" if can else "it takes a new build",
     )
-
-
-def digest(text: str) -> str:
-    """A SHA-256 for a program that there is not."""
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.why import values
 from benchmarks.why.board import Quirk
 from benchmarks.why.draft import Draft
+from benchmarks.why.metrics import PERF_COPY, SYSBENCH, SimMetric
 from benchmarks.why.response import Effect
 from benchmarks.why.scenario import Fault, Scenario, SimLayer
 from benchvise.state import knobs as spelling
 from benchvise.state.model import Family
+from benchvise.why.bench import Facts
 from benchvise.why.model import Layer, Side, Verdict
 
 _FOUND = (Verdict.EXPLAINED, Verdict.PARTLY)
@@ -163,6 +166,43 @@ def layer(draft: Draft) -> Scenario:
     return draft.finish(*_FOUND, layer_cause=(guilty.name, part), layers=layers)
 
 
+def artefact(draft: Draft) -> Scenario:
+    """The figures of the two sides must not be compared, however different the boards are."""
+    how = draft.rng.choice(("old perf", "old sysbench", "no program", "emulated"))
+    perf, sysbench = (
+        ("perf version 6.1.55", "perf version 5.4.30"),
+        ("sysbench 1.0.20", "sysbench 0.4.12"),
+    )
+    draft.metric = SYSBENCH if how == "old sysbench" else PERF_COPY
+    texts = sysbench if how == "old sysbench" else perf
+    good, bad = (_facts(draft.metric, text) for text in texts)
+    rules = {"perf-unwritten-source"}
+    if how == "old sysbench":
+        rules = {"sysbench-versions"}
+    if how == "no program":
+        bad, rules = Facts(programs={"/bin/sh": digest("sh")}), {"program-missing"}
+    if how == "emulated":
+        good, bad, rules = (
+            _facts(draft.metric, perf[0]),
+            _facts(draft.metric, perf[0]),
+            {"emulated"},
+        )
+        bad = replace(bad, simulated=True)
+    draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(20, 44))
+    facts = {Side.GOOD: good, Side.BAD: bad}
+    return draft.finish(Verdict.NOT_ADMISSIBLE, rules=rules, facts=facts)
+
+
+def known_artefact(draft: Draft) -> Scenario:
+    """The same program on both sides, with an artefact: the cause is found, and that is said."""
+    draft.metric = PERF_COPY
+    facts = dict.fromkeys(Side, _facts(draft.metric, "perf version 5.4.30"))
+    files = draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(20, 44))
+    return draft.finish(*_FOUND, causes=[(files,)], rules={"perf-unwritten-source"}, facts=facts)
+
+
 def lost(draft: Draft) -> Scenario:
     kind = draft.rng.choice(("lost", "reboot", "gone"))
     files = draft.plant(draft.culprit(), draft.size(least=6))
@@ -222,6 +262,17 @@ def _layer(draft: Draft, name: str) -> SimLayer:
     return SimLayer(name, kind, title, f"good {title}", f"bad {title}", chosen, buildable)
 
 
+def digest(text: str) -> str:
+    """A SHA-256 for a program that there is not."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _facts(metric: SimMetric, version: str) -> Facts:
+    """A board with that program, which says that of itself."""
+    path = f"/usr/bin/{metric.metric.command.split()[0]}"
+    return Facts(programs={path: digest(version)}, versions={path: version})
+
+
 def _fault(draft: Draft, kind: str, trials: int) -> Fault:
     phase = draft.rng.choice(("apply", "measure", "undo"))
     return Fault(kind, draft.rng.randint(2, trials), phase, draft.rng.randint(1, 25))
@@ -268,6 +319,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("unexplained", 6, unexplained, "the cause cannot be seen or set"),
     Kind("refused", 5, refused, "the culprit cannot be set"),
     Kind("layer", 5, layer, "the cause is in a layer"),
+    Kind("artefact", 4, artefact, "the figures must not be compared"),
+    Kind("known artefact", 2, known_artefact, "the cause is found in a figure that is another"),
     Kind("lost", 6, lost, "contact is lost, or the board boots again"),
     Kind("killed", 4, killed, "the process is killed, and begun again"),
     Kind("interrupted", 3, interrupted, "Ctrl-C"),

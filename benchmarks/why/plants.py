@@ -267,12 +267,6 @@ def _plants() -> Iterator[Plant]:
         ("memory.thp",),
     )
     yield Plant(
-        "thp-page-fault",
-        bench("os.page_fault:size=64M", enabled="always"),
-        thp(enabled="never"),
-        ("memory.thp",),
-    )
-    yield Plant(
         "thp-latency",
         bench("memory.latency", enabled="always"),
         thp(enabled="never"),

@@ -134,10 +134,10 @@ def _amiss(scenario: Scenario, diagnosis: Diagnosis, found: bool) -> Iterator[st
         yield f"verdict {diagnosis.verdict} instead of {' or '.join(sorted(truth.verdicts))}"
     if truth.refused and not found and not _names(diagnosis, truth.refused):
         yield "what was refused is named nowhere"
-    if truth.rules and diagnosis.verdict is Verdict.NOT_ADMISSIBLE:
-        seen = {finding.rule for finding in diagnosis.findings if finding.grade is Grade.STOPS}
-        if not seen & truth.rules:
-            yield f"stopped by {sorted(seen)} instead of {sorted(truth.rules)}"
+    stops = diagnosis.verdict is Verdict.NOT_ADMISSIBLE
+    seen = {f.rule for f in diagnosis.findings if (f.grade is Grade.STOPS) == stops}
+    if truth.rules and not seen & truth.rules:
+        yield f"the findings are {sorted(seen)}, without {' or '.join(sorted(truth.rules))}"
 
 
 def match(scenario: Scenario, cause: Cause) -> Planted | None:
