@@ -38,7 +38,7 @@ def test_one_cause_is_named_with_its_share_in_few_experiments() -> None:
     assert cause.again is not None and cause.again.number == cause.repair.number
     assert [o.side for o in cause.origins] == [Side.BAD, Side.GOOD]
     assert cause.remedies[0].text == "knob17=on"
-    assert found.headline == "knob17 accounts for 99 % (98 to 102 %) of the difference"
+    assert found.headline == "knob17 accounts for 100 % (98 to 103 %) of the difference"
     assert len(found.experiments) <= 8  # none of the forty is likelier than another here
     assert [e.number for e in found.experiments] == list(range(1, len(found.experiments) + 1))
     assert [t.number for t in found.trials] == list(range(1, len(found.trials) + 1))

@@ -141,7 +141,7 @@ def _ask(
     lab.require(lab.seconds(arms, question.least), words)
     half = abs(expected) / 2.0
     reading = ask(
-        lab, scale, question, lambda effect: abs(abs(effect.value) - half) > 2.5 * effect.error
+        lab, scale, question, lambda effect, _: abs(abs(effect.value) - half) > 2.5 * effect.error
     )
     return reading.effect
 
