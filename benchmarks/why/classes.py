@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from benchmarks.why import values
 from benchmarks.why.board import Quirk
 from benchmarks.why.draft import Draft
-from benchmarks.why.metrics import PERF_COPY, SYSBENCH, SimMetric
+from benchmarks.why.metrics import METRICS, PERF_COPY, SYSBENCH, SimMetric
 from benchmarks.why.response import Effect
 from benchmarks.why.scenario import Fault, Scenario, SimLayer
 from benchvise.state import knobs as spelling
@@ -166,6 +166,29 @@ def layer(draft: Draft) -> Scenario:
     return draft.finish(*_FOUND, layer_cause=(guilty.name, part), layers=layers)
 
 
+def unprivileged(draft: Draft) -> Scenario:
+    """Nothing can be set, but what is done to the measured process alone may do the same."""
+    can = draft.rng.random() < 0.6
+    if can:
+        name, good, bad = draft.rng.choice(_PER_PROCESS)
+        draft.metric = draft.rng.choice([m for m in METRICS if Family.MEMORY in m.families])
+        draft.give(name, good, bad)
+        loss = draft.size(least=6)
+        draft.effects.append(Effect((draft.condition(name, good, bad),), loss))
+        files = frozenset(values.paths_of(name))
+    else:
+        name = draft.culprit()
+        while name in {known for known, _, _ in _PER_PROCESS}:
+            name = draft.culprit()
+        files = draft.plant(name, draft.size(least=6))
+    draft.fill(draft.rng.randint(20, 44))
+    if can:
+        return draft.finish(*_FOUND, causes=[(files,)], is_root=False)
+    return draft.finish(
+        Verdict.UNEXPLAINED, causes=[(files,)], refused=files, demanding=False, is_root=False
+    )
+
+
 def artefact(draft: Draft) -> Scenario:
     """The figures of the two sides must not be compared, however different the boards are."""
     how = draft.rng.choice(("old perf", "old sysbench", "no program", "emulated"))
@@ -244,6 +267,13 @@ _FIXED = (
     ("/proc/version", "Linux version 6.6.20 (build@host) (gcc 13.1.0) #7 SMP PREEMPT\n"),
 )
 
+# Knobs, and values of which the good one can be had for one process.
+_PER_PROCESS = (
+    ("memory.thp", "never", "always"),
+    ("memory.thp", "madvise", "always"),
+    ("kernel.randomize_va_space", "0", "2"),
+)
+
 _LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
     "kernel": (Layer.KERNEL, "kernel", ("HZ", "DEBUG_PAGEALLOC", "KASAN", "SLUB_DEBUG_ON")),
     "command-line": (Layer.COMMAND_LINE, "command line", ("isolcpus", "mem", "nohz_full")),
@@ -318,6 +348,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("reversed", 3, reversed_gap, "the good side is the worse one"),
     Kind("unexplained", 6, unexplained, "the cause cannot be seen or set"),
     Kind("refused", 5, refused, "the culprit cannot be set"),
+    Kind("unprivileged", 3, unprivileged, "nobody is root"),
     Kind("layer", 5, layer, "the cause is in a layer"),
     Kind("artefact", 4, artefact, "the figures must not be compared"),
     Kind("known artefact", 2, known_artefact, "the cause is found in a figure that is another"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.why import values
+from benchmarks.why.bench import ATTRIBUTES
 from benchmarks.why.scenario import Planted, Scenario
 from benchvise.why.model import (
     Bounds,
@@ -19,13 +20,6 @@ from benchvise.why.model import (
     Suspect,
     Verdict,
 )
-
-# Attributes of a measuring process that do what a knob does, and the knob.
-_ATTRIBUTES = {
-    "thp": "memory.thp",
-    "aslr": "kernel.randomize_va_space",
-    "dma_latency": "cpu.idle_deep_disable",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +159,8 @@ def files_of(suspect: Suspect) -> frozenset[str]:
             for path in setting.paths or values.paths_of(setting.knob.name)
         )
     if isinstance(means, ProcessMeans):
-        names = {_ATTRIBUTES.get(name, "") for name in (*means.to_good, *means.to_bad)} - {""}
+        attributes = (*means.to_good.items(), *means.to_bad.items())
+        names = {ATTRIBUTES[attribute][0] for attribute in attributes}
         return frozenset(path for name in names for path in values.paths_of(name))
     return frozenset()
 
