@@ -1,6 +1,7 @@
 """A question put to one side: what changes when these suspects are flipped?
 
-Blocks of two trials, without and with, until it is decided or too many. A suspect that cannot be
+Blocks of two trials, without and with, or of a third where the context is asked about as well,
+until it is decided or too many. A suspect that cannot be
 flipped is found, left out and named, and the question is put again without it.
 """
 
@@ -34,7 +35,9 @@ class Unresolved(Exception):  # noqa: N818
 class Question:
     """What flipping does on a side, beside a context that is flipped in both arms.
 
-    ``least`` blocks are taken in any case and ``most`` at most.
+    With ``over`` there is a third arm, in which only that part of the context is flipped, so that
+    the same blocks tell what the rest of the context does. ``least`` blocks are taken in any case
+    and ``most`` at most.
     """
 
     purpose: Purpose
@@ -44,6 +47,7 @@ class Question:
     context: tuple[Suspect, ...] = ()
     least: int = 3
     most: int = 8
+    over: tuple[Suspect, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +60,21 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The answer to a question. ``flipped`` are those that could be."""
+    """The answer to a question. ``flipped`` are those that could be; ``before`` is what the context
+    does over its part ``over``, nothing where that was not asked.
+    """
 
     experiment: Experiment
     flipped: tuple[Suspect, ...]
     effect: Effect
+    before: Effect
     blocks: Blocks
 
 
-WITH, WITHOUT = "with", "without"
+NOTHING = Effect(0.0, 0.0)
+WITH, WITHOUT, OVER = "with", "without", "over"
+Decided = Callable[[Effect, Effect], bool]
+"""Of the effect of what is flipped and that of the context: whether more blocks are not needed."""
 
 
 def effect_of(lab: Laboratory, differences: Floats) -> Effect:
@@ -84,7 +94,7 @@ def ask(
     lab: Laboratory,
     scale: Scale | None,
     question: Question,
-    decided: Callable[[Effect], bool],
+    decided: Decided,
 ) -> Reading:
     """Puts the question; Unresolved when it cannot be answered.
 
@@ -98,12 +108,13 @@ def ask(
     flipped = question.flipped
     reasons: list[str] = []
     for _ in range(_TRIES):
-        blocks = lab.blocks(
-            {
-                WITHOUT: Arm(question.side, question.context),
-                WITH: Arm(question.side, question.context + flipped),
-            }
-        )
+        arms = {
+            WITHOUT: Arm(question.side, question.context),
+            WITH: Arm(question.side, question.context + flipped),
+        }
+        if question.over is not None:
+            arms[OVER] = Arm(question.side, question.over)
+        blocks = lab.blocks(arms)
         try:
             _take(lab, blocks, question, decided)
         except Unmakeable as problem:
@@ -142,16 +153,21 @@ def unresolved(lab: Laboratory, question: Question, reason: str) -> Experiment:
     )
 
 
-def _take(
-    lab: Laboratory, blocks: Blocks, question: Question, decided: Callable[[Effect], bool]
-) -> None:
+def _take(lab: Laboratory, blocks: Blocks, question: Question, decided: Decided) -> None:
     blocks.more(question.least)
     while blocks.count < question.most:
-        if decided(effect_of(lab, blocks.gained(WITH, WITHOUT))):
+        if decided(*_effects(lab, blocks)):
             return
         if not lab.affords(lab.seconds(list(blocks.arms.values()), 1)):
             return
         blocks.more(1)
+
+
+def _effects(lab: Laboratory, blocks: Blocks) -> tuple[Effect, Effect]:
+    effect = effect_of(lab, blocks.gained(WITH, WITHOUT))
+    if OVER not in blocks.arms:
+        return effect, NOTHING
+    return effect, effect_of(lab, blocks.gained(WITHOUT, OVER))
 
 
 def _reading(
@@ -163,8 +179,10 @@ def _reading(
     reason: str,
 ) -> Reading:
     differences = blocks.gained(WITH, WITHOUT)
-    effect = effect_of(lab, differences)
+    effect, before = _effects(lab, blocks)
     lab.differences.append(differences)
+    if OVER in blocks.arms:
+        lab.differences.append(blocks.gained(WITHOUT, OVER))
     shift = estimate.shift(differences)
     outcome = Outcome.CLOSES if scale is None else scale.outcome(effect.value, effect.error)
     experiment = lab.experiment(
@@ -185,7 +203,7 @@ def _reading(
             reason=reason,
         )
     )
-    return Reading(experiment, flipped, effect, blocks)
+    return Reading(experiment, flipped, effect, before, blocks)
 
 
 # -- what cannot be flipped ------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def _search(
             case.refuted.extend(search.refuted)
             case.reached = also(stage, search.narrowed)
         rest = [s for s in search.suspects if s not in case.flipped]
-        if not search.proven or not rest or abs(case.left) < case.scale.least:
+        if not search.proven or not rest or not case.unfinished:
             return search
         context, suspects, first = case.flipped, rest, None
         purposes = (purposes[1], purposes[1])
@@ -129,7 +129,7 @@ def _gap_by_all_in(case: Case, lab: Laboratory, suspects: list[Suspect]) -> Read
     arms = [Arm(Side.BAD), Arm(Side.BAD, question.flipped)]
     lab.require(lab.seconds(arms, question.least), "the gap itself")
     try:
-        reading = ask(lab, None, question, lambda effect: abs(effect.value) > 5.0 * effect.error)
+        reading = ask(lab, None, question, lambda effect, _: abs(effect.value) > 5.0 * effect.error)
     except Unresolved:
         return None
     case.measured = gap.gap_by_all_in(lab, reading.blocks, WITH, WITHOUT)

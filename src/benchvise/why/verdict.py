@@ -57,7 +57,9 @@ def conclude(
         needed=tuple(dict.fromkeys(_needed(case, lab, options, verdict))),
         stopped=stopped,
         reached=reached,
-        restored=stopped is not Stop.NOT_PUT_BACK and _all_undone(bench.writes()),
+        restored=stopped is not Stop.NOT_PUT_BACK
+        and _all_undone(bench.writes())
+        and not (lab.lost is not None and lab.lost.flipped),  # nobody knows
         simulated=any(facts.simulated for facts in case.facts.values()),
         started=options.started,
         seconds=lab.at,
