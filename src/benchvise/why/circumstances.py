@@ -251,12 +251,16 @@ _REMEDIES = {
 
 
 def _load(case: Case) -> Iterator[Finding]:
+    """The load of the last minute, where nobody was seen to be busy at that moment."""
     loads = {side: _load_per_cpu(case, side) for side in Side}
     if None in loads.values():
         return
     good, bad = loads[Side.GOOD] or 0.0, loads[Side.BAD] or 0.0
     if max(good, bad) > _BUSY and min(good, bad) < max(good, bad) / 2:
         busy = Side.GOOD if good > bad else Side.BAD
+        taken = case.snapshots[busy]
+        if any(condition.rule == "background load" for condition in conditions(taken, taken)):
+            return
         yield Finding(
             "one-side-busy",
             Grade.WARNS,
