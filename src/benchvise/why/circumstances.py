@@ -83,22 +83,6 @@ def _other_probe(case: Case) -> Iterator[Finding]:
         )
 
 
-def _other_parameters(case: Case) -> Iterator[Finding]:
-    wanted = dict(case.metric.spec.params)
-    for side in Side:
-        given = case.facts[side].parameters
-        differ = {n for n in wanted.keys() & given.keys() if wanted[n] != given[n]}
-        if differ:
-            names = sorted(differ)
-            yield Finding(
-                "other-parameters",
-                Grade.STOPS,
-                f"the {side} side was recorded with other parameters",
-                ", ".join(f"{n}={given[n]} instead of {wanted[n]}" for n in names[:_NAMED]),
-                "ask with the parameters of the record, or record anew",
-            )
-
-
 # -- the same kind of machine? ---------------------------------------------------------------------
 
 
@@ -307,7 +291,6 @@ def _swapped_bytes(case: Case, side: Side) -> int | None:
 
 
 _RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    _other_parameters,
     _other_programs,
     _other_probe,
     _emulated,
