@@ -382,3 +382,9 @@ def test_a_variable_given_under_a_condition_may_have_either_value(tmp_path: Path
     assert (origin.where, origin.certain) == ("/etc/rc.local:14", True)
     (origin,) = find_origins(source, suspect_of("net.rps_cpus", "3"), Side.BAD)
     assert origin.kind == NOT_FOUND
+
+
+def test_names_of_files_are_fit_to_be_shown(tmp_path: Path) -> None:
+    files = {"/etc/sysctl.d/a\x1b[31m\u202e.conf": "vm.laptop_mode=5\n"}
+    (origin,) = origins_in(files, tmp_path, "vm.laptop_mode", "5")
+    assert origin.where == "/etc/sysctl.d/a.conf:1"
