@@ -103,8 +103,8 @@ def _chosen(
     elif later:
         other = later[-1]
         notes.append(
-            f"{printable(other.line.where)} comes later and says {printable(other.value or '?', 40)}, "
-            "but that is not what it has"
+            f"{printable(other.line.where)} comes later and says "
+            f"{printable(other.value or '?', 40)}, but that is not what it has"
         )
         certain = certain and best.when[0] == other.when[0] == Stage.UDEV
     also = [a for a in matching if a.line != best.line]
