@@ -106,7 +106,7 @@ def _chosen(
             f"{printable(other.line.where)} comes later and says "
             f"{printable(other.value or '?', 40)}, but that is not what it has"
         )
-        certain = certain and best.when[0] == other.when[0] == Stage.UDEV
+        certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
         notes.append(f"{printable(also[-1].line.where)} says the same")
