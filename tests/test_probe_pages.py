@@ -7,6 +7,8 @@ itself, so that the machine's own setting stays as it is.
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -97,6 +99,16 @@ def test_as_a_user(unprivileged: dict[str, Any]) -> None:
     result = run([probe, *words], **unprivileged["options"])
     detail = result.one("sample")["detail"]
     assert detail["zero_page_bytes"] < SLACK and detail["rss_bytes"] > 0
+
+
+def test_a_user_who_is_told_no_frames_sees_the_same(
+    sanitized: Path, unprivileged: dict[str, Any]
+) -> None:
+    """By another way than root: what is present and not the process's own."""
+    program = unprivileged["directory"] / "zero_pages"
+    shutil.copy(sanitized.with_name("zero_pages"), program)
+    done = subprocess.run([program], capture_output=True, check=False, **unprivileged["options"])
+    assert done.returncode in (0, 77), done.stderr.decode()
 
 
 def test_what_ends_at_once_says_why_there_is_nothing(static: Path) -> None:
