@@ -77,6 +77,7 @@ TOGETHER = frozenset(
         "test_trace_query",
         "test_why_boot_trace",
         "test_why_page",
+        "test_why_counted",
     }
 )
 
