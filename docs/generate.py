@@ -1,8 +1,8 @@
 """Writes the reference pages from what the program itself knows.
 
 Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue, what ``why`` knows beforehand and the fields of a diagnosis from
-their tables.
+state and knobs from the catalogue, what ``why`` knows beforehand, mechanisms and the fields of a
+diagnosis from their tables.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
 from benchvise.why.artefacts import Artefact, artefacts
+from benchvise.why.cards import Card, CounterSign, load_cards
+from benchvise.why.counters import COUNTERS
 from benchvise.why.priors import Direction, Prior, commands, priors, symptoms, unlisted
 from benchvise.why.shape import FIELDS
 
@@ -367,6 +369,79 @@ def _words(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
+def mechanisms_page() -> str:
+    """Every mechanism card, and the counters that they speak of."""
+    lines = [
+        "# Mechanisms",
+        "",
+        "What `benchvise why` knows of why a setting changes a figure. The cause itself is proven "
+        "by setting it; a card then says how it works, and what is counted on both sides agrees or "
+        "does not. *Here* is the bad side. Signs are those of the repair: `+` more, `-` less, `0` "
+        "as before, for the same work.",
+        "",
+    ]
+    for card in load_cards():
+        lines += _mechanism(card)
+    lines += ["## Counters", ""]
+    rows = [
+        (f"`{c.name}`", c.summary, f"{c.margin:.0%}", f"{c.least:g}" if c.least else "")
+        for c in COUNTERS.values()
+    ]
+    lines += _table(("name", "counts", "noise", "says nothing below"), rows)
+    return "\n".join(lines)
+
+
+def _mechanism(card: Card) -> Iterator[str]:
+    filled = card.explanation.replace("{metric}", "the metric")
+    filled = filled.replace("{bad}", "*the bad value*").replace("{good}", "*the good value*")
+    yield f"## `{card.id}`"
+    yield ""
+    yield f"{card.title[:1].upper()}{card.title[1:]}. {filled}"
+    yield ""
+    told = (
+        (
+            "Can affect",
+            "everything" if len(card.families) == len(Family) else ", ".join(card.families),
+        ),
+        ("Settings", _names(card.knobs)),
+        ("Items of state", _names(card.items)),
+        ("Options", _names(card.options)),
+        ("Layers", ", ".join(card.layers)),
+        ("Benchmarks", _names(card.metrics)),
+        ("Only where there is", f"`{card.needs}`" if card.needs else ""),
+        ("Counters when repaired", ", ".join(map(_sign, card.counters))),
+        ("Computes", "what it predicts for the case" if card.predict else ""),
+        ("The figure itself", _shown(card.artefact)),
+        ("Cost of the better value", card.cost),
+        ("Literature", "; ".join(card.literature)),
+    )
+    for name, text in told:
+        if text:
+            yield f"{name}\n: {text}"
+            yield ""
+    rows = [(_names(one.metrics) or "all", one.value, one.reason) for one in card.better]
+    yield from _table(("benchmarks", "better", "because"), rows)
+    if card.remedies:
+        rows = [
+            (one.system, " ".join(f"`{line}`" for line in one.text.split("\n") if line), one.cost)
+            for one in card.remedies
+        ]
+        yield from _table(("remedy", "what to do", "cost"), rows)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _sign(predicted: CounterSign) -> str:
+    towards = f" towards {' or '.join(predicted.to)}" if predicted.to else ""
+    return f"`{predicted.name}` {predicted.sign}{towards}{', decides' * predicted.decides}"
+
+
+def _shown(template: str) -> str:
+    return template.replace("{metric}", "the metric").replace("{zero_page_bytes}", "so much")
+
+
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     yield "| " + " | ".join(heads) + " |"
     yield "|" + "---|" * len(heads)
@@ -383,6 +458,7 @@ def main() -> None:
     (OUTPUT / "suites.md").write_text(suites_page())
     (OUTPUT / "state.md").write_text(state_page())
     (OUTPUT / "knobs.md").write_text(knobs_page())
+    (OUTPUT / "mechanisms.md").write_text(mechanisms_page())
     (OUTPUT / "diagnosis.md").write_text(diagnosis_page())
     (OUTPUT / "artefacts.md").write_text(artefacts_page())
     (OUTPUT / "priors.md").write_text(priors_page())

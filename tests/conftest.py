@@ -48,6 +48,7 @@ TOGETHER = frozenset(
         "test_probe_ladder",
         "test_probe_net",
         "test_probe_os",
+        "test_probe_pages",
         "test_probe_serve",
         "test_probe_state",
         "test_probe_storage",

@@ -23,6 +23,8 @@ from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
 from benchvise.why.artefacts import artefacts
+from benchvise.why.cards import load_cards
+from benchvise.why.counters import COUNTERS
 from benchvise.why.priors import priors, symptoms
 from benchvise.why.shape import FIELDS
 
@@ -134,6 +136,20 @@ def test_every_prior_is_documented(generate: ModuleType) -> None:
             assert f"({direction.sure:.0%} sure)" in section
     for symptom in symptoms():
         assert symptom.why in page
+
+
+def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None:
+    page = generate.mechanisms_page()
+    for card in load_cards():
+        section = page.split(f"## `{card.id}`\n")[1].split("\n## ")[0]
+        for text in (card.title[1:], card.cost, *card.literature):
+            assert text in section
+        for counter in card.counters:
+            assert f"`{counter.name}` {counter.sign}" in section
+        for remedy in card.remedies:
+            assert f"| {remedy.system} |" in section
+    for name in COUNTERS:
+        assert f"| `{name}` |" in page
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchvise.why import loop
@@ -9,6 +10,7 @@ from benchvise.why.bench import Bench
 from benchvise.why.events import Event
 from benchvise.why.evidence import EvidenceLog
 from benchvise.why.known import Known
+from benchvise.why.live_board import still_set
 from benchvise.why.model import Diagnosis, Side
 from benchvise.why.options import Options
 
@@ -18,7 +20,10 @@ def diagnose(bench: Bench, directory: Path, seed: int, resumed: bool) -> Diagnos
     log = EvidenceLog.resume(directory) if resumed else EvidenceLog.create(directory)
     try:
         options = Options(seed=seed, may_set={side: _is_root(bench, side) for side in Side})
-        return loop.diagnose(bench, options, log, _nobody, Known())
+        found = loop.diagnose(bench, options, log, _nobody, Known())
+        bench.close()
+        names = {bench.name(side) for side in Side if bench.is_live(side)}
+        return replace(found, restored=not any(map(still_set, names)))
     finally:
         log.close()
 

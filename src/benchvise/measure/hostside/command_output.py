@@ -61,6 +61,14 @@ DESCRIPTION = Benchmark(
         Parameter("unit", "text", "", "the number's unit, for the tables", 0, 20),
         Parameter("warmup", "integer", "1", "runs before the first that counts", 0, 100),
         Parameter("timeout_s", "integer", "600", "seconds after which a run is stopped", 1, 86400),
+        Parameter(
+            "observe",
+            "choice",
+            "nothing",
+            "pages: look at what the memory of the command is made of, as command.time does; the "
+            "looks disturb, so do not compare figures that were taken with it",
+            choices=("nothing", "pages"),
+        ),
     ),
     defaults={"batches": "5"},
     figures=(
@@ -105,7 +113,7 @@ def _one_run(order: Order, *, warmup: bool) -> dict[str, Line]:
     warmups = int(order.params["warmup"]) if warmup else 0
     words = ["run", "command.time", "--run", order.params["run"], "--timeout_s", str(timeout_s)]
     words += ["--output", "keep", "--warmup", str(warmups), "--batches", "1"]
-    words += order.attributes
+    words += ["--observe", order.params["observe"], *order.attributes]
     silence = SILENCE_SECONDS + (warmups + 1) * timeout_s
     lines: dict[str, Line] = {}
     # Paced, so that the probe ends the command should this machine go away meanwhile.
