@@ -97,8 +97,8 @@ def planted(tmp_path: Path) -> Iterator[dict[str, tuple[str, str]]]:
             "vm.page_cluster": ("9", f"{script}:3"),
         }
     finally:
-        for path in (*made, wants):
-            path.unlink(missing_ok=True)
+        for place in (*made, wants):
+            place.unlink(missing_ok=True)
         for parent in sorted(new, key=lambda parent: len(parent.parts), reverse=True):
             if not any(parent.iterdir()):
                 parent.rmdir()

@@ -21,6 +21,7 @@ from benchvise.why.scale import Scale
 
 # How often a question is put again without what could not be flipped, at most.
 _TRIES = 20
+_WIDER = 2.0
 
 
 class Unresolved(Exception):  # noqa: N818
@@ -80,12 +81,12 @@ Decided = Callable[[Effect, Effect], bool]
 def effect_of(lab: Laboratory, differences: Floats) -> Effect:
     """The effect that differences show, its error by the noise of all experiments so far.
 
-    A handful of differences does not tell its own spread; but where it is wider than usual, as
-    with a metric that becomes unsteady, that counts.
+    A handful of differences does not tell its own spread: a wild trial or two look like a wide one.
+    Where it is wider than usual, as with a metric that becomes unsteady, that counts up to twice.
     """
     noise = estimate.spread([*lab.differences, differences])
-    own = estimate.spread([differences])
-    deviation = max(noise, own if differences.size > 3 else own / 2.0)
+    own = estimate.spread([differences]) if differences.size > 3 else 0.0
+    deviation = max(noise, min(own, _WIDER * noise))
     error = estimate.error_of_median(deviation, differences.size)
     return Effect(float(np.median(differences)), error)
 

@@ -26,6 +26,7 @@ from benchvise.why.scale import Scale
 
 # A step counts from so many standard errors on.
 _SURE = 2.0
+_UNSURE = 1.0
 # Rather try the heaviest suspect alone, when it has this part of the weight of all in the step.
 _LIKELY = 0.4
 # What is left of the weight of a suspect that was nothing alone.
@@ -115,8 +116,11 @@ class Search:
             self._measure(half, "do two opposite effects hide each other?")
         return True
 
-    def _next_step(self) -> Step | None:
-        """The largest step towards what is left of the gap; None when nothing counts any more."""
+    def _next_step(self, sure: float = _SURE) -> Step | None:
+        """The largest step towards what is left of the gap; None when nothing counts any more.
+
+        A step counts when it is larger than the least that does and than its error by ``sure``.
+        """
         if abs(self.left) < self.scale.least:
             return None
         steps = []
@@ -128,21 +132,25 @@ class Search:
             known = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
             size = end.value - begin.value - sum(c.effect.value for c in known)
             error = math.hypot(begin.error, end.error, *(c.effect.error for c in known))
-            if size * self.left > 0.0 and self._counts(size, error):
+            if size * self.left > 0.0 and abs(size) > max(self.scale.least, sure * error):
                 steps.append(Step(low, high, size, error))
         return max(steps, key=lambda step: abs(step.size), default=None)
 
     def _second_look(self) -> Step | None:
         """The step as a whole, once, where it is there and was lost among parts that do not count:
-        everything inside it is tested again, with more care."""
-        if self._least >= _CAREFUL or abs(self.left) < self.scale.least:
+        everything inside it is tested again, with more care. After that the largest part will do
+        if the whole is sure, for it must be somewhere."""
+        if abs(self.left) < self.scale.least:
             return None
-        kept = {0: self._points[0], len(self.suspects): self._points[len(self.suspects)]}
-        if len(kept) < len(self._points):
+        begin, end = self._points[0], self._points[len(self.suspects)]
+        if self._least < _CAREFUL and len(self._points) > 2:
             self._least = _CAREFUL
-            self._points = kept
+            self._points = {0: begin, len(self.suspects): end}
             self._inferred.clear()
-        return self._next_step()
+            return self._next_step()
+        size = end.value - sum(found.effect.value for found in self.proven)
+        error = math.hypot(end.error, *(found.effect.error for found in self.proven))
+        return self._next_step(_UNSURE) if self._counts(size, error) else None
 
     # -- the experiments ---------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ def conclude(
     bench = lab.bench
     explained = {cause.name for cause in case.causes}
     rest = tuple(as_cause(f) for f in case.proven if f.name not in explained)
-    causes = case.causes + rest
+    causes = tuple(sorted(case.causes + rest, key=lambda cause: -abs(cause.share.value)))
     if case.proven and case.unexplained is None:
         case.unexplained = together.by_sum(case.proven)
     verdict = _verdict(case, stopped)

@@ -26,6 +26,8 @@ MOST = 8
 
 NOT_FOUND = "not found"
 
+_SHOWN = 500  # characters of a path or a note
+
 
 def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
     """The places that set a suspect's value on a side, those that are certain first.
@@ -101,13 +103,13 @@ def _chosen(
     elif later:
         other = later[-1]
         notes.append(
-            f"{other.line.where} comes later and says {printable(other.value or '?', 40)}, "
-            "but that is not what it has"
+            f"{printable(other.line.where)} comes later and says "
+            f"{printable(other.value or '?', 40)}, but that is not what it has"
         )
-        certain = certain and best.when[0] == other.when[0] == Stage.UDEV
+        certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
-        notes.append(f"{also[-1].line.where} says the same")
+        notes.append(f"{printable(also[-1].line.where)} says the same")
     if ANYTHING in best.target:
         notes.append("which file it is, is only known when it runs")
         certain = False
@@ -129,11 +131,11 @@ def _origin(assignment: Assignment, side: Side) -> Origin:
     return Origin(
         side,
         assignment.kind,
-        assignment.line.file,
+        printable(assignment.line.file, _SHOWN),
         assignment.line.number,
         assignment.text,
         assignment.certain,
-        assignment.note,
+        printable(assignment.note, _SHOWN),
     )
 
 

@@ -77,7 +77,7 @@ def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[
     for path, setting in _of_settings(suspect, side):
         found.setdefault(canonical(_filled(path, roles)), set()).add(setting)
     by_settings = set(found)
-    value = _plain(shown) if not by_settings and _is_single(suspect) else None
+    value = _plain(shown) if not by_settings and _is_one_value(suspect, shown) else None
     for target in (*_of_part(suspect), *_of_members(suspect, roles), *_of_knob(suspect, roles)):
         target = canonical(target)
         if target not in found and not _is_covered(target, by_settings):
@@ -232,9 +232,9 @@ def _is_covered(target: str, by_settings: set[str]) -> bool:
     return any(overlap(target, other) for other in by_settings)
 
 
-def _is_single(suspect: Suspect) -> bool:
-    """Whether its value as shown is that of one file."""
-    return len(suspect.members) <= 1
+def _is_one_value(suspect: Suspect, shown: str) -> bool:
+    """Whether what is shown is one value, that of all its entries."""
+    return len(suspect.members) <= 1 or not any(sign in shown for sign in ("=", "; ", " ("))
 
 
 def _plain(shown: str) -> str | None:
