@@ -58,9 +58,7 @@ def _changes(
     if common:
         yield Discrepancy(Change.ALTERED, sent_at, received_at, gone[:common], come[:common])
     if gone[common:]:
-        yield Discrepancy(
-            Change.LOST, sent_at + common, received_at + common, gone[common:], b""
-        )
+        yield Discrepancy(Change.LOST, sent_at + common, received_at + common, gone[common:], b"")
     if more := come[common:]:
         at = received_at + common
         repeats = received[max(0, at - len(more)) : at] == more or (

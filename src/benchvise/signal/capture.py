@@ -78,7 +78,7 @@ class Line:
     def is_high(self, ticks: Ticks) -> npt.NDArray[np.bool_]:
         """The level at each of these ticks."""
         changes = np.searchsorted(self.edges, ticks, side="right")
-        return (changes % 2 == 1) ^ self.starts_high
+        return np.asarray((changes % 2 == 1) ^ self.starts_high, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,11 +141,7 @@ def effects(
                 (" ".join(key[:place] + key[place + 1 :]), difference(values, reference))
                 for key, values in configurations.items()
                 if key[place] == level
-                and (
-                    reference := configurations.get(
-                        (*key[:place], levels[0], *key[place + 1 :])
-                    )
-                )
+                and (reference := configurations.get((*key[:place], levels[0], *key[place + 1 :])))
                 is not None
             ]
             if where:

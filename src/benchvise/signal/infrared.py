@@ -107,15 +107,11 @@ def infrared(capture: Capture, name: str, protocol: str | None = None) -> Infrar
         shown = capture
         if carrier is not None:
             lines = tuple(envelope if one is line else one for one in capture.lines)
-            shown = Capture(
-                capture.path, "without carrier", capture.clock, capture.ticks, lines
-            )
+            shown = Capture(capture.path, "without carrier", capture.clock, capture.ticks, lines)
         polarity = "active-low" if active_low else "active-high"
         options = {"polarity": polarity, **dict(found.options)}
         decoded = decode(shown, [Decoder(found.decoder, {"ir": line.name}, options)])
-    return Infrared(
-        line.name, active_low, carrier, frames, found, tuple(decoded), tuple(notes)
-    )
+    return Infrared(line.name, active_low, carrier, frames, found, tuple(decoded), tuple(notes))
 
 
 def _rests_high(capture: Capture, line: Line) -> bool:
@@ -140,9 +136,7 @@ def _without_carrier(
     # A rest of more than two periods ends a burst; it lasts until half a period after its last.
     gap = np.flatnonzero(periods > 2.5 * period)
     starts = light[np.concatenate(([0], gap + 1))]
-    ends = light[np.concatenate((gap, [light.size - 1]))] + round(
-        period / capture.clock.tick_s / 2
-    )
+    ends = light[np.concatenate((gap, [light.size - 1]))] + round(period / capture.clock.tick_s / 2)
     edges = np.column_stack((starts, ends)).reshape(-1)
     return 1 / period, Line(line.name, active_low, edges.astype(np.int64))
 
@@ -186,9 +180,7 @@ def _protocol(spans: Sequence[Span]) -> Protocol | None:
                 min(abs(span.seconds / half - n) for n in (1, 2)) < _NEAR for span in spans
             ):
                 return protocol
-        elif (
-            abs(pulse / protocol.pulse - 1) < _NEAR and abs(space / protocol.space - 1) < _NEAR
-        ):
+        elif abs(pulse / protocol.pulse - 1) < _NEAR and abs(space / protocol.space - 1) < _NEAR:
             return protocol
     return None
 

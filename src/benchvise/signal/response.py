@@ -98,14 +98,18 @@ def responses(
     tick = capture.clock.tick_s
     return Responses(
         source=capture.path,
-        seconds=(answers[found.answer] - starts[found.answered]) * tick,
-        at=starts[found.answered] * tick,
-        missed_at=starts[found.missed] * tick,
-        extra_at=answers[found.extra] * tick,
+        seconds=_times(answers[found.answer] - starts[found.answered], tick),
+        at=_times(starts[found.answered], tick),
+        missed_at=_times(starts[found.missed], tick),
+        extra_at=_times(answers[found.extra], tick),
         resolution_s=capture.clock.resolution_s,
         stray=found.stray,
         notes=(*capture.notes, *found.notes),
     )
+
+
+def _times(ticks: Ticks, tick_s: float) -> Seconds:
+    return ticks.astype(np.float64) * tick_s
 
 
 @dataclass(frozen=True, slots=True)

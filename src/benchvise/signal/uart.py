@@ -97,7 +97,6 @@ class Rate:
         return self.measured / self.standard - 1.0 if self.standard else 0.0
 
 
-
 @dataclass(frozen=True, slots=True)
 class SerialLine:
     """All that one line says."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchvise.errors import CaptureError
-from benchvise.signal.capture import Capture, Clock, Ticks
+from benchvise.signal.capture import Capture, Ticks
 
 _CHUNK_SAMPLES = 4 << 20
 _MOST_SAMPLES = 4_000_000_000
@@ -52,7 +52,7 @@ def session_step(capture: Capture) -> int:
     return max(1, shortest // 16)
 
 
-def resampled(edges: Ticks, clock: Clock, step: int) -> Ticks:
+def resampled(edges: Ticks, step: int) -> Ticks:
     """The numbers of the samples at which edges are first seen."""
     return -(-edges // step)
 
@@ -74,7 +74,7 @@ def _words(
 ) -> Iterator[npt.NDArray[np.unsignedinteger]]:
     """The samples, a bit a line, in pieces."""
     kind = np.dtype(f"<u{unit}").type
-    edges = [resampled(line.edges, capture.clock, step) for line in capture.lines]
+    edges = [resampled(line.edges, step) for line in capture.lines]
     for begin in range(0, samples, _CHUNK_SAMPLES):
         end = min(samples, begin + _CHUNK_SAMPLES)
         words = np.zeros(end - begin, dtype=kind)

@@ -88,7 +88,7 @@ def _read(path: Path, archive: zipfile.ZipFile, options: ReadOptions) -> Capture
     ticks, notes = collector.ticks, list[str]()
     for number, name in metadata.analogue:
         if options.wants(name, number):
-            line, length, note = _analogue(archive, metadata, number, name, options)
+            line, length, note = _analogue(archive, number, name, options)
             lines.append(line)
             notes.append(note)
             ticks = max(ticks, length)
@@ -121,8 +121,7 @@ def _metadata(path: Path, archive: zipfile.ZipFile, options: ReadOptions) -> _Me
         return _understood(dict(parser["device 1"]), options)
     except (configparser.Error, KeyError, ValueError) as error:
         raise CaptureError(
-            f"{path}: the metadata of the sigrok session is damaged "
-            f"({printable(str(error), 120)})",
+            f"{path}: the metadata of the sigrok session is damaged ({printable(str(error), 120)})",
             "save it again with PulseView or sigrok-cli",
         ) from error
 
@@ -210,7 +209,7 @@ def _words(data: bytes, unit: int) -> Words:
 
 
 def _analogue(
-    archive: zipfile.ZipFile, metadata: _Metadata, number: int, name: str, options: ReadOptions
+    archive: zipfile.ZipFile, number: int, name: str, options: ReadOptions
 ) -> tuple[Line, int, str]:
     """A voltage as a line, its length in samples, and a note of how it became one."""
     members = _members(archive, f"analog-1-{number}")

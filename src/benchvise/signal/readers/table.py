@@ -39,7 +39,9 @@ _TIMES = {
     "ms": 10**3, "milliseconds": 10**3, "us": 10**6, "µs": 10**6, "microseconds": 10**6,
     "ns": 10**9, "nanoseconds": 10**9,
 }  # fmt: skip
-_TIME_NAME = re.compile(r"(?:time|x-axis|t(?=\s*[\[(]|$))\s*[\[(]?\s*([a-zµ]*)\s*[\])]?|([a-z]*seconds)")
+_TIME_NAME = re.compile(
+    r"(?:time|x-axis|t(?=\s*[\[(]|$))\s*[\[(]?\s*([a-zµ]*)\s*[\])]?|([a-z]*seconds)"
+)
 _EVEN = 1e-3  # how far the steps of a clock may differ, relative to the step
 
 
@@ -141,9 +143,7 @@ def _capture(path: Path, head: _Head, table: pa.Table, options: ReadOptions) -> 
         return _lines(path, columns, clock_of_rate(rate), None, options)
     unit = (named[1] or named[2] or "") if named else ""
     if unit not in _TIMES:
-        raise CaptureError(
-            f"{path}: times in '{printable(unit, 20)}'", "use seconds, ms, us or ns"
-        )
+        raise CaptureError(f"{path}: times in '{printable(unit, 20)}'", "use seconds, ms, us or ns")
     times = columns.pop(first) / _TIMES[unit]
     if not np.all(np.diff(times) >= 0):
         raise CaptureError(f"{path}: its times go back", "sort its rows, or record it again")
