@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from benchvise.cli import signal_radio
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.signal_options import (
     CaptureArgument,
@@ -322,3 +323,8 @@ def decode(
         print_json("signal-decode", signal_json.decoded(opened, said))
         return
     stdout().print(rendered(signal_tables.annotation_rows(opened, said, limit)))
+
+
+app.command("psk")(signal_radio.psk)
+app.command("synth")(signal_radio.synth)
+app.command("fsk")(signal_radio.fsk)

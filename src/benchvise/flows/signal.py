@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.measure.model import RunStatus, Sample, SeriesSpec, SeriesStatus
+from benchvise.signal import psk, synth
 from benchvise.signal.aligning import Discrepancy, discrepancies
 from benchvise.signal.capture import Capture
 from benchvise.signal.clock import ClockFigures, clock_figures
@@ -15,6 +16,7 @@ from benchvise.signal.decoders import Annotation, Decoder, decode
 from benchvise.signal.distribution import Difference, Distribution, Effect, difference
 from benchvise.signal.distribution import distribution as figures
 from benchvise.signal.distribution import effects as factor_effects
+from benchvise.signal.fsk import Keying, keying
 from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.radio import CRYSTALS, Explained, data_rate, explain
 from benchvise.signal.readers.options import ReadOptions
@@ -306,3 +308,104 @@ def _decoder(text: str) -> Decoder:
             raise UsageError(f"'{pair}' is no option of a decoder", "write NAME:KEY=VALUE:…")
         options[key] = value
     return Decoder(name, {}, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """Data as MSK symbols that make BPSK: what is sent, and how it is received."""
+
+    data: bytes
+    symbols: psk.Bits
+    packed: bytes
+    waveform: psk.Waveform
+    phases: Sequence[float]
+    spectrum: psk.Spectrum
+    received: bytes
+    errors: tuple[psk.ErrorRate, ...]
+
+
+def keyed(
+    data: bytes,
+    *,
+    rate: float,
+    per_symbol: int,
+    differential: bool,
+    levels_db: Sequence[float],
+    bits: int,
+    output: Path | None,
+) -> Keyed:
+    """Makes the symbols for an MSK transmitter of ``rate`` baud and simulates what becomes of
+    them; writes them to ``output`` as bytes for its FIFO."""
+    wanted = psk.bits_of(data)
+    symbols = psk.msk_symbols(wanted, per_symbol=per_symbol, differential=differential)
+    waveform = psk.waveform(symbols)
+    got = psk.demodulated(waveform, per_symbol=per_symbol, differential=differential)
+    content = psk.packed(symbols)
+    if output is not None:
+        _write(output, content)
+    return Keyed(
+        data,
+        symbols,
+        content,
+        waveform,
+        [float(phase) for phase in psk.phases(waveform, per_symbol)],
+        psk.spectrum(waveform, rate),
+        psk.packed(got)[: len(data)],
+        tuple(psk.error_rates(levels_db, bits=bits, per_symbol=per_symbol)),
+    )
+
+
+def synthesised(
+    source: str,
+    *,
+    rate: float,
+    band: float,
+    order: int,
+    seconds: float,
+    amplitude: float,
+    output: Path | None,
+) -> tuple[synth.Synthesised, bytes]:
+    """Two-bit symbols for ``tone:HZ``, ``sweep:HZ,HZ,PERIOD`` or a WAV file."""
+    kind, _, rest = source.partition(":")
+    try:
+        if kind == "tone" and rest:
+            samples = synth.tone(rate, float(rest), seconds, amplitude)
+        elif kind == "sweep" and rest:
+            first, last, period = map(float, rest.split(","))
+            samples = synth.sweep(rate, first, last, period, seconds, amplitude)
+        else:
+            samples = synth.audio(Path(source), rate, amplitude)
+    except ValueError:
+        raise UsageError(
+            f"'{source}' is no source", "write tone:1000, sweep:300,3000,0.5 or a WAV file"
+        ) from None
+    found = synth.synthesise(samples, rate, band, order)
+    content = synth.packed(found.levels)
+    if output is not None:
+        _write(output, content)
+    return found, content
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", "name a file that may be written") from error
+
+
+def shifted(
+    path: Path,
+    options: ReadOptions,
+    line: str | None,
+    *,
+    baud: float,
+    levels: int | None,
+    sent: str,
+) -> Keying:
+    """The frequencies of a keyed line and their symbols; ``sent`` are symbols in hexadecimal."""
+    try:
+        symbols = tuple(int(digit, 16) for digit in sent)
+    except ValueError:
+        raise UsageError(f"'{sent}' are no symbols", "write them as digits: 0132") from None
+    capture = open_capture(path, options)
+    return keying(capture, line or _busiest(capture), baud, levels=levels, sent=symbols)

@@ -14,9 +14,12 @@ from benchvise.signal.capture import Capture
 from benchvise.signal.clock import ClockFigures
 from benchvise.signal.decoders import Annotation
 from benchvise.signal.distribution import Difference, Distribution, Effect, histogram
+from benchvise.signal.fsk import Keying
 from benchvise.signal.infrared import Infrared
+from benchvise.signal.psk import ErrorRate, Spectrum
 from benchvise.signal.radio import DataRate, Explained
 from benchvise.signal.response import Responses
+from benchvise.signal.synth import Synthesised
 from benchvise.signal.uart import SerialLine
 
 Document = dict[str, Any]
@@ -208,3 +211,42 @@ def decoded(capture: Capture, said: Sequence[Annotation]) -> Document:
             for one in said
         ]
     }
+
+
+def keyed(
+    symbols: bytes,
+    phases: Sequence[float],
+    spectrum: Spectrum,
+    errors: Sequence[ErrorRate],
+    *,
+    received: bool,
+) -> Document:
+    """BPSK from an MSK transmitter."""
+    return _document(
+        {
+            "symbols": symbols.hex(),
+            "received": received,
+            "phases": phases,
+            "spectrum": asdict(spectrum),
+            "errors": [{**asdict(one), "rate": one.rate} for one in errors],
+        }
+    )
+
+
+def synthesised(found: Synthesised, symbols: bytes) -> Document:
+    """Two-bit symbols and their spectrum."""
+    return _document(
+        {
+            "rate": found.rate,
+            "symbols": symbols.hex(),
+            "band": found.band,
+            "signal_to_noise_db": found.signal_to_noise_db,
+            "hertz": found.hertz,
+            "decibel": found.decibel,
+        }
+    )
+
+
+def shifted(found: Keying) -> Document:
+    """Frequencies and their symbols."""
+    return _document(asdict(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -240,9 +241,9 @@ def clock_rows(
     tolerance: float,
 ) -> Table:
     """Frequency, jitter, duty, drift; which registers would explain the rate."""
-    digits = max(1, 3 - round(np.log10(max(found.error, 1e-9))))
+    digits = max(0, 1 - math.floor(math.log10(max(found.error, 1e-9))))
     rows = [
-        ("frequency", f"{found.frequency:.{min(6, digits)}f} Hz ± {format_number(found.error)} Hz"),
+        ("frequency", f"{found.frequency:.{digits}f} Hz ± {format_number(found.error)} Hz"),
         ("period", seconds(found.period)),
         ("periods", str(found.periods)),
         ("duty cycle", f"{100 * found.duty:.2f} % high"),
