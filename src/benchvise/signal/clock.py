@@ -105,8 +105,9 @@ def _fit(edges: Ticks, capture: Capture) -> tuple[float, float]:
     slope = float((centred * times).sum() / square)
     rest = times - times.mean() - slope * centred
     scatter = float(np.sqrt((rest**2).sum() / (edges.size - 2)))
-    # Edges that all fall alike between two samples leave no scatter: they may still be a tick off.
-    return slope, max(scatter, tick / np.sqrt(12.0)) / np.sqrt(square)
+    # What is lost to sampling repeats itself in a pattern and does not average out as noise does:
+    # half a tick between the two ends is what remains.
+    return slope, max(scatter / float(np.sqrt(square)), 0.5 * tick / (edges.size - 1))
 
 
 def _duty(falling: Ticks, rising: Ticks) -> float:

@@ -38,7 +38,7 @@ class Edge:
         line, colon, polarity = text.rpartition(":")
         if colon and polarity in _POLARITIES:
             return cls(line, cast(Polarity, polarity))
-        if not text or (colon and re.fullmatch(r"[a-z]+", polarity)):
+        if not text or (colon and (not line or re.fullmatch(r"[a-z]+", polarity))):
             raise UsageError(
                 f"'{text}' names no edge", "write LINE, LINE:rising, LINE:falling or LINE:any"
             )
@@ -159,9 +159,10 @@ def is_list(path: Path) -> bool:
             head = file.read(4096)
     except OSError:
         return False
-    lines = head.splitlines()[:20]
+    lines = head.splitlines()
     if len(head) == 4096:
         lines = lines[:-1]
+    lines = [line for line in lines if line.strip()][:20]
     return bool(lines) and all(
         re.fullmatch(rb"\s*(\d+[\t ;,]+)?[-+0-9.eE]+\s*", line) for line in lines
     )

@@ -26,6 +26,7 @@ STANDARD_RATES = (
 _NEAR = 0.025  # a rate this near to a standard one is that, clocked badly
 _GLITCH_BITS = 0.4
 _LEAST_EDGES = 6
+_NEAR_BITS = 0.15
 _LONGEST_RUN = 10  # bits of one level within a frame with its start and stop bit
 _MOST_LENGTHS = 20_000
 _PART_EDGES = 3_000
@@ -83,7 +84,7 @@ class Rate:
     """A baud rate found from the edges: ``measured``, and the standard one that it is near.
 
     ``error`` is the relative standard error of the measurement; ``residue`` how far levels are
-    from whole numbers of bits, in bits (root mean square).
+    from whole numbers of bits on the average, in bits.
     """
 
     measured: float
@@ -169,14 +170,19 @@ def _fitted(
     """The bit length near a guess, the residue in bits, and the lengths it holds for."""
     bit = guess
     used = lengths
-    for _ in range(4):
+    for turn in range(8):
         bits = np.rint(lengths / bit)
         inside = (bits >= 1) & (bits <= _LONGEST_RUN)
         if inside.sum() < _LEAST_EDGES or inside.sum() < 0.3 * lengths.size:
             return None
+        if turn > 1:  # a rest between two bytes may be any length, and must not pull
+            near = inside & (np.abs(lengths / bit - bits) < _NEAR_BITS)
+            inside = near if near.sum() >= 0.5 * inside.sum() else inside
         used, counts = lengths[inside], bits[inside]
         bit = float((used * counts).sum() / (counts**2).sum())
-    residue = float(np.sqrt(np.mean((used / bit - np.rint(used / bit)) ** 2)))
+    bits = np.rint(lengths / bit)
+    within = (bits >= 1) & (bits <= _LONGEST_RUN)
+    residue = float(np.abs(lengths[within] / bit - bits[within]).mean())
     return bit, residue, used
 
 
