@@ -45,6 +45,7 @@ ALLOWED = {
         "measure",
         "report",
         "rig",
+        "signal",
         "state",
         "store",
         "trace",
