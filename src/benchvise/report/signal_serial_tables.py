@@ -56,7 +56,8 @@ def _wrong(number: int) -> Cell:
 def cause_rows(causes: Sequence[Diagnosis]) -> Table:
     """What is wrong, what speaks for it, and what to do."""
     if not causes:
-        return Table("nothing went wrong: every byte came as it was sent", (), (), ())
+        clean = ((Cell("nothing went wrong: every byte came as it was sent", "good"),),)
+        return Table("What is wrong", (Column(""),), clean, ())
     rows: list[tuple[Cell, ...]] = []
     for cause in causes:
         rows.append((Cell(cause.word.upper(), "bad"), Cell(cause.sentence, "strong")))

@@ -167,10 +167,8 @@ def _software_flow(tested: Sequence[Tested]) -> Diagnosis | None:
             for one in way.discrepancies:
                 if one.change is Change.LOST:
                     gone.update(byte in _FLOW_BYTES for byte in one.sent)
-        elif exchange.pattern.name == "XOFF alone":
-            at = data.index(XOFF)
-            if at <= way.received <= at + 1:
-                halts.append(way)
+        if _ends_at_xoff(way):
+            halts.append(way)
     lost = gone[True] / max(1, sent[True])
     picked = (
         gone[True] >= _FEW and lost > 0.5 and lost > _PICKED * gone[False] / max(1, sent[False])
@@ -198,6 +196,18 @@ def _software_flow(tested: Sequence[Tested]) -> Diagnosis | None:
         tuple(evidence),
         "switch XON/XOFF off there (stty -ixon -ixoff; the module's own setting), or escape both "
         "bytes",
+    )
+
+
+def _ends_at_xoff(way: Way) -> bool:
+    """Whether nothing came from a byte 0x13 on, to the end of what was sent."""
+    last = way.discrepancies[-1] if way.discrepancies else None
+    return (
+        last is not None
+        and last.change is Change.LOST
+        and last.sent[:1] == bytes([XOFF])
+        and last.sent_at + len(last.sent) == way.sent
+        and len(last.sent) > _FEW
     )
 
 

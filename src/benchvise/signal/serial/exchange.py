@@ -12,6 +12,7 @@ from benchvise.signal.serial.port import Port
 
 _BITS_A_BYTE = 10
 _LEAST_STALL_S = 0.6
+_SLOW_CHUNK = 16  # fits the FIFO of a 16550
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ def exchange(
     before = _counters(near, far)
     for port in (near,) if loop else (near, far):
         port.discard()
+    if pattern.pause_s:
+        chunk = min(chunk, _SLOW_CHUNK)
     streams = [_Stream("there", near, far, pattern.data, chunk)]
     if pattern.both_ways and not loop:
         streams.append(_Stream("back", far, near, pattern.data[::-1], chunk))
