@@ -197,7 +197,8 @@ def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
         for name in experiment.flipped
     }
     said = " ".join((*diagnosis.needed, diagnosis.reached, diagnosis.headline))
-    return bool(ids & unresolved) or any(name in said for name in ids)
+    untested = {suspect.id for suspect in diagnosis.suspects if suspect.untestable}
+    return bool(ids & (unresolved | untested)) or any(name in said for name in ids)
 
 
 def _intervals(
