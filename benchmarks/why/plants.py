@@ -100,13 +100,12 @@ def _with_script(text: str, *words: str) -> Iterator[Scene]:
 
 
 @contextmanager
-def _with_file(*metric: str) -> Iterator[Scene]:
-    """A file of 128 MiB on the root disk: ``{file}`` in the metric's words, ``{place}`` for its
-    directory."""
+def _with_file(mebibytes: int, *metric: str) -> Iterator[Scene]:
+    """A file on the root disk: ``{file}`` in the metric's words, ``{place}`` for its directory."""
     if "root_disk" not in _disk():
         raise NotHere("the root disk has no queue that can be set")
     with places.directory("why") as place:
-        places.random_file(place / "data", 128)
+        places.random_file(place / "data", mebibytes)
         yield Scene(tuple(w.format(file=place / "data", place=place) for w in metric))
 
 
@@ -319,25 +318,25 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "read-ahead",
-        partial(_with_file, "--command", _COLD + "dd if={file} of=/dev/null bs=4k 2>/dev/null"),
-        queue("read_ahead_kb", "0"),
+        partial(_with_file, 32, "--command", _COLD + "dd if={file} of=/dev/null bs=4k 2>/dev/null"),
+        queue("read_ahead_kb", "4"),
         ("block.read_ahead_kb",),
     )
     yield Plant(
         "io-scheduler",
-        partial(_with_file, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
+        partial(_with_file, 128, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
         queue("scheduler", "bfq"),
         ("block.scheduler",),
     )
     yield Plant(
         "queue-length",
-        partial(_with_file, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
+        partial(_with_file, 128, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
         queue("nr_requests", "4"),
         ("block.nr_requests",),
     )
     yield Plant(
         "request-size",
-        partial(_with_file, "--bench", "storage.read:file={file},size=128M,mode=direct"),
+        partial(_with_file, 128, "--bench", "storage.read:file={file},size=128M,mode=direct"),
         queue("max_sectors_kb", "16"),
         ("block.max_sectors_kb",),
     )
@@ -345,6 +344,7 @@ def _plants() -> Iterator[Plant]:
         "dirty-bytes",
         partial(
             _with_file,
+            0,
             "--command",
             "dd if=/dev/zero of={place}/out bs=1M count=192 2>/dev/null; rm {place}/out",
         ),
