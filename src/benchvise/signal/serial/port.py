@@ -107,10 +107,9 @@ class Port:
         select.select([self._fd], [self._fd] if to_write else [], [], max(0.0, seconds))
 
     def resume(self) -> None:
-        """Sends XON past all flow control."""
+        """Sends one XON past all flow control."""
         with contextlib.suppress(termios.error):
             termios.tcflow(self._fd, termios.TCOON)
-            termios.tcflow(self._fd, termios.TCION)
         self.write(bytes([XON]))
 
     def discard(self, quiet_s: float = 0.05) -> None:
