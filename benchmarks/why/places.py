@@ -37,8 +37,8 @@ def files_set(values: Mapping[str, str]) -> Iterator[None]:
                 old = chosen(file.read_text())
                 if old == value:
                     continue
-                undo.callback(file.write_text, old)
-                file.write_text(value)
+                file.write_text(f"{value}\n")
+                undo.callback(file.write_text, f"{old}\n")
             except OSError as error:
                 raise NotHere(f"{name} does not take {value} ({error.strerror})") from error
             if chosen(file.read_text()) != value:

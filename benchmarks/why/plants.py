@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -183,16 +184,22 @@ def on_bad_board(*commands: str) -> Make:
 
     @contextmanager
     def make(scene: Scene) -> Iterator[Words]:
-        config = scene.environment["BENCHVISE_SSH_CONFIG"]
         for line in commands:
-            done = os.spawnlp(
-                os.P_WAIT, "ssh", "ssh", "-F", config, scene.bad.removeprefix("ssh://"), line
-            )
-            if done:
-                raise NotHere(f"on the bad board, {line} ended with {done}")
+            _on(scene, scene.bad, line)
         yield ()
 
     return make
+
+
+def _on(scene: Scene, board: str, line: str) -> None:
+    """Runs a command line on a board over SSH; NotHere when it fails."""
+    config = scene.environment["BENCHVISE_SSH_CONFIG"]
+    command = ["ssh", "-F", config, "-o", "StrictHostKeyChecking=yes"]
+    done = subprocess.run(
+        [*command, board.removeprefix("ssh://"), line], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise NotHere(f"{line}: {done.stderr.strip()}")
 
 
 @contextmanager
@@ -257,12 +264,6 @@ def _plants() -> Iterator[Plant]:
         "thp-untouched-copy",
         bench("memory.libc_copy:source=untouched", enabled="never"),
         thp(enabled="always"),
-        ("memory.thp",),
-    )
-    yield Plant(
-        "thp-page-fault",
-        bench("os.page_fault:size=64M", enabled="always"),
-        thp(enabled="never"),
         ("memory.thp",),
     )
     yield Plant(
@@ -444,11 +445,8 @@ def _on_two_boards() -> Iterator[Plant]:
 @contextmanager
 def _lossy(scene: Scene) -> Iterator[Words]:
     """The way to both boards loses a packet now and then, which congestion controls differ in."""
-    config = scene.environment["BENCHVISE_SSH_CONFIG"]
     for name in (scene.good, scene.bad):
-        line = "tc qdisc replace dev eth0 root netem loss 0.5% delay 2ms"
-        if os.spawnlp(os.P_WAIT, "ssh", "ssh", "-F", config, name.removeprefix("ssh://"), line):
-            raise NotHere("this kernel has no netem")
+        _on(scene, name, "tc qdisc replace dev eth0 root netem loss 0.5% delay 2ms")
     yield ()
 
 

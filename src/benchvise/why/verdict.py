@@ -31,7 +31,7 @@ def conclude(
     bench = lab.bench
     explained = {cause.name for cause in case.causes}
     rest = tuple(as_cause(f) for f in case.proven if f.name not in explained)
-    causes = case.causes + rest
+    causes = tuple(sorted(case.causes + rest, key=lambda cause: -abs(cause.share.value)))
     if case.proven and case.unexplained is None:
         case.unexplained = together.by_sum(case.proven)
     verdict = _verdict(case, stopped)
@@ -57,7 +57,9 @@ def conclude(
         needed=tuple(dict.fromkeys(_needed(case, lab, options, verdict))),
         stopped=stopped,
         reached=reached,
-        restored=stopped is not Stop.NOT_PUT_BACK and _all_undone(bench.writes()),
+        restored=stopped is not Stop.NOT_PUT_BACK
+        and _all_undone(bench.writes())
+        and not (lab.lost is not None and lab.lost.flipped),  # nobody knows
         simulated=any(facts.simulated for facts in case.facts.values()),
         started=options.started,
         seconds=lab.at,
