@@ -7,6 +7,7 @@ Simulated boards by the hundred, each drawn from its class and seed and always t
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,8 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--evidence", type=Path, help="keep the logs of all diagnoses there")
     arguments = parser.parse_args(words)
+    # What is planted is put back also when this process is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(width=150)
     held = True
     try:
