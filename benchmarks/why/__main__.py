@@ -39,8 +39,6 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--evidence", type=Path, help="keep the logs of all diagnoses there")
     arguments = parser.parse_args(words)
-    # What is planted is put back also when this process is told to end.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(width=150)
     held = True
     try:
@@ -103,4 +101,6 @@ def _tell(index: int, of: int, result: Result) -> None:
 
 
 if __name__ == "__main__":
+    # What is planted is put back also when this process is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())
