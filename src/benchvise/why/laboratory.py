@@ -151,6 +151,9 @@ class Laboratory:
                 answer = {"counters": dict(self.bench.during(arm))}
             except (Refused, MeasurementError, NotAvailable) as error:
                 answer = {"counters": {}, "reason": str(error)}
+            except BoardUnreachable:
+                self.lost = arm
+                raise
             self._log.record("during", key, answer, self.now())
         return {str(name): float(value) for name, value in answer["counters"].items()}
 
