@@ -7,6 +7,7 @@ Simulated boards by the hundred, each drawn from its class and seed and always t
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,4 +101,6 @@ def _tell(index: int, of: int, result: Result) -> None:
 
 
 if __name__ == "__main__":
+    # What is planted is put back also when this process is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

@@ -162,7 +162,10 @@ def queue(name: str, value: str) -> Make:
 
     @contextmanager
     def make(_scene: Scene) -> Iterator[Words]:
-        with places.files_set({f"{_disk()['root_disk']}/{name}": value}):
+        place = _disk()["root_disk"]
+        # A scheduler brings these along.
+        along = [f"{place}/{other}" for other in ("nr_requests", "wbt_lat_usec")]
+        with places.kept(*along), places.files_set({f"{place}/{name}": value}):
             yield ()
 
     return make
@@ -199,6 +202,12 @@ def _on(scene: Scene, board: str, line: str) -> None:
     )
     if done.returncode:
         raise NotHere(f"{line}: {done.stderr.strip()}")
+
+
+@contextmanager
+def _few_dirty_bytes(_scene: Scene) -> Iterator[Words]:
+    with places.dirty_bytes(1 << 20):
+        yield ()
 
 
 @contextmanager
@@ -348,7 +357,7 @@ def _plants() -> Iterator[Plant]:
             "--command",
             "dd if=/dev/zero of={place}/out bs=1M count=192 2>/dev/null; rm {place}/out",
         ),
-        sysctl("vm/dirty_bytes", "1048576"),
+        _few_dirty_bytes,
         ("vm.dirty_bytes", "vm.dirty_ratio"),
     )
     yield Plant(
