@@ -22,7 +22,7 @@ from benchvise.errors import (
 from benchvise.measure.model import Kind
 from benchvise.state.conditions import conditions
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotMade
+from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHeld, NotMade
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
@@ -77,6 +77,7 @@ class LiveBench:
         self._writes: list[Write] = []
         self._findings: list[Finding] = []
         self._taken: dict[Side, Snapshot] = {}
+        self._facts: dict[Side, Facts] = {}
         self._durations: dict[tuple[Side, bool], list[float]] = {}
         self._interventions: dict[Side, Intervention] = {}
         self._boots = dict.fromkeys(self._live, 0)
@@ -116,11 +117,14 @@ class LiveBench:
         if side not in self._live:
             run = self._records[side].run
             return Facts(host=run.host if run else {}, simulated=bool(run and run.simulated))
-        board = self._live[side]
-        programs, versions = self._lasting(
-            side, lambda: find_programs(board.board, self._metric.command)
-        )
-        return Facts(self._hosts[side], programs, versions, side in self._simulated)
+        if side not in self._facts:
+            board = self._live[side]
+            programs, versions = self._lasting(
+                side, lambda: find_programs(board.board, self._metric.command)
+            )
+            simulated = side in self._simulated
+            self._facts[side] = Facts(self._hosts[side], programs, versions, simulated)
+        return self._facts[side]
 
     def snapshot(self, side: Side) -> Snapshot:
         """See Bench."""
@@ -261,9 +265,9 @@ class LiveBench:
         def flipped() -> Process:
             try:
                 return once()
-            except BroughtAlong:
+            except (BroughtAlong, NotHeld):  # somebody else may have set something just then
                 self._note_undone(arm.side)
-                return once()  # somebody else may have changed it just then
+                return once()
 
         def plain() -> Process:
             with let_through():
@@ -291,10 +295,14 @@ class LiveBench:
 
     def _can_be_made(self, side: Side, suspect: Suspect) -> bool:
         settings, _ = means_of(Arm(side, (suspect,)))
-        try:
+
+        def make() -> bool:
             with self._live[side].intervention() as made:
                 made.apply(settings)
-                return True
+            return True
+
+        try:
+            return self._lasting(side, make, interruptible=False)
         except NotMade:
             return False
 

@@ -250,5 +250,12 @@ def _explained(case: Case, lab: Laboratory, knowledge: Knowledge, cause: Cause) 
                 )
         origins.extend(found)
         values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
-        remedies.extend(knowledge.remedies(suspect, origins=found, side_values=values))
+        remedies.extend(
+            knowledge.remedies(
+                suspect,
+                origins=found,
+                side_values=values,
+                roles=case.snapshots[Side.BAD].roles,
+            )
+        )
     return replace(cause, mechanism=mechanism, origins=tuple(origins), remedies=tuple(remedies))
