@@ -46,6 +46,7 @@ FILES = (RATIO, VM / "oom_dump_tasks", VM / "max_map_count", THP)
 # A figure that follows from one of the planted settings.
 FIGURE = ["--command", f"expr 1000 + 10 '*' $(cat {RATIO})", "--match", r"(\d+)"]
 FIGURE += ["--better", "higher"]
+GOOD = {RATIO: "50", VM / "oom_dump_tasks": "1", VM / "max_map_count": "65530"}
 PLANTED = {RATIO: "10", VM / "oom_dump_tasks": "0", VM / "max_map_count": "65000"}
 
 BENCHVISE = [sys.executable, "-m", "benchvise"]
@@ -111,7 +112,8 @@ def cli(environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Cli:
 
 @pytest.fixture
 def good(cli: Cli) -> str:
-    """A run of the machine as it is, which is the good side."""
+    """A run of the machine before anything is planted, which is the good side."""
+    plant(GOOD)
     words = [*FIGURE, "--processes", "6", "--batches", "1", "--label", "good"]
     cli("run", *words)
     return "good"
@@ -228,7 +230,7 @@ class TestRecordedGoodSide:
         assert values() == planted and no_journals()
         kept = trials(where)
         chance = random.Random(time.monotonic())
-        for _ in range(3):
+        for _ in range(2):
             child = start(environment, "--resume", str(where))
             had = trials(where)
             wait_for(lambda had=had: trials(where) > had, child)  # type: ignore[misc]
