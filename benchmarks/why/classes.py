@@ -19,7 +19,8 @@ from benchvise.why.model import Layer, Side, Verdict
 
 _FOUND = (Verdict.EXPLAINED, Verdict.PARTLY)
 _REFUSALS = ("EACCES", "EINVAL", "clamped", "resets", "does not hold")
-_UNRELATED = "net.tcp_fastopen"  # what a write with a side effect changes along
+# What a write with a side effect changes along: the first that is of another item.
+_UNRELATED = ("net.tcp_fastopen", "fs.aio_max_nr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def recorded(draft: Draft) -> Scenario:
 
 def refused_others(draft: Draft) -> Scenario:
     files = draft.plant(draft.culprit(), draft.size(least=6))
-    draft.fill(draft.rng.randint(30, 44), without=[_UNRELATED])
+    draft.fill(draft.rng.randint(30, 44), without=_UNRELATED)
     for name in draft.bystanders(draft.rng.randint(2, 6)):
         _refuse(draft, name, draft.rng.choice(_REFUSALS))
     return draft.finish(*_FOUND, causes=[(files,)])
@@ -143,7 +144,7 @@ def refused(draft: Draft) -> Scenario:
     has_risky = bool(draft.metric.families & {Family.MEMORY, Family.STORAGE})
     name = draft.culprit(risky=how == "risky" and has_risky)
     files = draft.plant(name, draft.size(least=6))
-    draft.fill(draft.rng.randint(20, 44), without=[_UNRELATED])
+    draft.fill(draft.rng.randint(20, 44), without=_UNRELATED)
     if not values.knob_of(name).risky:
         _refuse(draft, name, how)
     return draft.finish(
@@ -318,9 +319,10 @@ def _refuse(draft: Draft, name: str, how: str) -> None:
         quirk = Quirk(error="EACCES")
         if how == "clamped" and old.isdigit() and wanted.isdigit() and int(wanted) > int(old):
             quirk = Quirk(highest=(int(old) + int(wanted)) // 2)
-        elif how == "resets" and knob.name != _UNRELATED:
-            (other,) = values.paths_of(_UNRELATED)
-            quirk = Quirk(resets={other: "3\n"})
+        elif how == "resets":
+            tied = {name, *(other.name for other in spelling.companions(knob))}
+            (other,) = values.paths_of(next(one for one in _UNRELATED if one not in tied))
+            quirk = Quirk(resets={other: f"{draft.rng.randint(2000, 3000)}\n"})
         elif how in ("does not hold", "clamped"):
             quirk = Quirk(does_not_hold=True)
         elif how == "EINVAL":

@@ -263,6 +263,7 @@ else:
         os.write(w, data)
 """
 _NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
+_WORK = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null"
 _COLD = "dd if={file} iflag=nocache count=0 2>/dev/null; "
 _TCP = "net.tcp"
 
@@ -380,22 +381,16 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "nice",
-        partial(_beside_a_neighbour, "--bench", f"os.syscall:cpu={_CPU}"),
-        prefix("nice", "-n", "19"),
+        partial(_beside_a_neighbour, "--command", f"taskset -c {_CPU} {_WORK}"),
+        prefix("nice", "-n", "5"),
         ("process.inherited:nice",),
     )
     yield Plant(
         "affinity",
-        bench("memory.triad:size=16M"),
+        command(f"{_WORK} & {_WORK}; wait"),
         prefix("taskset", "-c", str(_CPU)),
         ("cpu.present:allowed",),
         (*_FOUND, "not admissible"),
-    )
-    yield Plant(
-        "idle-class",
-        partial(_beside_a_neighbour, "--bench", f"os.syscall:cpu={_CPU}"),
-        prefix("chrt", "--idle", "0"),
-        ("process.inherited:sched",),
     )
     yield Plant("cpu-quota", bench("os.syscall"), _quota, (), _NOT_FOUND)
     yield Plant("neighbour", bench(f"os.syscall:cpu={_CPU}"), _busy, (), _NOT_FOUND)
