@@ -80,6 +80,10 @@ def test_a_line_of_a_start_script_is_found_by_flips_and_named_in_the_image(
     assert "echo function" in bad[0]["text"]
 
 
+@pytest.mark.skipif(
+    "BENCHVISE_LONG" not in os.environ,
+    reason="boots a simulated board 54 times, 5 to 10 minutes: BENCHVISE_LONG=1",
+)
 def test_a_word_of_the_command_line_is_found_by_swapping_layers(
     rig: TestBench, images: dict[str, Path]
 ) -> None:
