@@ -14,6 +14,7 @@ import serial_relay
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.signal.serial.classify import classify, tally
+from benchvise.signal.serial.far import plug
 from benchvise.signal.serial.port import Flow, Port
 from benchvise.signal.serial.soak import soak
 
@@ -54,7 +55,15 @@ FAULTS: dict[str, tuple[serial_relay.Fault, str, tuple[Flow, ...]]] = {
 
 def causes(fault: serial_relay.Fault, flows: tuple[Flow, ...], seed: int) -> list[str]:
     with serial_relay.line(fault, seed) as (near, far):
-        found = soak(near, far, flows=flows, bauds=[115200], chunks=[256], size=8192, seed=seed)
+        found = soak(
+            near,
+            port_of_this_machine(far),
+            flows=flows,
+            bauds=[115200],
+            chunks=[256],
+            size=8192,
+            seed=seed,
+        )
     return [cause.word for cause in classify(found)]
 
 
@@ -68,7 +77,13 @@ def test_each_fault_is_named_every_time(name: str) -> None:
 def test_bytes_lost_in_haste_are_an_overrun() -> None:
     with serial_relay.line(serial_relay.overruns, block=4096) as (near, far):
         found = soak(
-            near, far, flows=[Flow.NONE], bauds=[115200], chunks=[4096], size=16384, seed=3
+            near,
+            port_of_this_machine(far),
+            flows=[Flow.NONE],
+            bauds=[115200],
+            chunks=[4096],
+            size=16384,
+            seed=3,
         )
     assert [cause.word for cause in classify(found)] == ["overrun"]
 
@@ -76,16 +91,24 @@ def test_bytes_lost_in_haste_are_an_overrun() -> None:
 @pytest.mark.parametrize("flow", list(Flow))
 def test_a_clean_line_is_not_accused(flow: Flow) -> None:
     with serial_relay.line() as (near, far):
-        found = soak(near, far, flows=[flow], bauds=[9600, 115200], chunks=[64], size=4096, seed=1)
+        found = soak(
+            near,
+            port_of_this_machine(far),
+            flows=[flow],
+            bauds=[9600, 115200],
+            chunks=[64],
+            size=4096,
+            seed=1,
+        )
     assert classify(found) == ()
     with serial_relay.loop() as port:
-        found = soak(port, None, flows=[flow], bauds=[115200], chunks=[256], size=4096, seed=1)
+        found = soak(port, plug, flows=[flow], bauds=[115200], chunks=[256], size=4096, seed=1)
     assert classify(found) == ()
 
 
 def test_a_loop_back_shows_faults_too() -> None:
     with serial_relay.loop(serial_relay.drops_flow_bytes) as port:
-        found = soak(port, None, flows=[Flow.NONE], bauds=[9600], chunks=[256], size=4096, seed=1)
+        found = soak(port, plug, flows=[Flow.NONE], bauds=[9600], chunks=[256], size=4096, seed=1)
     assert classify(found)[0].word == "software flow control in the path"
 
 
@@ -94,7 +117,13 @@ def test_no_false_alarm_over_many_bytes() -> None:
     size = int(os.environ.get("BENCHVISE_SERIAL_BYTES", "10000000"))
     with serial_relay.line(block=65536) as (near, far):
         found = soak(
-            near, far, flows=[Flow.NONE], bauds=[4000000], chunks=[4096], size=size // 6, seed=2
+            near,
+            port_of_this_machine(far),
+            flows=[Flow.NONE],
+            bauds=[4000000],
+            chunks=[4096],
+            size=size // 6,
+            seed=2,
         )
     ways = [way for exchange in found[0].exchanges for way in exchange.ways]
     counts = tally(ways)
@@ -122,6 +151,20 @@ def test_the_command_shows_patterns_causes_and_what_to_do(
     with serial_relay.line() as (near, far):
         assert run(["signal", "serial", near, "--far", far, *words]) == 0
         assert "nothing went wrong" in capsys.readouterr().out
+
+
+def test_the_probe_of_a_board_is_the_other_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its end is the second of two ptys; the board is this machine."""
+    words = ["--size", "2048", "--chunk", "256", "--flow", "none", "--on", "local"]
+    with serial_relay.line() as (near, far):
+        assert run(["signal", "serial", near, "--far", far, *words]) == 0
+    with serial_relay.line(serial_relay.drops_flow_bytes) as (near, far):
+        assert run(["signal", "serial", near, "--far", far, *words]) == 1
+    assert "SOFTWARE FLOW CONTROL" in capsys.readouterr().out
+    with serial_relay.line() as (near, _):
+        assert run(["signal", "serial", near, "--far", "/dev/nothing", *words]) == 1
+        assert "cannot be opened" in " ".join(capsys.readouterr().err.split())
+        assert run(["signal", "serial", near, "--on", "local"]) == 2
 
 
 def broken_ports() -> dict[str, Callable[[], str]]:

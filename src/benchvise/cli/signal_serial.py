@@ -8,12 +8,12 @@ import typer
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.errors import UsageError
+from benchvise.flows import signal_serial as flow_of
 from benchvise.report import signal_serial_tables as tables
 from benchvise.report.terminal import rendered
 from benchvise.signal.serial.classify import classify
 from benchvise.signal.serial.exchange import Exchange
 from benchvise.signal.serial.port import Flow
-from benchvise.signal.serial.soak import soak
 
 
 def serial(
@@ -25,6 +25,15 @@ def serial(
             metavar="PORT",
             help="The port at the other end.",
             show_default="a loop-back plug on PORT",
+        ),
+    ] = None,
+    board: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="BOARD",
+            help="The port at the other end is this board's: its probe sends back what comes.",
+            show_default=False,
         ),
     ] = None,
     flows: Annotated[
@@ -65,9 +74,14 @@ def serial(
 
     if any(baud > 4_000_000_000 for baud in bauds or []):
         raise UsageError("a rate above 4 Gbaud", "name one that the port has")
-    tested = soak(
+    if board is not None and far is None:
+        raise UsageError("which port of the board?", f"--on {board} --far /dev/ttyS1")
+    if far is not None and far == port and board is None:
+        raise UsageError(f"{port} is both ends", "leave --far away for a loop-back plug")
+    tested = flow_of.serial(
         port,
         far,
+        board,
         flows=flows or list(Flow),
         bauds=bauds or [115200],
         chunks=chunks or [16, 1024],

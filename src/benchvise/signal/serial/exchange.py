@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchvise.signal.aligning import Discrepancy, discrepancies
@@ -83,29 +83,28 @@ class _Stream:
             self.next_at = now + pause_s
 
 
-def exchange(
-    near: Port, far: Port, pattern: Pattern, chunk: int, baud: int, *, loop: bool
-) -> Exchange:
-    """Sends a pattern from ``near`` to ``far``, or both ways; with ``loop`` they are one port
-    whose output comes back to its input.
+def exchange(near: Port, far: Port | None, pattern: Pattern, chunk: int, baud: int) -> Exchange:
+    """Sends a pattern from ``near`` to ``far``, or both ways; without ``far`` what is sent comes
+    back to ``near``.
 
     A direction has stalled when nothing has come for longer than a chunk and three tenths of a
     second take. Raises BoardUnusable when a port goes.
     """
-    before = _counters(near, far)
-    for port in (near,) if loop else (near, far):
+    ports = (near,) if far is None else (near, far)
+    before = _counters(ports)
+    for port in ports:
         port.discard()
     if pattern.pause_s:
         chunk = min(chunk, _SLOW_CHUNK)
-    streams = [_Stream("there", near, far, pattern.data, chunk)]
-    if pattern.both_ways and not loop:
+    streams = [_Stream("there", near, far or near, pattern.data, chunk)]
+    if pattern.both_ways and far is not None:
         streams.append(_Stream("back", far, near, pattern.data[::-1], chunk))
     begun = time.monotonic()
     stall_s = max(_LEAST_STALL_S, 0.3 + 4 * chunk * _BITS_A_BYTE / baud + 4 * pattern.pause_s)
     _run(streams, pattern, stall_s)
     seconds = time.monotonic() - begun
     ways = tuple(_way(stream, seconds) for stream in streams)
-    after = _counters(near, far)
+    after = _counters(ports)
     counted = None
     if before is not None and after is not None:
         counted = {key: after[key] - before[key] for key in after if after[key] != before[key]}
@@ -171,9 +170,7 @@ def _way(stream: _Stream, seconds: float) -> Way:
     )
 
 
-def _counters(near: Port, far: Port) -> dict[str, int] | None:
-    both = [near.counters(), far.counters()] if far is not near else [near.counters()]
-    known = [one for one in both if one is not None]
-    if not known:
-        return None
-    return {key: sum(one[key] for one in known) for key in known[0]}
+def _counters(ports: Sequence[Port]) -> dict[str, int] | None:
+    """What the drivers of these ports counted, together; None where none does."""
+    known = [one for port in ports if (one := port.counters()) is not None]
+    return {key: sum(one[key] for one in known) for key in known[0]} if known else None

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from benchvise.errors import UsageError
 from benchvise.signal.serial.classify import Tested
 from benchvise.signal.serial.exchange import Exchange, exchange
+from benchvise.signal.serial.far import FarEnd, plug
 from benchvise.signal.serial.patterns import patterns
 from benchvise.signal.serial.port import Flow, Port
 
@@ -18,7 +19,7 @@ Observer: TypeAlias = Callable[[Flow, int, int, Exchange], None]
 
 def soak(
     near: str,
-    far: str | None,
+    far: FarEnd = plug,
     *,
     flows: Sequence[Flow],
     bauds: Sequence[int],
@@ -27,13 +28,11 @@ def soak(
     seed: int,
     observe: Observer = lambda _flow, _baud, _chunk, _exchange: None,
 ) -> list[Tested]:
-    """Tests the line between two ports, or of one port whose output comes back (``far`` None).
+    """Tests the line between a port of this machine and another end.
 
     ``size`` is about how many bytes each pattern has. Raises UsageError for a port that cannot be
-    opened and BoardUnusable for one that goes meanwhile.
+    opened, BoardUnusable for one that goes meanwhile, and what ``far`` raises.
     """
-    if far is not None and far == near:
-        raise UsageError(f"{near} is both ends", "leave --far away for a loop-back plug")
     if not 64 <= size <= 64 << 20:
         raise UsageError(f"patterns of {size} bytes", "64 bytes to 64 MiB each")
     found = []
@@ -42,10 +41,10 @@ def soak(
             for chunk in chunks:
                 with ExitStack() as stack:
                     one = stack.enter_context(Port(near, baud, flow))
-                    other = one if far is None else stack.enter_context(Port(far, baud, flow))
+                    other = stack.enter_context(far(baud, flow))
                     done: list[Exchange] = []
                     for pattern in patterns(flow, size, seed):
-                        result = exchange(one, other, pattern, chunk, baud, loop=far is None)
+                        result = exchange(one, other, pattern, chunk, baud)
                         done.append(result)
                         observe(flow, baud, chunk, result)
                         if any(way.dead for way in result.ways):
