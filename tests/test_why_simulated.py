@@ -16,7 +16,6 @@ from benchmarks.why.__main__ import main
 from benchmarks.why.diagnoser import diagnose
 from benchmarks.why.score import Result
 
-
 # Where seed 2 has a part that is left and cannot be told from noise.
 SEEDS = {"with rest": 3}
 
