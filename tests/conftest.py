@@ -56,6 +56,7 @@ TOGETHER = frozenset(
         "test_rig_boot",
         "test_rig_compose",
         "test_rig_compose_boots",
+        "test_rig_compose_inside",
         "test_rig_coordinator",
         "test_rig_coordinator_card",
         "test_rig_cycle",

@@ -325,12 +325,19 @@ def place(origin: Mapping[str, Any]) -> str:
 
 
 def _remedies(cause: Mapping[str, Any]) -> Iterator[Line]:
+    """The first way of each system; a person at a terminal uses one of them."""
     said = {"", "none"}
-    for remedy in remedies(cause):
+    every = remedies(cause)
+    shown: dict[str, Mapping[str, str]] = {}
+    for remedy in every:
+        shown.setdefault(remedy["system"], remedy)
+    for remedy in shown.values():
         cost = remedy["cost"]
         yield Line(f"{remedy['system']}{'' if cost in said else f'  ({cost})'}", "muted")
         said.add(cost)
         yield from (Line(line, code=True) for line in remedy["text"].split("\n"))
+    if len(shown) < len(every):
+        yield Line(f"{len(every) - len(shown)} other ways are in the evidence page", "muted")
 
 
 def _interaction(document: Document) -> Block:

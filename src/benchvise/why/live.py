@@ -10,16 +10,18 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import (
+    BenchviseError,
     BoardUnreachable,
     ProbeError,
     SettingError,
     UsageError,
 )
-from benchvise.measure.model import Kind
+from benchvise.measure.model import Kind, SeriesSpec
 from benchvise.state.conditions import conditions
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHeld, NotMade
@@ -36,6 +38,7 @@ from benchvise.why.model import (
     Arm,
     Finding,
     Grade,
+    LayerMeans,
     Metric,
     Origin,
     ProcessMeans,
@@ -47,6 +50,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.live import BoardFiles
+from benchvise.why.userland_swap import UserlandSwap, is_userland
 
 T = TypeVar("T")
 
@@ -83,6 +87,8 @@ class LiveBench:
         self._boots = dict.fromkeys(self._live, 0)
         self._number = 0
         self._metric, kind, self._hosts = self._first()
+        swappable = len(self._live) == len(Side) and self._metric.command
+        self._userland = UserlandSwap(self._live, self._metric.command) if swappable else None
         self._recorded = {
             side: record.trials(self._metric.spec, kind, side)
             for side, record in self._records.items()
@@ -141,7 +147,7 @@ class LiveBench:
         """See Bench."""
         started = self.now()
         process = self._on_arm(arm, lambda board, attributes: board.process(
-            board.spec, batches=self._batches(), attributes=attributes
+            self._spec(arm, board.spec), batches=self._batches(), attributes=attributes
         ))  # fmt: skip
         seconds = self.now() - started
         self._durations.setdefault((arm.side, bool(arm.flipped)), []).append(seconds)
@@ -174,7 +180,9 @@ class LiveBench:
             batches = _COUNTING_RUNS if board.is_command else _COUNTING_BATCHES
             if self.seconds(Arm(arm.side), None) * batches > 30 * self._batches():
                 batches = self._batches()
-            return board.process(board.counting(), batches=batches, attributes=attributes)
+            return board.process(
+                self._spec(arm, board.counting()), batches=batches, attributes=attributes
+            )
 
         process = self._on_arm(arm, count)
         return {**process.counted, **of_samples(process.samples)}
@@ -196,17 +204,23 @@ class LiveBench:
     # -- what else the loop asks for ---------------------------------------------------------------
 
     def layers(self) -> Sequence[Suspect]:
-        """See Bench: layers are swapped by ``why.rig``."""
-        return ()
+        """See Bench: the userland of a command; what takes a boot is swapped by ``why.rig``."""
+        if self._userland is None:
+            return ()
+        return self._lasting(Side.BAD, self._userland.layers)
 
-    def parts(self, layer: Suspect) -> Sequence[Suspect]:  # noqa: ARG002
+    def parts(self, layer: Suspect) -> Sequence[Suspect]:
         """See Bench."""
-        return ()
+        if self._userland is None or not is_userland(layer):
+            return ()
+        return self._userland.parts()
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
         """See Bench; of a record nothing is known but what it was set to."""
         if side not in self._live:
             return ()
+        if self._userland is not None and is_userland(suspect):
+            return self._userland.origins(side, suspect)
         board = self._live[side]
 
         def find() -> Sequence[Origin]:
@@ -217,6 +231,7 @@ class LiveBench:
     def findings(self) -> Sequence[Finding]:
         """See Bench; looks at the live boards once more."""
         found = [f for record in self._records.values() for f in record.findings()]
+        found += self._userland.findings() if self._userland is not None else []
         for side, board in self._live.items():
             before = self._taken.get(side)
             if before is None or not board.channel.is_open:
@@ -238,6 +253,9 @@ class LiveBench:
 
     def close(self) -> None:
         """See Bench."""
+        if self._userland is not None:
+            with suppress(BenchviseError):  # a board that is gone keeps the copies
+                self._userland.close()
         for board in self._live.values():
             board.close()
 
@@ -387,6 +405,10 @@ class LiveBench:
         )
         return metric, kind, hosts
 
+    def _spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
+        """What is measured, with the other side's programs where the arm has them."""
+        return spec if self._userland is None else self._userland.spec(arm, spec)
+
     def _batches(self) -> int:
         """The same on both sides."""
         return min(board.batches for board in self._live.values())
@@ -405,6 +427,8 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
                     raise Refused(f"{suspect.title} cannot be set there", "", [suspect.id])
             case ProcessMeans() as means:
                 attributes |= means.towards(arm.side.other)
+            case LayerMeans() if is_userland(suspect):
+                pass  # another command line, and no setting
             case _:
                 raise Refused(
                     f"{suspect.title} is not set on a running board",

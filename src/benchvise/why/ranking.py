@@ -78,14 +78,16 @@ def rank(
     counters: Mapping[Side, Mapping[str, float]] | None = None,
     corpus: Sequence[Snapshot] = (),
 ) -> tuple[Suspect, ...]:
-    """The suspects, best first, each with its terms.
+    """The suspects, best first, each with its terms; layers of images bring terms of their own.
 
     ``counters`` are what was counted on the sides, per batch or process. ``corpus`` are snapshots
     of other boards and times.
     """
     population = _Population(corpus)
     scored = [
-        replace(
+        suspect
+        if suspect.terms
+        else replace(
             suspect,
             terms=tuple(
                 term

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchvise.why import together
+from benchvise.why.bench import Bench
 from benchvise.why.case import Case
 from benchvise.why.headline import headline
 from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import (
     Diagnosis,
+    Finding,
     Layer,
     Outcome,
     Purpose,
@@ -46,7 +48,7 @@ def conclude(
         headline=headline(case, causes, bench, verdict, reached),
         gap=None if case.measured is None else case.measured.gap,
         unexplained=case.unexplained,
-        findings=tuple(dict.fromkeys([*case.findings, *bench.findings()])),
+        findings=_findings(case, bench),
         causes=causes,
         interaction=case.interaction,
         suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
@@ -65,6 +67,16 @@ def conclude(
         seconds=lab.at,
         seed=options.seed,
     )
+
+
+def _findings(case: Case, bench: Bench) -> tuple[Finding, ...]:
+    """What is to be known of the comparison, each once.
+
+    A busy neighbour that was there before is mostly there afterwards too, in other words.
+    """
+    known = {finding.rule for finding in case.findings}
+    later = (finding for finding in bench.findings() if finding.rule.replace(" ", "-") not in known)
+    return tuple(dict.fromkeys([*case.findings, *later]))
 
 
 def _verdict(case: Case, stopped: Stop | None) -> Verdict:
