@@ -198,7 +198,7 @@ def _is_sure(differences: Floats) -> bool:
 
 
 def _stayed(lab: Laboratory, blocks: Blocks) -> tuple[Floats, tuple[int, ...]]:
-    """By how much the bad side was better after each repair than before it, and the trials' numbers.
+    """By how much the bad side was better after each repair than before it; the trials' numbers.
 
     Repairs between the same two trials of the bad side are one: it is one difference, not two.
     """
