@@ -5,8 +5,10 @@ Nothing is said to be ruled out that was not tested, or that did close the gap w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
+from benchvise.why import estimate
 from benchvise.why.case import Case
 from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import Layer, Outcome, Purpose, Side, Suspect, Verdict
@@ -15,6 +17,8 @@ from benchvise.why.suspects import NEEDS_CONSENT
 from benchvise.why.words import apart, percent, scatters
 
 _NAMED = 8
+# Standard errors.
+_SURE = 2.0
 _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 
 
@@ -82,9 +86,10 @@ def _settings(case: Case, lab: Laboratory, options: Options) -> Iterator[str]:
     if risky:
         yield f"--risky, to test {_any_of(risky)}"
     if (share := _hidden(case, lab)) is not None:
+        proven = "more than what is proven of them" if case.proven else "and none is proven alone"
         yield (
-            f"all settings at once close {percent(share)} % of the gap, and of no single one that "
-            "could be proven: ask again while the boards are quiet, or with a larger --budget"
+            f"all settings at once close {percent(share)} % of the gap, {proven}: ask again while "
+            "the boards are quiet"
         )
 
 
@@ -102,8 +107,10 @@ def _hidden(case: Case, lab: Laboratory) -> float | None:
     for experiment in lab.experiments:
         if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
             hidden = experiment.shift.value - sum(found.effect.value for found in case.proven)
+            errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
+            errors += [found.effect.error for found in case.proven]
             closes = experiment.outcome in (Outcome.CLOSES, Outcome.PARTLY)
-            if closes and hidden >= case.scale.least:
+            if closes and hidden > max(case.scale.least, _SURE * math.hypot(*errors)):
                 return experiment.shift.value / case.scale.gap
     return None
 
