@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from why_bench import Given, MemoryBench, Response, diagnose, losses, suspect
 
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
-from benchvise.why import events
+from benchvise.state.model import Snapshot
+from benchvise.why import events, loop, partners
+from benchvise.why.evidence import EvidenceLog
+from benchvise.why.gap import PairedGap
 from benchvise.why.model import (
     Arm,
+    Bounds,
     Diagnosis,
     Finding,
     Grade,
+    Metric,
     Purpose,
     Side,
     Stop,
@@ -23,6 +31,9 @@ from benchvise.why.model import (
 )
 from benchvise.why.options import Options
 from benchvise.why.plan import plan
+from benchvise.why.question import Effect
+from benchvise.why.scale import Scale
+from benchvise.why.suspects import NEEDS_CONSENT
 
 FORTY = tuple(f"knob{n:02}" for n in range(40))
 
@@ -467,3 +478,138 @@ def test_a_drift_of_a_few_trials_does_not_overturn_what_is_proven_both_ways() ->
     (cause,) = found.causes
     assert cause.name == "knob17"
     assert cause.repair.blocks > 8  # it looked as if something stayed: more were taken
+
+
+# -- what is not ruled out -------------------------------------------------------------------------
+
+
+class Untested(Given):
+    """Knowledge whose suspects cannot be tested, by name, for these reasons."""
+
+    reasons: Mapping[str, str] = {}
+
+    def find(
+        self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
+    ) -> Given:
+        found = super().find(good, bad, metric, may_set=may_set).suspects
+        why = self.reasons
+        return Given(
+            self.names,
+            suspects=tuple(
+                replace(s, means=None, untestable=why[s.id]) if s.id in why else s for s in found
+            ),
+        )
+
+
+def diagnose_untested(reasons: Mapping[str, str], *, root: bool) -> Diagnosis:
+    given = Untested(FORTY)
+    object.__setattr__(given, "reasons", reasons)
+    return loop.diagnose(
+        MemoryBench(FORTY, losses(), rest=0.5),
+        Options(seed=3, may_set={Side.GOOD: root, Side.BAD: root}),
+        EvidenceLog.in_memory(),
+        lambda _: None,
+        given,
+    )
+
+
+def test_settings_that_were_not_tested_are_not_ruled_out() -> None:
+    some = {"knob03": "the bad side may not be set", "knob04": NEEDS_CONSENT}
+    found = diagnose_untested(some, root=False)
+    said = " / ".join(found.needed)
+    assert "root on the bad one, to test a setting that may be the cause" in said
+    assert "--risky, to test a setting that may be the cause" in said
+    assert "it is not in the settings that were tested" in said
+    assert "that can be changed at run time" not in said
+
+
+def test_where_nothing_could_be_tested_nothing_is_ruled_out() -> None:
+    found = diagnose_untested(dict.fromkeys(FORTY, "the bad side may not be set"), root=False)
+    said = " / ".join(found.needed)
+    assert "root on the bad one, to test 40 settings" in said
+    assert "no setting that differs could be tested; next: swap userland" in said
+
+
+def test_a_refused_setting_is_not_ruled_out() -> None:
+    found = diagnose(MemoryBench(FORTY, losses(knob17=0.5), refused=frozenset({"knob17"})))
+    assert any("it is not in the settings that were tested" in s for s in found.needed)
+
+
+def test_settings_that_close_the_gap_together_are_not_ruled_out() -> None:
+    # Any ten of the forty do: no single one is needed, and no two nor four of them are enough.
+    found = diagnose(MemoryBench(FORTY, lambda bad: -0.5 * (len(bad) > 30)))
+    assert found.verdict is Verdict.UNEXPLAINED
+    said = " / ".join(found.needed)
+    assert "all settings at once close" in said
+    assert "it is not in the settings" not in said
+
+
+# -- verdicts at their limits ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "verdict"),
+    [
+        (Bounds(0.19, -0.03, 0.33), Verdict.PARTLY),
+        (Bounds(0.09, 0.02, 0.16), Verdict.EXPLAINED),
+        (Bounds(-0.2, -0.4, 0.05), Verdict.EXPLAINED),
+        (Bounds(-0.3, -0.4, -0.2), Verdict.PARTLY),
+    ],
+)
+def test_explained_leaves_little_by_its_estimate(left: Bounds, verdict: Verdict) -> None:
+    with patch("benchvise.why.together.by_sum", return_value=left):
+        found = diagnose(MemoryBench(FORTY, losses(knob17=0.7)), points={"knob17": 6.0})
+    assert found.unexplained == left
+    assert found.verdict is verdict
+
+
+def test_two_sides_too_unsteady_to_tell_are_not_called_alike() -> None:
+    # Now one side, now the other is in a mode that is far worse. Neighbours in time do not tell, for
+    # the modes last a while.
+    class Modes(MemoryBench):
+        def measure(self, arm: Arm) -> Trial:
+            trial = super().measure(arm)
+            slow = (arm.side is Side.BAD) == (self.done % 16 > 7)
+            return replace(trial, value=trial.value * (0.4 if slow else 1.0))
+
+    found = diagnose(Modes(FORTY, losses(), noise=0.02))
+    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.gap is not None
+    assert "the values scatter too much to tell (95 %: from" in found.headline
+    assert "noise floor" not in found.headline
+    (advice,) = found.needed
+    assert "of the bad one up to 2." in advice
+    assert "ask again while nothing else runs" in advice
+
+
+# -- partners --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", range(6))
+def test_a_wrong_answer_on_the_way_to_a_partner_is_noticed(wrong: int) -> None:
+    def either(flipped: frozenset[str]) -> float:
+        return 0.6 * (flipped >= {"knob04", "knob22"})
+
+    asked: list[int] = []
+
+    def ask(_lab, _scale, _words, flipped, context, _middle, *, care=False):  # type: ignore[no-untyped-def]
+        names = frozenset(s.id for s in (*flipped, *context))
+        value = either(names) - either(frozenset(s.id for s in context))
+        asked.append(len(context))
+        lies = len(asked) - 2 == wrong and len(context) > 0 and not care
+        return Effect(0.6 - value if lies else value, 0.05)
+
+    forty = [suspect(name) for name in FORTY]
+    scale = Scale(0.6, 0.01, PairedGap(np.full(8, 0.6)))
+    with patch("benchvise.why.partners._ask", ask):
+        group = partners.find(
+            None,  # type: ignore[arg-type]
+            scale,
+            forty[22],
+            tuple(forty[:22]),
+            Effect(0.0, 0.05),
+            0.6,
+            (),
+        )
+    assert group is not None
+    assert {s.id for s in group} == {"knob04", "knob22"}
