@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from benchvise.cli import bench, doctor, measure, restore, results, rig, state, trace, why
+from benchvise.cli import bench, doctor, health, measure, restore, results, rig, state, trace, why
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
 from benchvise.state.interrupts import deferred
@@ -36,6 +36,7 @@ app.command("report")(results.report)
 app.command("why")(why.why)
 app.command("snapshot")(state.snapshot)
 app.command("diff")(state.diff)
+app.command("health")(health.health)
 app.add_typer(rig.app, name="rig")
 app.add_typer(trace.app, name="trace")
 
