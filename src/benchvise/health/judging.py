@@ -291,10 +291,13 @@ def disk_remarks(disk: Disk) -> Iterator[Remark]:
             if value >= first:
                 yield Remark(severity, disk.device, f"{name}: {value:.0f}", remedy, explanation)
         elif name.startswith("failed: "):
+            attribute = name.removeprefix("failed: ")
             yield Remark(
-                Severity.FAILING, disk.device, f"{name.removeprefix('failed: ')} is below its limit",
+                Severity.FAILING,
+                disk.device,
+                f"{attribute} is below its limit",
                 "save what is on it now; replace the disk",
-            )  # fmt: skip
+            )
     spare, least = disk.values.get("spare, %"), disk.values.get("spare threshold, %")
     if spare is not None and least is not None and spare < least:
         yield Remark(
