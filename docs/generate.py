@@ -224,8 +224,9 @@ def diagnosis_page() -> str:
     lines = [
         "# A diagnosis as JSON",
         "",
-        "What `benchvise why --json` prints under `data`, what `benchvise show` prints of a stored "
-        "diagnosis, and what lies beside the evidence page as `diagnosis.json`. `[]` stands for "
+        "What `benchvise why --json` prints under `data` (beside it `id`, that in the store, and "
+        "`evidence`, the directory), what `benchvise show --json` prints of a stored diagnosis, "
+        "and what lies beside the evidence page as `diagnosis.json`. `[]` stands for "
         "each item of a list, `{}` for each value of a mapping whose keys are names. Goodness is "
         "the logarithm of a value where higher is better, and minus that where lower is better.",
         "",

@@ -57,6 +57,7 @@ TOGETHER = frozenset(
         "test_rig_boot",
         "test_rig_compose",
         "test_rig_compose_boots",
+        "test_rig_compose_inside",
         "test_rig_coordinator",
         "test_rig_coordinator_card",
         "test_rig_cycle",
@@ -76,8 +77,10 @@ TOGETHER = frozenset(
         "test_trace_export",
         "test_trace_open",
         "test_trace_query",
+        "test_why_simulated",
         "test_why_boot_trace",
         "test_why_page",
+        "test_why_counted",
     }
 )
 

@@ -13,6 +13,7 @@ import sys
 import typer
 
 from benchvise.cli import bench, doctor, health, measure, restore, results, rig, state, trace, why
+from benchvise.cli import signal as signals
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
 from benchvise.state.interrupts import deferred
@@ -39,6 +40,7 @@ app.command("diff")(state.diff)
 app.command("health")(health.health)
 app.add_typer(rig.app, name="rig")
 app.add_typer(trace.app, name="trace")
+app.add_typer(signals.app, name="signal")
 
 
 # What typer makes of a Ctrl-C that no command has caught.
