@@ -1,8 +1,8 @@
 """Writes the reference pages from what the program itself knows.
 
 Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue, what ``why`` knows beforehand, mechanisms and the fields of a
-diagnosis from their tables.
+state and knobs from the catalogue, rules of the kernel log and counters of health from their
+records, what ``why`` knows beforehand, mechanisms and the fields of a diagnosis from their tables.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import typer.main
 from benchvise.cli.bench import DRIVEN_BY
 from benchvise.cli.main import app
 from benchvise.flows.benchmarks import local_registry
+from benchvise.health.counters import CounterKind, counter_kinds
+from benchvise.kernel_log import LogClass, Rule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
@@ -430,6 +432,81 @@ def _mechanism(card: Card) -> Iterator[str]:
         yield from _table(("remedy", "what to do", "cost"), rows)
 
 
+def kernel_log_page() -> str:
+    """Every kind of line of the kernel log that a rule knows."""
+    lines = [
+        "# Lines of the kernel log",
+        "",
+        "What `benchvise health` and the notes of a run say of the kernel log. A line belongs to "
+        "the first rule that it matches, in this order. *Failing*: data is lost, or something is "
+        "broken or about to be. *Warning*: it works, but slower or less surely. *Note*: good to "
+        "know, ordinary on many boards.",
+        "",
+    ]
+    for one in classes():
+        lines += _log_class(one)
+    return "\n".join(lines)
+
+
+def _log_class(log_class: LogClass) -> Iterator[str]:
+    yield f"## {log_class.name}"
+    yield ""
+    yield log_class.summary[:1].upper() + log_class.summary[1:] + "."
+    yield ""
+    for rule in log_class.rules:
+        yield from _rule(rule)
+
+
+def _rule(rule: Rule) -> Iterator[str]:
+    yield f"### `{rule.id}`: {rule.title}"
+    yield ""
+    yield f"{rule.severity.value.capitalize()}. {rule.explanation}"
+    yield ""
+    yield f"What to do\n: {rule.remedy}"
+    yield ""
+    yield "```"
+    yield from rule.lines
+    yield "```"
+    yield ""
+
+
+def health_page() -> str:
+    """Every kind of counter that ``benchvise health`` reads."""
+    lines = [
+        "# Counters of a board's health",
+        "",
+        "What `benchvise health` reads of `/sys` and `/proc` beside the kernel log, sensors and "
+        "SMART, and from which count on it says something by itself. Others say something when "
+        "they grow.",
+        "",
+    ]
+    for kind in counter_kinds():
+        lines += _counter(kind)
+    return "\n".join(lines)
+
+
+def _counter(kind: CounterKind) -> Iterator[str]:
+    yield f"## `{kind.id}`"
+    yield ""
+    yield f"{kind.title[:1].upper()}{kind.title[1:]}. {kind.explanation}"
+    yield ""
+    limits = [
+        f"{kind.bad.value} {word} {value:g}"
+        for word, value in (("from", kind.first), ("below", kind.below))
+        if kind.bad is not None and value is not None
+    ]
+    if kind.doubt is not None:
+        limits.append(f"warning from {kind.doubt:g}")
+    for name, text in (
+        ("Section", kind.section),
+        ("Read from", ", ".join(f"`{glob}`" for glob in kind.globs)),
+        ("By itself", ", ".join(limits) or "says nothing"),
+        ("What to do", kind.remedy),
+    ):
+        yield f"{name}\n: {text}"
+        yield ""
+
+
 def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -463,6 +540,8 @@ def main() -> None:
     (OUTPUT / "diagnosis.md").write_text(diagnosis_page())
     (OUTPUT / "artefacts.md").write_text(artefacts_page())
     (OUTPUT / "priors.md").write_text(priors_page())
+    (OUTPUT / "kernel-log.md").write_text(kernel_log_page())
+    (OUTPUT / "health.md").write_text(health_page())
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ TOGETHER = frozenset(
         "test_board_ssh",
         "test_command",
         "test_docs",
+        "test_health_cli",
         "test_network_peer",
         "test_package",
         "test_probe",

@@ -14,7 +14,7 @@ import serial_relay
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.signal.serial.classify import classify, tally
-from benchvise.signal.serial.far import plug
+from benchvise.signal.serial.far import plug, port_of_this_machine
 from benchvise.signal.serial.port import Flow, Port
 from benchvise.signal.serial.soak import soak
 
@@ -57,7 +57,7 @@ def causes(fault: serial_relay.Fault, flows: tuple[Flow, ...], seed: int) -> lis
     with serial_relay.line(fault, seed) as (near, far):
         found = soak(
             near,
-            other(far),
+            port_of_this_machine(far),
             flows=flows,
             bauds=[115200],
             chunks=[256],
@@ -78,7 +78,7 @@ def test_bytes_lost_in_haste_are_an_overrun() -> None:
     with serial_relay.line(serial_relay.overruns, block=4096) as (near, far):
         found = soak(
             near,
-            other(far),
+            port_of_this_machine(far),
             flows=[Flow.NONE],
             bauds=[115200],
             chunks=[4096],
@@ -93,7 +93,7 @@ def test_a_clean_line_is_not_accused(flow: Flow) -> None:
     with serial_relay.line() as (near, far):
         found = soak(
             near,
-            other(far),
+            port_of_this_machine(far),
             flows=[flow],
             bauds=[9600, 115200],
             chunks=[64],
@@ -118,7 +118,7 @@ def test_no_false_alarm_over_many_bytes() -> None:
     with serial_relay.line(block=65536) as (near, far):
         found = soak(
             near,
-            other(far),
+            port_of_this_machine(far),
             flows=[Flow.NONE],
             bauds=[4000000],
             chunks=[4096],

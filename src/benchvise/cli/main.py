@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from benchvise.cli import bench, doctor, measure, restore, results, rig, state, trace, why
+from benchvise.cli import bench, doctor, health, measure, restore, results, rig, state, trace, why
 from benchvise.cli import signal as signals
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
@@ -37,6 +37,7 @@ app.command("report")(results.report)
 app.command("why")(why.why)
 app.command("snapshot")(state.snapshot)
 app.command("diff")(state.diff)
+app.command("health")(health.health)
 app.add_typer(rig.app, name="rig")
 app.add_typer(trace.app, name="trace")
 app.add_typer(signals.app, name="signal")
