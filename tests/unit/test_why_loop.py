@@ -564,8 +564,8 @@ def test_explained_leaves_little_by_its_estimate(left: Bounds, verdict: Verdict)
 
 
 def test_two_sides_too_unsteady_to_tell_are_not_called_alike() -> None:
-    # Now one side, now the other is in a mode that is far worse. Neighbours in time do not tell, for
-    # the modes last a while.
+    # Now one side, now the other is in a mode that is far worse. Neighbours in time do not tell,
+    # for the modes last a while.
     class Modes(MemoryBench):
         def measure(self, arm: Arm) -> Trial:
             trial = super().measure(arm)
