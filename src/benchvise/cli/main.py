@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from benchvise.cli import bench, doctor, measure, restore, results, rig, state, trace, why
+from benchvise.cli import bench, doctor, measure, restore, results, rig, state, trace, watch, why
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
 from benchvise.state.interrupts import deferred
@@ -34,6 +34,7 @@ app.command("show")(results.show)
 app.command("compare")(results.compare)
 app.command("report")(results.report)
 app.command("why")(why.why)
+app.command("watch")(watch.watch)
 app.command("snapshot")(state.snapshot)
 app.command("diff")(state.diff)
 app.add_typer(rig.app, name="rig")

@@ -1,0 +1,1 @@
+"""The health of boards: what their kernel logs, disks and sensors say, at a time and over weeks."""
