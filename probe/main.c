@@ -192,9 +192,10 @@ static int command_links(int argc, char *const argv[])
 
 static int command_facts(int argc, char *const argv[])
 {
-	(void)argv;
+	if (argc == 1 && strcmp(argv[0], "log") == 0)
+		return state_facts_log();
 	if (argc != 0)
-		return json_error(2, EINVAL, "facts: takes no arguments");
+		return json_error(2, EINVAL, "facts: takes nothing, or the word log");
 	return state_facts();
 }
 

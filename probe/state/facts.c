@@ -34,6 +34,15 @@ void fact_na(struct json *j, const char *name, const char *subject, int error, c
 	fact_send(j);
 }
 
+int state_facts_log(void)
+{
+	struct json j = {0};
+
+	facts_kernel_log(&j);
+	free(j.text);
+	return lost ? 1 : 0;
+}
+
 int state_facts(void)
 {
 	struct json j = {0};

@@ -28,6 +28,7 @@ int state_stdin(const char *command, int argc, char *const argv[]);
 
 /* What no regular file tells, a `fact` line each. Returns 0 or 1. */
 int state_facts(void);
+int state_facts_log(void); /* the kernel log alone: cheap enough to be asked again and again */
 
 /* Writes value and reads it back; one `write` line. Returns 0 or 1. */
 int state_write(const char *path, const char *value);

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
+
+from benchvise.kernel_log import classes, classify
+from benchvise.kernel_log.lines import parse
 
 from benchvise.state.model import Family, Snapshot
 
@@ -23,21 +27,6 @@ _CLOCK_ERROR = 0.002
 _NAMED = 4
 
 _OWN = ("bvprobe", "benchvise", "python", "sshd", "ssh")
-
-# Which families a class of the kernel log touches; all where it is not here.
-_LOG_FAMILIES: Mapping[str, tuple[Family, ...]] = {
-    "MMC error": (Family.STORAGE,),
-    "ATA error": (Family.STORAGE,),
-    "NVMe error": (Family.STORAGE,),
-    "I/O error": (Family.STORAGE,),
-    "file system error": (Family.STORAGE,),
-    "USB error": (Family.STORAGE, Family.NETWORK, Family.SERIAL),
-    "NETDEV WATCHDOG": (Family.NETWORK,),
-    "link lost": (Family.NETWORK,),
-    "real-time throttling": (Family.LATENCY,),
-    "slow timer interrupt": (Family.LATENCY,),
-    "printk dropped": (Family.LATENCY, Family.SYSTEM),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,19 +240,38 @@ def _log(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     for key, table in _values(after, "log.classes").items():
         earlier = _values(before, "log.classes").get(key)
         since = _number(earlier.get("until")) if isinstance(earlier, Mapping) else None
-        classes = table.get("classes") if isinstance(table, Mapping) else None
-        if since is None or not isinstance(classes, Mapping):
+        found = table.get("classes") if isinstance(table, Mapping) else None
+        if since is None or not isinstance(found, Mapping):
             continue
-        for name, entry in classes.items():
+        for name, entry in found.items():
             times = entry.get("times") if isinstance(entry, Mapping) else None
             new = [t for t in times or () if (_number(t) or 0.0) > since]
             if new:
                 last = next(iter(reversed(entry.get("last") or [""])), "")
                 lines = "1 line" if len(new) == 1 else f"{len(new)} lines"
                 yield Condition(
-                    "kernel log", f"{name}: {lines} meanwhile, the last one: {last}",
-                    _LOG_FAMILIES.get(str(name), ()),
-                )  # fmt: skip
+                    "kernel log",
+                    f"{name}{_what(last)}: {lines} meanwhile, the last one: {last}",
+                    _log_families().get(str(name), ()),
+                )
+
+
+def _what(line: object) -> str:
+    """What a line of the log says, in brackets: ``" (mmc0: CRC error)"``."""
+    finding = classify(parse(str(line)).text)
+    if finding is None:
+        return ""
+    return (
+        f" ({finding.device}: {finding.rule.title})"
+        if finding.device
+        else f" ({finding.rule.title})"
+    )
+
+
+@cache
+def _log_families() -> Mapping[str, tuple[Family, ...]]:
+    """Which families a class of the kernel log touches; all where it is not here, or names none."""
+    return {one.name: tuple(Family(word) for word in one.families) for one in classes()}
 
 
 def _false_clock(before: Snapshot, after: Snapshot) -> Iterator[Condition]:

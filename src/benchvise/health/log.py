@@ -1,0 +1,56 @@
+"""Reading the kernel log of a board: through the probe, else from its journal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchvise.board import Board
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.sanitise import printable
+from benchvise.health.model import Log, Mark
+from benchvise.kernel_log import Events
+from benchvise.state.commands import run_commands
+
+JOURNAL = "journalctl -k -b -o short-monotonic --no-pager -q -n 4000"
+REMEDY = "read it as root, set kernel.dmesg_restrict=0, or put the user into the group systemd-journal or adm"
+
+
+def read_log(
+    board: Board, channel: ProbeChannel, boot_id: str, mark: Mark | None, *, commands: bool = True
+) -> Log:
+    """What the log says since the mark; all of it without one, or after another boot."""
+    if mark is not None and mark.boot_id != boot_id:
+        mark = None
+    text, source, reason = _probe_log(channel)
+    if not text and commands:
+        said = run_commands(board, [JOURNAL])[JOURNAL]
+        if said.text.strip() and "No entries" not in said.text:
+            text, source = said.text, "journal"
+    if not text:
+        return Log(missing=f"{reason or 'it is empty'}: {REMEDY}", mark=mark)
+    return summed(text, source, boot_id, mark)
+
+
+def summed(text: str, source: str, boot_id: str, mark: Mark | None) -> Log:
+    """A log's text as its events."""
+    since, seen = (None, 0) if mark is None else (mark.until, mark.seen)
+    events = Events.of(text, since=since, seen=seen)
+    following = (
+        mark if events.until is None else Mark(boot_id, events.until, max(events.at_until, 1))
+    )
+    whole = mark is None or Events.reaches_back(text, mark.until)
+    return Log(events.events, events.lines, source, mark=following, gap=not whole)
+
+
+def _probe_log(channel: ProbeChannel) -> tuple[str, str, str]:
+    """The text, how it was read, and why there is none."""
+    pieces: list[str] = []
+    reason = ""
+    for line in channel.request(["facts", "log"]):
+        if line["type"] == "fact" and line.get("name") == "kernel_log":
+            value: Any = line.get("value")
+            if isinstance(value, str):
+                pieces.append(value)
+            elif isinstance(value, dict):
+                reason = printable(str(value.get("na", "")), 120)
+    return "".join(pieces), "probe", reason

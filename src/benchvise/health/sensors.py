@@ -1,0 +1,233 @@
+"""Sensors of a board: hwmon chips and thermal zones, with labels and scaling of lm-sensors."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from benchvise.board.channel import FileError, FileValue
+from benchvise.board.sanitise import printable
+from benchvise.health.expression import evaluate
+from benchvise.health.model import Sensor
+from benchvise.health.sensors_config import Section, SensorsConfig
+from benchvise.state.globs import ByPath
+
+HWMON = "/sys/class/hwmon/hwmon*/"
+_ATTRIBUTES = (
+    "input",
+    "label",
+    "min",
+    "max",
+    "crit",
+    "lcrit",
+    "emergency",
+    "alarm",
+    "fault",
+    "average",
+)
+_KINDS = ("in", "temp", "fan", "curr", "power", "humidity", "freq", "energy")
+GLOBS = [
+    f"{HWMON}name",
+    *(
+        f"{HWMON}{kind}*_{attribute}"
+        for kind in _KINDS
+        for attribute in (*_ATTRIBUTES, "min_alarm", "max_alarm", "crit_alarm", "lcrit_alarm")
+    ),
+    "/sys/class/thermal/thermal_zone*/type",
+    "/sys/class/thermal/thermal_zone*/temp",
+    "/sys/class/thermal/thermal_zone*/trip_point_*_type",
+    "/sys/class/thermal/thermal_zone*/trip_point_*_temp",
+]
+LINKS = [f"{HWMON}device"]
+CONFIG = ["/etc/sensors3.conf", "/etc/sensors.conf", "/etc/sensors.d/*"]
+
+# The kernel's unit (Documentation/hwmon/sysfs-interface) to ours: what it is called, and by what
+# it is divided.
+_UNITS: Mapping[str, tuple[str, str, float]] = {
+    "in": ("voltage", "V", 1e3),
+    "temp": ("temperature", "°C", 1e3),
+    "fan": ("fan", "RPM", 1.0),
+    "curr": ("current", "A", 1e3),
+    "power": ("power", "W", 1e6),
+    "humidity": ("humidity", "%", 1e3),
+    "freq": ("frequency", "Hz", 1.0),
+    "energy": ("energy", "J", 1e6),
+}
+_FEATURE = re.compile(r"((in|temp|fan|curr|power|humidity|freq|energy)\d{1,3})_(\w{1,20})")
+_LIMITS = ("min", "max", "crit", "lcrit", "emergency")
+_ABSOLUTE_ZERO = -273.15
+_NAME = 40
+
+SENSORS = 500
+"""Sensors of one board that are kept."""
+
+Files = ByPath[FileValue | FileError]
+
+
+def read_sensors(
+    files: Files, links: ByPath[str | FileError], config: SensorsConfig
+) -> tuple[Sensor, ...]:
+    """All sensors that have a value, chip by chip, then the thermal zones that no chip stands for."""
+    found = [*_hwmon(files, links, config)]
+    chips = {sensor.chip.rpartition("-")[0].rpartition("-")[0] for sensor in found}
+    found += [zone for zone in _zones(files) if _as_chip(zone.chip) not in chips]
+    return tuple(found[:SENSORS])
+
+
+def _text(file: FileValue | FileError | None) -> str | None:
+    if isinstance(file, FileValue) and isinstance(file.value, str):
+        return file.value.strip()
+    return None
+
+
+def _integer(text: str | None) -> float | None:
+    return float(text) if text is not None and re.fullmatch(r"-?\d{1,18}", text) else None
+
+
+# -- hwmon -----------------------------------------------------------------------------------------
+
+
+def _hwmon(files: Files, links: ByPath[str | FileError], config: SensorsConfig) -> Iterator[Sensor]:
+    chips: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for glob in GLOBS:
+        if glob.startswith(HWMON):
+            for path, _, file in files.matching(glob):
+                text = _text(file)
+                if text is not None:
+                    directory, _, attribute = path.rpartition("/")
+                    chips[directory][attribute] = text
+    for directory in sorted(chips, key=lambda path: (len(path), path)):
+        values = chips[directory]
+        link = links.get(f"{directory}/device")
+        chip = chip_name(values.get("name", ""), link if isinstance(link, str) else None)
+        yield from _features(chip, values, config.of(chip))
+
+
+def chip_name(name: str, device: str | None) -> str:
+    """A chip's name as lm-sensors makes it of its driver's name and the device's place."""
+    name = printable(name, _NAME).replace(" ", "_") or "unknown"
+    if device is None:
+        return f"{name}-virtual-0"
+    place = device.rstrip("/").rpartition("/")[2]
+    pci = re.fullmatch(r"([\da-f]{4}):([\da-f]{2}):([\da-f]{2})\.(\d)", place)
+    if pci is not None:
+        domain, bus, slot, function = (int(part, 16) for part in pci.groups())
+        return f"{name}-pci-{(domain << 16) + (bus << 8) + (slot << 3) + function:04x}"
+    i2c = re.fullmatch(r"(\d{1,3})-([\da-f]{4})", place)
+    if i2c is not None:
+        return f"{name}-i2c-{i2c[1]}-{int(i2c[2], 16):02x}"
+    if re.fullmatch(r"spi\d+\.\d+", place):
+        bus_number, _, select = place.removeprefix("spi").partition(".")
+        return f"{name}-spi-{bus_number}-{select}"
+    if re.fullmatch(r"(?:PNP|ACPI|[A-Z]{3,4})[\dA-F]{4}:\w+|LNXTHERM:\w+", place):
+        return f"{name}-acpi-0"
+    if re.fullmatch(r"\d+:\d+:\d+:\d+", place):
+        return f"{name}-scsi-{place.partition(':')[0]}-0"
+    if re.fullmatch(r"nvme\d+", place):
+        return f"{name}-nvme-{place.removeprefix('nvme')}"
+    number = re.fullmatch(r".*\.(\d{1,6})", place)
+    return f"{name}-isa-{int(number[1]) if number is not None else 0:04x}"
+
+
+def _features(chip: str, values: Mapping[str, str], said: Section) -> Iterator[Sensor]:
+    features: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for attribute, text in values.items():
+        match = _FEATURE.fullmatch(attribute)
+        if match is not None:
+            features[match[1]][match[3]] = text
+    for feature in sorted(features, key=lambda name: (_order(name), len(name), name)):
+        if feature not in said.ignored:
+            sensor = _sensor(chip, feature, features, said)
+            if sensor is not None:
+                yield sensor
+
+
+def _order(feature: str) -> int:
+    return _KINDS.index(feature.rstrip("0123456789"))
+
+
+def _sensor(
+    chip: str, feature: str, features: Mapping[str, Mapping[str, str]], said: Section
+) -> Sensor | None:
+    own = features[feature]
+    kind, unit, scale = _UNITS[feature.rstrip("0123456789")]
+    raw = _integer(own.get("input", own.get("average")))
+    fault = own.get("fault") == "1"
+    if raw is None:
+        return None
+
+    def lookup(name: str) -> float:
+        """Another sensor's value, as it stands: scaled, not computed."""
+        other = _integer(features.get(name, {}).get("input"))
+        if other is None:
+            raise ValueError(f"{name} has no value")
+        return other / _UNITS[name.rstrip("0123456789")][2]
+
+    def computed(value: float) -> float:
+        compute = said.computes.get(feature)
+        return value if compute is None else evaluate(compute.forward, value, lookup)
+
+    try:
+        limits = {
+            limit: computed(number / scale)
+            for limit in _LIMITS
+            if (number := _integer(own.get(limit))) is not None
+            and _means_something(kind, number / scale)
+        }
+        # What the configuration wants, where the chip itself has no such limit.
+        for limit in _LIMITS:
+            wanted = said.settings.get(f"{feature}_{limit}")
+            if wanted is not None and limit not in limits:
+                limits[limit] = evaluate(wanted, None, lookup)
+        value = computed(raw / scale)
+    except ValueError:
+        return None  # it depends on a sensor that is not there
+    label = said.labels.get(feature) or printable(own.get("label", ""), _NAME) or feature
+    alarm = any(own.get(name) == "1" for name in own if name.endswith("alarm"))
+    return Sensor(chip, feature, label, kind, value, unit, limits, alarm=alarm, fault=fault)
+
+
+def _means_something(kind: str, limit: float) -> bool:
+    """Many chips have limits that nobody set: 0, 127 °C below zero, or what no board reaches."""
+    if kind == "temperature":
+        return -60 < limit < 250 and limit != 0
+    return limit != 0 and abs(limit) < 1e6
+
+
+# -- thermal zones ---------------------------------------------------------------------------------
+
+
+def _as_chip(name: str) -> str:
+    """What hwmon calls a thermal zone."""
+    return re.sub(r"[- ]", "_", name)
+
+
+def _zones(files: Files) -> Iterator[Sensor]:
+    for path, wild, file in files.matching("/sys/class/thermal/thermal_zone*/temp"):
+        raw = _integer(_text(file))
+        if raw is None or raw / 1e3 < _ABSOLUTE_ZERO:
+            continue
+        directory = path.rpartition("/")[0]
+        name = printable(_text(files.get(f"{directory}/type")) or "", _NAME) or f"zone {wild[0]}"
+        yield Sensor(
+            chip=name,
+            feature=f"zone{wild[0]}",
+            label=name,
+            kind="temperature",
+            value=raw / 1e3,
+            unit="°C",
+            limits=dict(_trips(files, directory)),
+        )
+
+
+def _trips(files: Files, directory: str) -> Iterator[tuple[str, float]]:
+    """The lowest trip point of a kind: ``passive`` ones slow down, ``critical`` ones switch off."""
+    found: dict[str, float] = {}
+    for number in range(12):
+        kind = _text(files.get(f"{directory}/trip_point_{number}_type"))
+        at = _integer(_text(files.get(f"{directory}/trip_point_{number}_temp")))
+        limit = {"passive": "max", "hot": "emergency", "critical": "crit"}.get(kind or "")
+        if limit is not None and at is not None and 0 < at / 1e3 < 250:
+            found[limit] = min(at / 1e3, found.get(limit, at / 1e3))
+    yield from found.items()

@@ -1,0 +1,113 @@
+"""A log summed up: which kind of line, about which device, how often, from when to when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchvise.kernel_log.lines import Line, lines
+from benchvise.kernel_log.rules import Finding, Rule, Severity, classify
+
+SHOWN = 300
+"""Characters of a line that are kept as an example."""
+
+KINDS = 2000
+"""Events (rule and device) of one log that are kept apart; what is more is counted to no device."""
+
+
+@dataclass(slots=True)
+class Event:
+    """All lines of a rule about one device.
+
+    ``first`` and ``last`` are in seconds since boot (None where the log has no times); ``example``
+    is the first line, ``newest`` the last; ``values`` is what was taken out of the newest.
+    """
+
+    rule: Rule
+    device: str
+    count: int = 0
+    first: float | None = None
+    last: float | None = None
+    example: str = ""
+    newest: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, line: Line, finding: Finding) -> None:
+        """Counts a line in."""
+        self.count += 1
+        if line.time is not None:
+            self.first = line.time if self.first is None else self.first
+            self.last = line.time
+        self.newest = line.text[:SHOWN]
+        self.example = self.example or self.newest
+        self.values = finding.values
+
+    def as_json(self) -> dict[str, Any]:
+        """The event as a mapping."""
+        return {
+            "rule": self.rule.id,
+            "class": self.rule.log_class,
+            "severity": self.rule.severity.value,
+            "title": self.rule.title,
+            "device": self.device,
+            "count": self.count,
+            "first": self.first,
+            "last": self.last,
+            "example": self.example,
+            "newest": self.newest,
+            "values": dict(self.values),
+            "remedy": self.rule.remedy,
+        }
+
+
+_ORDER = {Severity.FAILING: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What a log says: its events, worst first, the number of its lines, and where it ended.
+
+    ``until`` is the time of the newest line (None where lines have no times), ``at_until`` how
+    many lines have that very time.
+    """
+
+    events: tuple[Event, ...]
+    lines: int
+    until: float | None
+    at_until: int = 0
+
+    @classmethod
+    def of(cls, log: str, *, since: float | None = None, seen: int = 0) -> Events:
+        """Sums up a log, or what it says after ``since`` (seconds since boot).
+
+        ``seen`` of the lines with that very time are known already.
+        """
+        found: dict[tuple[str, str], Event] = {}
+        count, until, at_until, skipped = 0, since, seen, 0
+        for line in lines(log):
+            if since is not None:
+                if line.time is None or line.time < since:
+                    continue
+                if line.time == since and skipped < seen:
+                    skipped += 1
+                    continue
+            count += 1
+            if line.time is not None:
+                at_until = at_until + 1 if line.time == until else 1
+                until = line.time
+            finding = classify(line.text)
+            if finding is not None:
+                device = finding.device if len(found) < KINDS else ""
+                key = (finding.rule.id, device)
+                found.setdefault(key, Event(finding.rule, device)).add(line, finding)
+        events = sorted(
+            found.values(), key=lambda event: (_ORDER[event.rule.severity], -event.count)
+        )
+        return cls(tuple(events), count, until, at_until)
+
+    @staticmethod
+    def reaches_back(log: str, time: float) -> bool:
+        """Whether a log's oldest line is at ``time`` or before, so that nothing since is lost."""
+        oldest = next((line.time for line in lines(log) if line.time is not None), None)
+        return oldest is None or oldest <= time
