@@ -1,4 +1,4 @@
-"""Alerts: thresholds with hysteresis, holding times, windows, and the files that rules come from."""
+"""Alerts: thresholds with hysteresis, holding times, windows, and the files of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A watch over weeks that take no time: story 7's table, gaps, reboots, and what the store keeps."""
+"""Weeks that take no time: the table of story 7, gaps, reboots, and what the store keeps."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_board_that_is_lost_is_found_again(store: Store) -> None:
     watch, told = play(board, store, MONDAY + HOUR, every=minutes)
     assert [one.what for one in told] == ["contact lost", "contact again"]
     assert watch.outcome.lost == 1 and watch.outcome.error is None
-    [lost, again] = [span for span in seen(store).spans]
+    lost, again = seen(store).spans
     assert lost.ending == "played: no answer" and again.ending == "stopped"
     # It is tried less and less often, but at least every five minutes.
     assert again.began - (MONDAY + 3000) <= 300
@@ -147,9 +147,9 @@ def test_what_is_unchanged_is_not_written_again(store: Store, tmp_path: Path) ->
         sensors={name: lambda _: 12.0 for name in names},
         lasting={f"counter {i}": lambda _: 3.0 for i in range(50)},
     )
-    play(still, store, MONDAY + HOUR, every=60)
+    play(still, store, MONDAY + HOUR / 2, every=60)
     before = rows(tmp_path / "weeks.db")
-    play(still, store, MONDAY + 6 * HOUR, every=60)
+    play(still, store, MONDAY + 2 * HOUR, every=60)
     after = rows(tmp_path / "weeks.db")
     assert after["watch_range"] == before["watch_range"] == 0
     assert after["watch_change"] == before["watch_change"] == 50
@@ -159,13 +159,13 @@ def test_what_is_unchanged_is_not_written_again(store: Store, tmp_path: Path) ->
         clock,
         sensors={name: lambda now: now % 777 for name in names},
         rates={"n": 1.0},
-        log=tuple((clock.at + i, "flood", "x" * (i % 500)) for i in range(0, 20_000, 10)),
+        log=tuple((clock.at + i, "flood", "x" * (i % 500)) for i in range(0, 7000, 10)),
     )
-    play(busy, store, clock.at + 6 * HOUR, every=60)
+    play(busy, store, clock.at + 2 * HOUR, every=60)
     last = rows(tmp_path / "weeks.db")
-    assert last["watch_range"] <= 20 * 13
-    assert last["watch_change"] <= 50 + 6 * 7
-    assert last["watch_event"] - after["watch_event"] <= 7 * 201
+    assert last["watch_range"] <= 20 * 5
+    assert last["watch_change"] <= 50 + 2 * 8
+    assert last["watch_event"] - after["watch_event"] <= 3 * 201
 
 
 def rows(file: Path) -> dict[str, int]:
@@ -205,4 +205,4 @@ def test_a_history_without_anything_has_no_periods(store: Store) -> None:
     store.watches.begin("ssh://played", simulated=False)
     table = tabulate(seen(store), "day")
     assert not table.periods and not table.gaps
-    assert "not watched in that time" in shown(store)
+    assert "not watched in that time" in " ".join(shown(store).split())

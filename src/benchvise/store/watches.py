@@ -447,7 +447,7 @@ def _load_metrics(
                 row.low,
                 row.high,
                 row.total,
-            )  # fmt: skip
+            )
         )
     for name, one in memory.ranges.items():
         if one.until >= since and one.began <= until:
