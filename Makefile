@@ -11,10 +11,10 @@ NATIVE := src/benchvise/trace/native.abi3.so
 SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish mksh tcsh \
 	qemu-user-static gcc libc6-dev device-tree-compiler \
 	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium \
-	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2
+	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli
 RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
-BENCH_PACKAGES := linux-perf gcc libc6-dev pv \
+BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
 	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2
 

@@ -26,6 +26,7 @@ from benchmarks import (
     pairs_host,
     pairs_net,
     pairs_record,
+    pairs_signal,
     pairs_storage,
     pairs_timer,
     pairs_trace,
@@ -48,6 +49,7 @@ SOURCES = (
     pairs_flash.pairs,
     pairs_record.pairs,
     pairs_trace.pairs,
+    pairs_signal.pairs,
 )
 """Where pairs come from: one module a family, each with a function `pairs`."""
 
@@ -233,6 +235,8 @@ def main() -> None:
         console.print(pairs_flash.verification())
     if any("trace" in pair.name or "CTF" in pair.name for pair in chosen):
         console.print(pairs_trace.costs(min(rounds, 5)))
+    if any(pair.name.startswith("signal") for pair in chosen):
+        console.print(pairs_signal.table(min(rounds, 5)))
     if not arguments.only:
         console.print(overstatement(9))
     for line in missing:

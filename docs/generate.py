@@ -1,8 +1,8 @@
 """Writes the reference pages from what the program itself knows.
 
 Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue, what ``why`` knows beforehand, mechanisms and the fields of a
-diagnosis from their tables.
+state and knobs from the catalogue, rules of the kernel log and counters of health from their
+records, what ``why`` knows beforehand, mechanisms and the fields of a diagnosis from their tables.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ import typer.main
 from benchvise.cli.bench import DRIVEN_BY
 from benchvise.cli.main import app
 from benchvise.flows.benchmarks import local_registry
+from benchvise.health.counters import CounterKind, counter_kinds
+from benchvise.health.watch.alerts import spell
+from benchvise.health.watch.rules import default_rules
+from benchvise.kernel_log import LogClass, Rule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
@@ -222,8 +226,9 @@ def diagnosis_page() -> str:
     lines = [
         "# A diagnosis as JSON",
         "",
-        "What `benchvise why --json` prints under `data`, what `benchvise show` prints of a stored "
-        "diagnosis, and what lies beside the evidence page as `diagnosis.json`. `[]` stands for "
+        "What `benchvise why --json` prints under `data` (beside it `id`, that in the store, and "
+        "`evidence`, the directory), what `benchvise show --json` prints of a stored diagnosis, "
+        "and what lies beside the evidence page as `diagnosis.json`. `[]` stands for "
         "each item of a list, `{}` for each value of a mapping whose keys are names. Goodness is "
         "the logarithm of a value where higher is better, and minus that where lower is better.",
         "",
@@ -429,6 +434,109 @@ def _mechanism(card: Card) -> Iterator[str]:
         yield from _table(("remedy", "what to do", "cost"), rows)
 
 
+def kernel_log_page() -> str:
+    """Every kind of line of the kernel log that a rule knows."""
+    lines = [
+        "# Lines of the kernel log",
+        "",
+        "What `benchvise health` and the notes of a run say of the kernel log. A line belongs to "
+        "the first rule that it matches, in this order. *Failing*: data is lost, or something is "
+        "broken or about to be. *Warning*: it works, but slower or less surely. *Note*: good to "
+        "know, ordinary on many boards.",
+        "",
+    ]
+    for one in classes():
+        lines += _log_class(one)
+    return "\n".join(lines)
+
+
+def _log_class(log_class: LogClass) -> Iterator[str]:
+    yield f"## {log_class.name}"
+    yield ""
+    yield log_class.summary[:1].upper() + log_class.summary[1:] + "."
+    yield ""
+    for rule in log_class.rules:
+        yield from _rule(rule)
+
+
+def _rule(rule: Rule) -> Iterator[str]:
+    yield f"### `{rule.id}`: {rule.title}"
+    yield ""
+    yield f"{rule.severity.value.capitalize()}. {rule.explanation}"
+    yield ""
+    yield f"What to do\n: {rule.remedy}"
+    yield ""
+    yield "```"
+    yield from rule.lines
+    yield "```"
+    yield ""
+
+
+def alerts_page() -> str:
+    """Every rule by which ``benchvise watch`` raises alerts."""
+    lines = [
+        "# Alerts",
+        "",
+        "When `benchvise watch` raises an alert, unless a file given by `--rules` says otherwise.",
+        "",
+    ]
+    for rule in default_rules():
+        patterns = ", ".join(f"`{pattern}`" for pattern in rule.match)
+        of = f"{rule.of} {patterns}" + (f", text `{rule.text}`" if rule.text else "")
+        lines += [f"## `{rule.name}`", "", f"{rule.why[:1].upper()}{rule.why[1:]}.", ""]
+        rows = [
+            ("of", of),
+            ("raised at", f"{rule.raise_at:g} {rule.unit}".strip()),
+            ("rearmed at", f"{rule.rearm:g} {rule.unit}".strip()),
+        ]
+        if rule.hold:
+            rows.append(("held for", spell(rule.hold)))
+        if rule.within:
+            rows.append(("within", spell(rule.within)))
+        if rule.limit is not None:
+            rows.append(("or below its own limit by", f"{rule.limit:g} {rule.unit}".strip()))
+        rows.append(("what to do", rule.remedy))
+        lines += [*_table(("", ""), rows), ""]
+    return "\n".join(lines)
+
+
+def health_page() -> str:
+    """Every kind of counter that ``benchvise health`` reads."""
+    lines = [
+        "# Counters of a board's health",
+        "",
+        "What `benchvise health` reads of `/sys` and `/proc` beside the kernel log, sensors and "
+        "SMART, and from which count on it says something by itself. Others say something when "
+        "they grow.",
+        "",
+    ]
+    for kind in counter_kinds():
+        lines += _counter(kind)
+    return "\n".join(lines)
+
+
+def _counter(kind: CounterKind) -> Iterator[str]:
+    yield f"## `{kind.id}`"
+    yield ""
+    yield f"{kind.title[:1].upper()}{kind.title[1:]}. {kind.explanation}"
+    yield ""
+    limits = [
+        f"{kind.bad.value} {word} {value:g}"
+        for word, value in (("from", kind.first), ("below", kind.below))
+        if kind.bad is not None and value is not None
+    ]
+    if kind.doubt is not None:
+        limits.append(f"warning from {kind.doubt:g}")
+    for name, text in (
+        ("Section", kind.section),
+        ("Read from", ", ".join(f"`{glob}`" for glob in kind.globs)),
+        ("By itself", ", ".join(limits) or "says nothing"),
+        ("What to do", kind.remedy),
+    ):
+        yield f"{name}\n: {text}"
+        yield ""
+
+
 def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -462,6 +570,9 @@ def main() -> None:
     (OUTPUT / "diagnosis.md").write_text(diagnosis_page())
     (OUTPUT / "artefacts.md").write_text(artefacts_page())
     (OUTPUT / "priors.md").write_text(priors_page())
+    (OUTPUT / "kernel-log.md").write_text(kernel_log_page())
+    (OUTPUT / "health.md").write_text(health_page())
+    (OUTPUT / "alerts.md").write_text(alerts_page())
 
 
 if __name__ == "__main__":

@@ -37,7 +37,14 @@ FLAGS = (
 )
 
 # What reaches out of the board or onto its disks is a program of its own.
-IO = ("bench/gpio*.c", "bench/net*.c", "bench/storage*.c", "net/*.c", "trace/*.c")
+IO = (
+    "bench/gpio*.c",
+    "bench/net*.c",
+    "bench/storage*.c",
+    "net/*.c",
+    "serial/*.c",
+    "trace/*.c",
+)
 PROBE_SOURCES = ("main.c", "bench/*.c", "core/*.c", "state/*.c")
 IO_SOURCES = ("bvio/main.c", "bench/conditions.c", "bench/kernels*.c", "core/*.c", *IO)
 HELPER_SOURCES = (

@@ -167,6 +167,11 @@ static int command_sink(int argc, char *const argv[])
 	return run_elsewhere("sink", argc, argv);
 }
 
+static int command_echo(int argc, char *const argv[])
+{
+	return run_elsewhere("echo", argc, argv);
+}
+
 static int command_trace(int argc, char *const argv[])
 {
 	char *words[TRACE_WORDS + 1]; /* not initialised: that would be 8 kB of the probe */
@@ -222,6 +227,7 @@ static const struct {
 	{"serve", command_serve}, {"read", command_read},       {"write", command_write},
 	{"links", command_links}, {"facts", command_facts},
 	{"sink", command_sink},   {"trace", command_trace},
+	{"echo", command_echo},
 };
 
 static int run_command(int argc, char *const argv[])
@@ -230,7 +236,7 @@ static int run_command(int argc, char *const argv[])
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 2, argv + 2);
 	return json_error(2, EINVAL, "bvprobe: the commands are list, version, run, serve, read, "
-				     "links, facts, write, sink and trace");
+				     "links, facts, write, sink, echo and trace");
 }
 
 /* A descriptor that was closed when we began would be the next file opened: a benchmark's pipe

@@ -38,6 +38,7 @@ TOGETHER = frozenset(
         "test_board_ssh",
         "test_command",
         "test_docs",
+        "test_health_cli",
         "test_network_peer",
         "test_package",
         "test_probe",
@@ -56,6 +57,7 @@ TOGETHER = frozenset(
         "test_rig_boot",
         "test_rig_compose",
         "test_rig_compose_boots",
+        "test_rig_compose_inside",
         "test_rig_coordinator",
         "test_rig_coordinator_card",
         "test_rig_cycle",
@@ -75,8 +77,11 @@ TOGETHER = frozenset(
         "test_trace_export",
         "test_trace_open",
         "test_trace_query",
+        "test_why_simulated",
+        "test_watch_store",
         "test_why_boot_trace",
         "test_why_page",
+        "test_why_counted",
     }
 )
 

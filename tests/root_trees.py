@@ -37,7 +37,8 @@ SYSTEMD = {
     "/usr/lib/sysctl.d/50-pid-max.conf": "kernel.pid_max = 4194304\n",
     "/usr/lib/sysctl.d/50-default.conf": "-net.ipv4.conf.all.promote_secondaries = 1\n"
     "net.core.default_qdisc = fq_codel\n",
-    "/usr/lib/tmpfiles.d/systemd.conf": "d /run/user 0755 root root -\nd! /run/lock 0755 root root\n",
+    "/usr/lib/tmpfiles.d/systemd.conf": "d /run/user 0755 root root -\n"
+    "d! /run/lock 0755 root root\n",
 }
 
 DEBIAN = {
@@ -59,7 +60,8 @@ DEBIAN = {
     "/etc/tmpfiles.d/thp.conf": "#w /sys/kernel/mm/transparent_hugepage/enabled - - - - always\n"
     "w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise\n"
     "w /sys/kernel/mm/transparent_hugepage/defrag - - - - never\n",
-    "/usr/lib/tmpfiles.d/zz-thp.conf": "w /sys/kernel/mm/transparent_hugepage/enabled - - - - always\n",
+    "/usr/lib/tmpfiles.d/zz-thp.conf": "w /sys/kernel/mm/transparent_hugepage/enabled "
+    "- - - - always\n",
     # udev: another disk's rule, a rule jumped past, and the one that counts
     "/etc/udev/rules.d/60-readahead.rules": 'ACTION=="remove", GOTO="end"\n'
     'SUBSYSTEM!="block", GOTO="end"\n'
@@ -73,7 +75,8 @@ DEBIAN = {
     "/etc/systemd/system/tune.service": "[Unit]\nAfter=network.target\n[Service]\nType=oneshot\n"
     "ExecStart=/usr/local/bin/tune.sh --fast\n[Install]\nWantedBy=multi-user.target\n",
     "/etc/systemd/system/multi-user.target.wants/tune.service": "-> ../tune.service",
-    "/usr/local/bin/tune.sh": "#!/bin/bash\nset -e\nwrite_sysfs() {\n    [ -w \"$1\" ] || return 0\n"
+    "/usr/local/bin/tune.sh": "#!/bin/bash\nset -e\nwrite_sysfs() {\n"
+    "    [ -w \"$1\" ] || return 0\n"
     '    echo "$2" > "$1"\n}\n'
     "for p in /sys/devices/system/cpu/cpufreq/policy*; do\n"
     "    write_sysfs $p/scaling_governor powersave\ndone\n"
@@ -108,7 +111,8 @@ BUILDROOT = {
     "/etc/inittab": "# /etc/inittab\n::sysinit:/bin/mount -t proc proc /proc\n"
     "::sysinit:/etc/init.d/rcS\n::sysinit:/sbin/sysctl -w net.core.netdev_budget=50\n"
     "ttyS0::respawn:/sbin/getty -L ttyS0 115200 vt100\n",
-    "/etc/init.d/rcS": "#!/bin/sh\nfor i in /etc/init.d/S??* ;do\n     [ ! -f \"$i\" ] && continue\n"
+    "/etc/init.d/rcS": "#!/bin/sh\nfor i in /etc/init.d/S??* ;do\n"
+    "     [ ! -f \"$i\" ] && continue\n"
     "     case \"$i\" in\n\t*.sh)\n\t    (\n\t\ttrap - INT QUIT TSTP\n\t\tset start\n\t\t. $i\n"
     "\t    )\n\t    ;;\n\t*)\n\t    $i start\n\t    ;;\n    esac\ndone\n",
     "/etc/init.d/S02sysctl": "#!/bin/sh\nsysctl -p /etc/sysctl.conf\n",
@@ -136,7 +140,8 @@ OPENRC = {
     "/sys/devices/system/cpu/cpu$cpu/cpufreq/scaling_governor\n\tdone\n\teend $?\n}\n\nstop()\n{\n"
     "\techo performance > /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\n}\n",
     "/etc/conf.d/governor": "# GOVERNOR=performance\nGOVERNOR=\"conservative\"\n",
-    "/etc/init.d/never": "#!/sbin/openrc-run\nstart() {\n\techo 2 > /proc/sys/vm/overcommit_memory\n}\n",
+    "/etc/init.d/never": "#!/sbin/openrc-run\nstart() {\n"
+    "\techo 2 > /proc/sys/vm/overcommit_memory\n}\n",
     "/etc/sysctl.d/local.conf": "kernel.randomize_va_space=0\n",
     "/etc/local.d/50-net.start": "#!/bin/sh\nsysctl -w net.ipv4.tcp_sack=0\n",
     "/etc/local.d/50-net.stop": "#!/bin/sh\nsysctl -w net.ipv4.tcp_sack=1\n",
@@ -153,12 +158,14 @@ ARMBIAN = {
     "/etc/default/cpufrequtils\ncase \"$1\" in start)\n  if [ \"$ENABLE\" = \"true\" ] && [ -n "
     "\"$GOVERNOR\" ]; then\n    cpufreq-set -g $GOVERNOR --max $MAX_SPEED\n  fi\nesac\n",
     "/etc/rc2.d/S01cpufrequtils": "-> ../init.d/cpufrequtils",
-    "/boot/armbianEnv.txt": "verbosity=1\noverlays=spi-spidev\nextraargs=transparent_hugepage=never "
+    "/boot/armbianEnv.txt": "verbosity=1\noverlays=spi-spidev\n"
+    "extraargs=transparent_hugepage=never "
     "cma=64M\n",
     "/boot/boot.cmd": "setenv bootargs \"root=${rootdev} rootwait ${extraargs}\"\nbooti $kernel\n",
     "/etc/systemd/system/user-.slice.d/limit.conf": "[Slice]\nCPUQuota=50%\n",
     "/etc/systemd/system.conf": "[Manager]\n#DefaultTimerSlackNSec=\nTimerSlackNSec=5ms\n",
-    "/etc/sysfs.conf": "# block/mmcblk0/queue/nr_requests = 4\nblock/mmcblk0/queue/nr_requests = 8\n"
+    "/etc/sysfs.conf": "# block/mmcblk0/queue/nr_requests = 4\n"
+    "block/mmcblk0/queue/nr_requests = 8\n"
     "mode devices/system/cpu/cpu0/online = 600\n",
     "/etc/rc.local": "#!/bin/sh\n/usr/lib/armbian/opt start\n",
     "/usr/lib/armbian/opt": "#!/bin/bash\nprefix=\"/sys/class/net\"\nset_io() {\n"

@@ -18,6 +18,9 @@ import typer.main
 from benchvise.cli.main import app
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
+from benchvise.health.counters import counter_kinds
+from benchvise.kernel_log import rules
+from benchvise.health.watch.rules import default_rules
 from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
@@ -124,6 +127,22 @@ def test_every_artefact_is_documented(generate: ModuleType) -> None:
             assert f"`{pattern.pattern}`" in section
 
 
+def test_every_rule_of_the_kernel_log_is_documented(generate: ModuleType) -> None:
+    page = generate.kernel_log_page()
+    for rule in rules():
+        section = page.split(f"### `{rule.id}`: ")[1].split("\n### ")[0]
+        for text in (rule.title, rule.explanation, rule.remedy, *rule.lines):
+            assert text in section, rule.id
+
+
+def test_every_counter_of_health_is_documented(generate: ModuleType) -> None:
+    page = generate.health_page()
+    for kind in counter_kinds():
+        section = page.split(f"## `{kind.id}`\n")[1].split("\n## ")[0]
+        for text in (kind.title[1:], kind.explanation, kind.remedy, *kind.globs):
+            assert text in section, kind.id
+
+
 def test_every_prior_is_documented(generate: ModuleType) -> None:
     page = generate.priors_page()
     for prior in priors():
@@ -136,6 +155,13 @@ def test_every_prior_is_documented(generate: ModuleType) -> None:
             assert f"({direction.sure:.0%} sure)" in section
     for symptom in symptoms():
         assert symptom.why in page
+
+
+def test_every_rule_for_alerts_is_documented(generate: ModuleType) -> None:
+    page = generate.alerts_page()
+    for rule in default_rules():
+        section = page.split(f"## `{rule.name}`\n")[1].split("\n## ")[0]
+        assert rule.why[1:] in section and rule.remedy in section
 
 
 def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None:

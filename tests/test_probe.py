@@ -90,6 +90,7 @@ def test_list_describes_every_benchmark(probe: Path) -> None:
         "arch",
         "cpus_allowed",
         "common",
+        "attributes",
         "benchmarks",
     }
     assert set(line["cpus_allowed"]) == os.sched_getaffinity(0)
@@ -97,6 +98,9 @@ def test_list_describes_every_benchmark(probe: Path) -> None:
     assert tuple(item["id"] for item in line["benchmarks"]) == BENCHMARKS
     common = {parameter["name"] for parameter in line["common"]}
     assert common == {"cpu", "batches", "batch_ms", "warm_ms", "counters", "paced", "marker"}
+    for attribute in line["attributes"]:
+        assert set(attribute) == {"name", "values", "summary"}
+        assert f"| `{attribute['name']}` |" in PROTOCOL
     for item in line["benchmarks"]:
         assert item["unit"] in PLAUSIBLE
         assert item["better"] == ("lower" if item["unit"] == "ns" else "higher")
@@ -414,6 +418,58 @@ def test_usage(probe: Path, words: tuple[str, ...], named: str) -> None:
     result = run([probe, *words], code=2)
     assert [line["type"] for line in result.lines if line["type"] != "host"] == ["error"]
     assert named in result.failure(2)
+
+
+# --- attributes -------------------------------------------------------------------------------
+
+ASKED = "nice; cat /proc/self/timerslack_ns /proc/self/personality; grep THP_en /proc/self/status"
+COMMAND = ("command.time", "--run", ASKED, "--output", "keep", "--batches", "1", "--warmup", "0")
+
+
+def test_attributes_are_given_to_commands_too(probe: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    given = ("--as", f"nice=3,thp=off,cpus={cpu}", "--as", "timer_slack=77000,aslr=off")
+    result = run([probe, "run", COMMAND[0], *given, *COMMAND[1:]])
+    words = result.one("sample")["detail"]["output"].split()
+    assert words[:2] == ["3", "77000"] and int(words[2], 16) & 0x0040000
+    assert words[3:] in ([], ["THP_enabled:", "0"])  # Linux 5.0
+    assert result.one("host")["cpus_allowed"] == [cpu]
+
+
+@pytest.mark.parametrize("name", ["cpu.clock", "memory.libc_copy", "storage.read"])
+@pytest.mark.parametrize("attributes", ["nice=1", "nice=1,aslr=off"])
+def test_attributes_hold_in_every_program_of_the_probe(
+    static: Path, name: str, attributes: str, tmp_path: Path
+) -> None:
+    here = ("--file", str(tmp_path / "file")) if name == "storage.read" else ()
+    sizes = () if name == "cpu.clock" else ("--size", "1M")
+    result = run([static, "run", name, "--as", attributes, *sizes, *here, *QUICK], code=None)
+    assert result.lines[0]["type"] == "host" or result.code == 77
+
+
+@pytest.mark.parametrize(
+    ("attribute", "code", "named"),
+    [
+        ("colour=red", 2, "--as colour=red: there is no such attribute"),
+        ("thp", 2, "that is not NAME=VALUE"),
+        ("nice=99", 2, "--as nice=99: it takes a number from -20 to 19"),
+        ("cpus=1023", 77, "--as cpus=1023 is not possible here"),
+    ],
+)
+def test_what_is_no_attribute_measures_nothing(
+    probe: Path, attribute: str, code: int, named: str
+) -> None:
+    result = run([probe, "run", "cpu.clock", "--as", attribute], code=code)
+    assert named in result.failure(code) and len(result.lines) == 1
+
+
+def test_a_plain_user_may_not_take_more_than_its_share(unprivileged: dict[str, Any]) -> None:
+    for attribute in ("nice=-5", "sched=fifo:1"):
+        command = [unprivileged["probe"], "run", "cpu.clock", "--as", attribute]
+        result = run(command, code=77, **unprivileged["options"])
+        assert "takes root or a capability" in result.failure(77)
+    mild = ["--as", "thp=off,nice=1,timer_slack=60000,sched=batch"]
+    run([unprivileged["probe"], "run", "cpu.clock", *mild, *QUICK], **unprivileged["options"])
 
 
 def test_no_smt_sibling(probe: Path) -> None:

@@ -227,3 +227,11 @@ def test_the_kernel_configuration_fits(static: Path) -> None:
         pytest.skip("this kernel does not show its configuration")
     line = run([static, "read", "--limit", "480K"], given=b"/proc/config.gz").one("value")
     assert b"CONFIG_" in gzip.decompress(bytes.fromhex(line["hex"]))
+
+
+def test_the_log_alone(probe: Path) -> None:
+    lines = run([probe, "facts", "log"]).all("fact")
+    assert {line["name"] for line in lines} == {"kernel_log"}
+    whole = "".join(line["value"] for line in lines if isinstance(line["value"], str))
+    assert whole or is_missing(lines[0]["value"])
+    assert run([probe, "facts", "weather"], code=2)

@@ -7,6 +7,8 @@ itself, so that the machine's own setting stays as it is.
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +45,17 @@ while time.monotonic() < end:
 def looked_at(probe: Path, program: str, *words: str, **options: Any) -> Line:
     command = f'exec {sys.executable} -c "$PROGRAM" {program}'
     environment = {**os.environ, "PROGRAM": PROGRAM.format(size=SIZE, mib=MIB)}
-    base = [probe, "run", "command.time", "--run", command, "--batches", "1", "--warmup", "0"]
+    base: list[str | Path] = [
+        probe,
+        "run",
+        "command.time",
+        "--run",
+        command,
+        "--batches",
+        "1",
+        "--warmup",
+        "0",
+    ]
     result = run(
         [*base, "--warm_ms", "0", "--observe", "pages", *words], env=environment, **options
     )
@@ -83,20 +95,41 @@ def test_as_a_user(unprivileged: dict[str, Any]) -> None:
     """No right is needed to look at one's own processes."""
     program = "dd if=/dev/zero of=/dev/null bs=64M count=40"
     words = ["run", "command.time", "--run", program, "--batches", "1", "--observe", "pages"]
-    result = run([unprivileged["probe"], *words], **unprivileged["options"])
+    probe: Path = unprivileged["probe"]
+    result = run([probe, *words], **unprivileged["options"])
     detail = result.one("sample")["detail"]
     assert detail["zero_page_bytes"] < SLACK and detail["rss_bytes"] > 0
 
 
+def test_a_user_who_is_told_no_frames_sees_the_same(
+    sanitized: Path, unprivileged: dict[str, Any]
+) -> None:
+    """By another way than root: what is present and not the process's own."""
+    program = unprivileged["directory"] / "zero_pages"
+    shutil.copy(sanitized.with_name("zero_pages"), program)
+    done = subprocess.run([program], capture_output=True, check=False, **unprivileged["options"])
+    assert done.returncode in (0, 77), done.stderr.decode()
+
+
 def test_what_ends_at_once_says_why_there_is_nothing(static: Path) -> None:
-    base = [static, "run", "command.time", "--run", "exit 0", "--batches", "1", "--warmup", "0"]
+    base: list[str | Path] = [
+        static,
+        "run",
+        "command.time",
+        "--run",
+        "exit 0",
+        "--batches",
+        "1",
+        "--warmup",
+        "0",
+    ]
     detail = run([*base, "--observe", "pages"]).one("sample")["detail"]
     if detail["looks"] == 0:
         assert detail["zero_page_bytes"] == {"na": "it ended before it could be looked at"}
 
 
 def test_nobody_looks_unasked(static: Path) -> None:
-    base = [static, "run", "command.time", "--run", "true", "--batches", "1"]
+    base: list[str | Path] = [static, "run", "command.time", "--run", "true", "--batches", "1"]
     assert "zero_page_bytes" not in run(base).one("sample")["detail"]
 
 

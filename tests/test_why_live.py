@@ -28,6 +28,7 @@ from benchvise.board import open_board, ssh
 from benchvise.cli import main
 from benchvise.measure.suite import parse_bench
 from benchvise.state import journal
+from benchvise.state.intervention import Intervention, NotHeld
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.store import Store
 from benchvise.why.bench import Refused
@@ -45,6 +46,7 @@ FILES = (RATIO, VM / "oom_dump_tasks", VM / "max_map_count", THP)
 # A figure that follows from one of the planted settings.
 FIGURE = ["--command", f"expr 1000 + 10 '*' $(cat {RATIO})", "--match", r"(\d+)"]
 FIGURE += ["--better", "higher"]
+GOOD = {RATIO: "50", VM / "oom_dump_tasks": "1", VM / "max_map_count": "65530"}
 PLANTED = {RATIO: "10", VM / "oom_dump_tasks": "0", VM / "max_map_count": "65000"}
 
 BENCHVISE = [sys.executable, "-m", "benchvise"]
@@ -110,7 +112,8 @@ def cli(environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -> Cli:
 
 @pytest.fixture
 def good(cli: Cli) -> str:
-    """A run of the machine as it is, which is the good side."""
+    """A run of the machine before anything is planted, which is the good side."""
+    plant(GOOD)
     words = [*FIGURE, "--processes", "6", "--batches", "1", "--label", "good"]
     cli("run", *words)
     return "good"
@@ -227,7 +230,7 @@ class TestRecordedGoodSide:
         assert values() == planted and no_journals()
         kept = trials(where)
         chance = random.Random(time.monotonic())
-        for _ in range(3):
+        for _ in range(2):
             child = start(environment, "--resume", str(where))
             had = trials(where)
             wait_for(lambda had=had: trials(where) > had, child)  # type: ignore[misc]
@@ -273,7 +276,7 @@ class TestRecordedGoodSide:
 
     def test_huge_pages_and_a_source_that_is_never_written(self, cli: Cli) -> None:
         """Story 2 on this machine: the faster setting is the good side, whichever that is here."""
-        metric = ["--bench", "memory.copy:source=untouched"]
+        metric = ["--bench", "memory.read:source=untouched"]
         speeds = {}
         for mode in ("always", "never"):
             plant({THP: mode})
@@ -397,6 +400,31 @@ class TestBench:
         assert values() == state and no_journals()
         assert bench.measure(Arm(Side.BAD, (fine,))).flipped == ("vm.overcommit_ratio",)
         assert [w.undone for w in bench.writes()[-2:]] == [False, True]
+        assert values() == state and no_journals()
+
+    def test_what_somebody_else_sets_meanwhile_is_no_refusal(
+        self, bench: LiveBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        state = values()
+        seen: list[list[str]] = [["kernel.panic (/proc/sys/kernel/panic: 0 → 1)"], []]
+        monkeypatch.setattr(
+            Intervention, "_look_for_side_effects", lambda *_: seen.pop(0) if seen else []
+        )
+        held: list[NotHeld] = []
+
+        def check(_made: Intervention) -> None:
+            if held:
+                raise held.pop()
+
+        monkeypatch.setattr(Intervention, "check_held", check)
+        arm = Arm(Side.BAD, (suspect("vm.overcommit_ratio", "41"),))
+        assert bench.measure(arm).value > 0 and not seen
+        held.append(NotHeld("local: it did not stay"))
+        assert bench.measure(arm).value > 0 and not held
+        with pytest.raises(Refused, match="something else changed too") as refused:
+            seen += [["kernel.panic"], ["kernel.panic"]]
+            bench.measure(arm)
+        assert refused.value.suspects == ("vm.overcommit_ratio",)
         assert values() == state and no_journals()
 
     def test_a_refused_attribute_names_its_suspect(self, bench: LiveBench) -> None:

@@ -204,7 +204,12 @@ class Given:
         return None
 
     def remedies(
-        self, suspect: Suspect, *, origins: Sequence[Origin], side_values: Mapping[Side, str]
+        self,
+        suspect: Suspect,
+        *,
+        origins: Sequence[Origin],
+        side_values: Mapping[Side, str],
+        roles: Mapping[str, str],
     ) -> tuple[Remedy, ...]:
         return (Remedy("now", f"{suspect.id}={side_values[Side.GOOD]}"),)
 

@@ -6,7 +6,6 @@ a trial takes what it would on a board, and nobody waits.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import signal
@@ -15,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.why import snapshots
+from benchmarks.why import snapshots, values
 from benchmarks.why.board import SimBoard, SimFiles, lost
 from benchmarks.why.scenario import Fault, Scenario, SimLayer
 from benchmarks.why.values import ROLES
@@ -33,6 +32,7 @@ from benchvise.why.model import (
     LayerMeans,
     Metric,
     Origin,
+    ProcessMeans,
     SettingMeans,
     Side,
     Suspect,
@@ -45,6 +45,13 @@ _BOOT_SECONDS = 45.0
 _FLASH_SECONDS = 75.0
 _LOST_SECONDS = 20.0
 _TRIES = 3
+
+ATTRIBUTES: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("thp", "off"): ("memory.thp", "never"),
+    ("aslr", "off"): ("kernel.randomize_va_space", "0"),
+}
+"""Attributes of a measuring process, and the knob's value that has the same effect on it."""
+
 _CHECK_PROCESSES = 4
 
 
@@ -91,7 +98,8 @@ class SimBench:
         ]
 
     def facts(self, side: Side) -> Facts:
-        return self.scenario.facts.get(side, Facts())
+        given = self.scenario.facts.get(side, Facts())
+        return replace(given, host={**given.host, "uid": 0 if self.scenario.is_root else 1000})
 
     def snapshot(self, side: Side) -> Snapshot:
         if self._gone:
@@ -247,7 +255,12 @@ class SimBench:
             taken = (layer, "") in swapped or (layer, part) in swapped
             return arm.side.other if taken else arm.side
 
-        goodness = scenario.response.goodness(arm.side, self.boards[arm.side].value, layer_of)
+        board, instead = self.boards[arm.side], _for_the_process(arm)
+
+        def value(path: str) -> str:
+            return instead.get(path) or board.value(path)
+
+        goodness = scenario.response.goodness(arm.side, value, layer_of)
         goodness += scenario.noise.of_process(rng, started)
         metric = self.metric
         batches = tuple(
@@ -363,6 +376,18 @@ def _since(trial: Trial, begin: float, now: float) -> Trial:
     return Trial.from_json(data)
 
 
+def _for_the_process(arm: Arm) -> dict[str, str]:
+    """What files are as good as set to for the measured process, by what is done to it alone."""
+    return {
+        path: values.shown(name, as_if)
+        for suspect in arm.flipped
+        if isinstance(suspect.means, ProcessMeans)
+        for attribute in suspect.means.towards(arm.side.other).items()
+        for name, as_if in [ATTRIBUTES[attribute]]
+        for path in values.paths_of(name)
+    }
+
+
 def _settings(arm: Arm) -> list[Setting]:
     return [
         setting
@@ -395,8 +420,3 @@ def _part(layer: SimLayer, part: str) -> Suspect:
         means=LayerMeans(layer.name, part) if can else None,
         untestable="" if can else "it takes a new build",
     )
-
-
-def digest(text: str) -> str:
-    """A SHA-256 for a program that there is not."""
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.why import values
 from benchmarks.why.board import Quirk
 from benchmarks.why.draft import Draft
+from benchmarks.why.metrics import METRICS, PERF_COPY, SYSBENCH, SimMetric
 from benchmarks.why.response import Effect
 from benchmarks.why.scenario import Fault, Scenario, SimLayer
 from benchvise.state import knobs as spelling
 from benchvise.state.model import Family
+from benchvise.why.bench import Facts
 from benchvise.why.model import Layer, Side, Verdict
 
 _FOUND = (Verdict.EXPLAINED, Verdict.PARTLY)
 _REFUSALS = ("EACCES", "EINVAL", "clamped", "resets", "does not hold")
-_UNRELATED = "net.tcp_fastopen"  # what a write with a side effect changes along
+# What a write with a side effect changes along: the first that is of another item.
+_UNRELATED = ("net.tcp_fastopen", "fs.aio_max_nr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ def recorded(draft: Draft) -> Scenario:
 
 def refused_others(draft: Draft) -> Scenario:
     files = draft.plant(draft.culprit(), draft.size(least=6))
-    draft.fill(draft.rng.randint(30, 44), without=[_UNRELATED])
+    draft.fill(draft.rng.randint(30, 44), without=_UNRELATED)
     for name in draft.bystanders(draft.rng.randint(2, 6)):
         _refuse(draft, name, draft.rng.choice(_REFUSALS))
     return draft.finish(*_FOUND, causes=[(files,)])
@@ -140,7 +144,7 @@ def refused(draft: Draft) -> Scenario:
     has_risky = bool(draft.metric.families & {Family.MEMORY, Family.STORAGE})
     name = draft.culprit(risky=how == "risky" and has_risky)
     files = draft.plant(name, draft.size(least=6))
-    draft.fill(draft.rng.randint(20, 44), without=[_UNRELATED])
+    draft.fill(draft.rng.randint(20, 44), without=_UNRELATED)
     if not values.knob_of(name).risky:
         _refuse(draft, name, how)
     return draft.finish(
@@ -161,6 +165,66 @@ def layer(draft: Draft) -> Scenario:
     draft.layer_losses[guilty.name, part] = draft.size(least=6)
     draft.fill(draft.rng.randint(8, 30))
     return draft.finish(*_FOUND, layer_cause=(guilty.name, part), layers=layers)
+
+
+def unprivileged(draft: Draft) -> Scenario:
+    """Nothing can be set, but what is done to the measured process alone may do the same."""
+    can = draft.rng.random() < 0.6
+    if can:
+        name, good, bad = draft.rng.choice(_PER_PROCESS)
+        draft.metric = draft.rng.choice([m for m in METRICS if Family.MEMORY in m.families])
+        draft.give(name, good, bad)
+        loss = draft.size(least=6)
+        draft.effects.append(Effect((draft.condition(name, good, bad),), loss))
+        files = frozenset(values.paths_of(name))
+    else:
+        name = draft.culprit()
+        while name in {known for known, _, _ in _PER_PROCESS}:
+            name = draft.culprit()
+        files = draft.plant(name, draft.size(least=6))
+    draft.fill(draft.rng.randint(20, 44))
+    if can:
+        return draft.finish(*_FOUND, causes=[(files,)], is_root=False)
+    return draft.finish(
+        Verdict.UNEXPLAINED, causes=[(files,)], refused=files, demanding=False, is_root=False
+    )
+
+
+def artefact(draft: Draft) -> Scenario:
+    """The figures of the two sides must not be compared, however different the boards are."""
+    how = draft.rng.choice(("old perf", "old sysbench", "no program", "emulated"))
+    perf, sysbench = (
+        ("perf version 6.1.55", "perf version 5.4.30"),
+        ("sysbench 1.0.20", "sysbench 0.4.12"),
+    )
+    draft.metric = SYSBENCH if how == "old sysbench" else PERF_COPY
+    texts = sysbench if how == "old sysbench" else perf
+    good, bad = (_facts(draft.metric, text) for text in texts)
+    rules = {"perf-unwritten-source"}
+    if how == "old sysbench":
+        rules = {"sysbench-versions"}
+    if how == "no program":
+        bad, rules = Facts(programs={"/bin/sh": digest("sh")}), {"program-missing"}
+    if how == "emulated":
+        good, bad, rules = (
+            _facts(draft.metric, perf[0]),
+            _facts(draft.metric, perf[0]),
+            {"emulated"},
+        )
+        bad = replace(bad, simulated=True)
+    draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(20, 44))
+    facts = {Side.GOOD: good, Side.BAD: bad}
+    return draft.finish(Verdict.NOT_ADMISSIBLE, rules=rules, facts=facts)
+
+
+def known_artefact(draft: Draft) -> Scenario:
+    """The same program on both sides, with an artefact: the cause is found, and that is said."""
+    draft.metric = PERF_COPY
+    facts = dict.fromkeys(Side, _facts(draft.metric, "perf version 5.4.30"))
+    files = draft.plant(draft.culprit(), draft.size(least=6))
+    draft.fill(draft.rng.randint(20, 44))
+    return draft.finish(*_FOUND, causes=[(files,)], rules={"perf-unwritten-source"}, facts=facts)
 
 
 def lost(draft: Draft) -> Scenario:
@@ -204,6 +268,13 @@ _FIXED = (
     ("/proc/version", "Linux version 6.6.20 (build@host) (gcc 13.1.0) #7 SMP PREEMPT\n"),
 )
 
+# Knobs, and values of which the good one can be had for one process.
+_PER_PROCESS = (
+    ("memory.thp", "never", "always"),
+    ("memory.thp", "madvise", "always"),
+    ("kernel.randomize_va_space", "0", "2"),
+)
+
 _LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
     "kernel": (Layer.KERNEL, "kernel", ("HZ", "DEBUG_PAGEALLOC", "KASAN", "SLUB_DEBUG_ON")),
     "command-line": (Layer.COMMAND_LINE, "command line", ("isolcpus", "mem", "nohz_full")),
@@ -222,6 +293,17 @@ def _layer(draft: Draft, name: str) -> SimLayer:
     return SimLayer(name, kind, title, f"good {title}", f"bad {title}", chosen, buildable)
 
 
+def digest(text: str) -> str:
+    """A SHA-256 for a program that there is not."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _facts(metric: SimMetric, version: str) -> Facts:
+    """A board with that program, which says that of itself."""
+    path = f"/usr/bin/{metric.metric.command.split()[0]}"
+    return Facts(programs={path: digest(version)}, versions={path: version})
+
+
 def _fault(draft: Draft, kind: str, trials: int) -> Fault:
     phase = draft.rng.choice(("apply", "measure", "undo"))
     return Fault(kind, draft.rng.randint(2, trials), phase, draft.rng.randint(1, 25))
@@ -237,9 +319,10 @@ def _refuse(draft: Draft, name: str, how: str) -> None:
         quirk = Quirk(error="EACCES")
         if how == "clamped" and old.isdigit() and wanted.isdigit() and int(wanted) > int(old):
             quirk = Quirk(highest=(int(old) + int(wanted)) // 2)
-        elif how == "resets" and knob.name != _UNRELATED:
-            (other,) = values.paths_of(_UNRELATED)
-            quirk = Quirk(resets={other: "3\n"})
+        elif how == "resets":
+            tied = {name, *(other.name for other in spelling.companions(knob))}
+            (other,) = values.paths_of(next(one for one in _UNRELATED if one not in tied))
+            quirk = Quirk(resets={other: f"{draft.rng.randint(2000, 3000)}\n"})
         elif how in ("does not hold", "clamped"):
             quirk = Quirk(does_not_hold=True)
         elif how == "EINVAL":
@@ -267,7 +350,10 @@ KINDS: tuple[Kind, ...] = (
     Kind("reversed", 3, reversed_gap, "the good side is the worse one"),
     Kind("unexplained", 6, unexplained, "the cause cannot be seen or set"),
     Kind("refused", 5, refused, "the culprit cannot be set"),
+    Kind("unprivileged", 3, unprivileged, "nobody is root"),
     Kind("layer", 5, layer, "the cause is in a layer"),
+    Kind("artefact", 4, artefact, "the figures must not be compared"),
+    Kind("known artefact", 2, known_artefact, "the cause is found in a figure that is another"),
     Kind("lost", 6, lost, "contact is lost, or the board boots again"),
     Kind("killed", 4, killed, "the process is killed, and begun again"),
     Kind("interrupted", 3, interrupted, "Ctrl-C"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchvise.why import loop
@@ -9,7 +10,8 @@ from benchvise.why.bench import Bench
 from benchvise.why.events import Event
 from benchvise.why.evidence import EvidenceLog
 from benchvise.why.known import Known
-from benchvise.why.model import Diagnosis
+from benchvise.why.live_board import still_set
+from benchvise.why.model import Diagnosis, Side
 from benchvise.why.options import Options
 
 
@@ -17,9 +19,17 @@ def diagnose(bench: Bench, directory: Path, seed: int, resumed: bool) -> Diagnos
     """A diagnosis with its log in that directory, begun anew or gone on with."""
     log = EvidenceLog.resume(directory) if resumed else EvidenceLog.create(directory)
     try:
-        return loop.diagnose(bench, Options(seed=seed), log, _nobody, Known())
+        options = Options(seed=seed, may_set={side: _is_root(bench, side) for side in Side})
+        found = loop.diagnose(bench, options, log, _nobody, Known())
+        bench.close()
+        names = {bench.name(side) for side in Side if bench.is_live(side)}
+        return replace(found, restored=not any(map(still_set, names)))
     finally:
         log.close()
+
+
+def _is_root(bench: Bench, side: Side) -> bool:
+    return bench.is_live(side) and bench.facts(side).host.get("uid") == 0
 
 
 def _nobody(_event: Event) -> None:

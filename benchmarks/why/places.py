@@ -37,13 +37,40 @@ def files_set(values: Mapping[str, str]) -> Iterator[None]:
                 old = chosen(file.read_text())
                 if old == value:
                     continue
-                undo.callback(file.write_text, old)
-                file.write_text(value)
+                file.write_text(f"{value}\n")
+                undo.callback(file.write_text, f"{old}\n")
             except OSError as error:
                 raise NotHere(f"{name} does not take {value} ({error.strerror})") from error
             if chosen(file.read_text()) != value:
                 raise NotHere(f"{name} made {chosen(file.read_text())} of {value}")
         yield
+
+
+@contextmanager
+def kept(*names: str) -> Iterator[None]:
+    """What others set along with theirs is as before in the end: written back where it is not."""
+    old = {Path(name): chosen(Path(name).read_text()) for name in names}
+    try:
+        yield
+    finally:
+        for file, value in old.items():
+            if chosen(file.read_text()) != value:
+                file.write_text(f"{value}\n")
+
+
+@contextmanager
+def dirty_bytes(value: int) -> Iterator[None]:
+    """``vm.dirty_bytes`` for a while. Setting it sets the ratio to 0, and it cannot be set to 0
+    itself: it is given up by setting the ratio."""
+    number, ratio = Path("/proc/sys/vm/dirty_bytes"), Path("/proc/sys/vm/dirty_ratio")
+    old = ratio.read_text()
+    if number.read_text().strip() != "0":
+        raise NotHere("vm.dirty_bytes is set already")
+    number.write_text(f"{value}\n")
+    try:
+        yield
+    finally:
+        ratio.write_text(old)
 
 
 def chosen(text: str) -> str:

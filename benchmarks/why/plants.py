@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -99,13 +100,12 @@ def _with_script(text: str, *words: str) -> Iterator[Scene]:
 
 
 @contextmanager
-def _with_file(*metric: str) -> Iterator[Scene]:
-    """A file of 128 MiB on the root disk: ``{file}`` in the metric's words, ``{place}`` for its
-    directory."""
+def _with_file(mebibytes: int, *metric: str) -> Iterator[Scene]:
+    """A file on the root disk: ``{file}`` in the metric's words, ``{place}`` for its directory."""
     if "root_disk" not in _disk():
         raise NotHere("the root disk has no queue that can be set")
     with places.directory("why") as place:
-        places.random_file(place / "data", 128)
+        places.random_file(place / "data", mebibytes)
         yield Scene(tuple(w.format(file=place / "data", place=place) for w in metric))
 
 
@@ -162,7 +162,10 @@ def queue(name: str, value: str) -> Make:
 
     @contextmanager
     def make(_scene: Scene) -> Iterator[Words]:
-        with places.files_set({f"{_disk()['root_disk']}/{name}": value}):
+        place = _disk()["root_disk"]
+        # A scheduler brings these along.
+        along = [f"{place}/{other}" for other in ("nr_requests", "wbt_lat_usec")]
+        with places.kept(*along), places.files_set({f"{place}/{name}": value}):
             yield ()
 
     return make
@@ -183,16 +186,28 @@ def on_bad_board(*commands: str) -> Make:
 
     @contextmanager
     def make(scene: Scene) -> Iterator[Words]:
-        config = scene.environment["BENCHVISE_SSH_CONFIG"]
         for line in commands:
-            done = os.spawnlp(
-                os.P_WAIT, "ssh", "ssh", "-F", config, scene.bad.removeprefix("ssh://"), line
-            )
-            if done:
-                raise NotHere(f"on the bad board, {line} ended with {done}")
+            _on(scene, scene.bad, line)
         yield ()
 
     return make
+
+
+def _on(scene: Scene, board: str, line: str) -> None:
+    """Runs a command line on a board over SSH; NotHere when it fails."""
+    config = scene.environment["BENCHVISE_SSH_CONFIG"]
+    command = ["ssh", "-F", config, "-o", "StrictHostKeyChecking=yes"]
+    done = subprocess.run(
+        [*command, board.removeprefix("ssh://"), line], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise NotHere(f"{line}: {done.stderr.strip()}")
+
+
+@contextmanager
+def _few_dirty_bytes(_scene: Scene) -> Iterator[Words]:
+    with places.dirty_bytes(1 << 20):
+        yield ()
 
 
 @contextmanager
@@ -248,6 +263,7 @@ else:
         os.write(w, data)
 """
 _NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
+_WORK = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null"
 _COLD = "dd if={file} iflag=nocache count=0 2>/dev/null; "
 _TCP = "net.tcp"
 
@@ -257,12 +273,6 @@ def _plants() -> Iterator[Plant]:
         "thp-untouched-copy",
         bench("memory.libc_copy:source=untouched", enabled="never"),
         thp(enabled="always"),
-        ("memory.thp",),
-    )
-    yield Plant(
-        "thp-page-fault",
-        bench("os.page_fault:size=64M", enabled="always"),
-        thp(enabled="never"),
         ("memory.thp",),
     )
     yield Plant(
@@ -318,25 +328,25 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "read-ahead",
-        partial(_with_file, "--command", _COLD + "dd if={file} of=/dev/null bs=4k 2>/dev/null"),
-        queue("read_ahead_kb", "0"),
+        partial(_with_file, 32, "--command", _COLD + "dd if={file} of=/dev/null bs=4k 2>/dev/null"),
+        queue("read_ahead_kb", "4"),
         ("block.read_ahead_kb",),
     )
     yield Plant(
         "io-scheduler",
-        partial(_with_file, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
+        partial(_with_file, 128, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
         queue("scheduler", "bfq"),
         ("block.scheduler",),
     )
     yield Plant(
         "queue-length",
-        partial(_with_file, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
+        partial(_with_file, 128, "--bench", "storage.random_read:file={file},size=128M,depth=32"),
         queue("nr_requests", "4"),
         ("block.nr_requests",),
     )
     yield Plant(
         "request-size",
-        partial(_with_file, "--bench", "storage.read:file={file},size=128M,mode=direct"),
+        partial(_with_file, 128, "--bench", "storage.read:file={file},size=128M,mode=direct"),
         queue("max_sectors_kb", "16"),
         ("block.max_sectors_kb",),
     )
@@ -344,10 +354,11 @@ def _plants() -> Iterator[Plant]:
         "dirty-bytes",
         partial(
             _with_file,
+            0,
             "--command",
             "dd if=/dev/zero of={place}/out bs=1M count=192 2>/dev/null; rm {place}/out",
         ),
-        sysctl("vm/dirty_bytes", "1048576"),
+        _few_dirty_bytes,
         ("vm.dirty_bytes", "vm.dirty_ratio"),
     )
     yield Plant(
@@ -370,22 +381,16 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "nice",
-        partial(_beside_a_neighbour, "--bench", f"os.syscall:cpu={_CPU}"),
-        prefix("nice", "-n", "19"),
+        partial(_beside_a_neighbour, "--command", f"taskset -c {_CPU} {_WORK}"),
+        prefix("nice", "-n", "5"),
         ("process.inherited:nice",),
     )
     yield Plant(
         "affinity",
-        bench("memory.triad:size=16M"),
+        command(f"{_WORK} & {_WORK}; wait"),
         prefix("taskset", "-c", str(_CPU)),
         ("cpu.present:allowed",),
         (*_FOUND, "not admissible"),
-    )
-    yield Plant(
-        "idle-class",
-        partial(_beside_a_neighbour, "--bench", f"os.syscall:cpu={_CPU}"),
-        prefix("chrt", "--idle", "0"),
-        ("process.inherited:sched",),
     )
     yield Plant("cpu-quota", bench("os.syscall"), _quota, (), _NOT_FOUND)
     yield Plant("neighbour", bench(f"os.syscall:cpu={_CPU}"), _busy, (), _NOT_FOUND)
@@ -444,11 +449,8 @@ def _on_two_boards() -> Iterator[Plant]:
 @contextmanager
 def _lossy(scene: Scene) -> Iterator[Words]:
     """The way to both boards loses a packet now and then, which congestion controls differ in."""
-    config = scene.environment["BENCHVISE_SSH_CONFIG"]
     for name in (scene.good, scene.bad):
-        line = "tc qdisc replace dev eth0 root netem loss 0.5% delay 2ms"
-        if os.spawnlp(os.P_WAIT, "ssh", "ssh", "-F", config, name.removeprefix("ssh://"), line):
-            raise NotHere("this kernel has no netem")
+        _on(scene, name, "tc qdisc replace dev eth0 root netem loss 0.5% delay 2ms")
     yield ()
 
 

@@ -76,7 +76,11 @@ def _ask(plant: Plant, place: Path, keep: Path | None) -> tuple[Document, list[s
             before = _settings(scene)
             directory = keep or place / "evidence"
             command = [*words, *_benchvise(scene), "why", *sides, *scene.metric, *plant.options]
-            done = _run([*command, "-o", str(directory), "--json"], environment)
+            try:
+                done = _run([*command, "-o", str(directory), "--json"], environment)
+            finally:
+                # Of a diagnosis that was ended in the middle; else there is nothing to put back.
+                _run([*_benchvise(scene), "restore"], environment)
             document = _document(done)
             changed = _changed(scene, document, before)
     return document, changed

@@ -16,8 +16,6 @@ from benchmarks.why.response import Response
 from benchvise.why.bench import Facts
 from benchvise.why.model import Layer, Side, Verdict
 
-PROGRAM = "/usr/bin/dd"
-
 
 @dataclass(frozen=True, slots=True)
 class SimLayer:
@@ -69,7 +67,7 @@ class Truth:
     ``verdicts`` are all that would be right. ``causes`` are the largest first. ``gap`` is in
     goodness. ``refused`` are the files of a cause that cannot be made: not finding it is right as
     long as it is named. ``demanding``: the largest cause is beyond three noise floors, so it has
-    to be found. ``rules`` are the findings of which one is needed where it is not admissible.
+    to be found. ``rules`` are findings of which one is needed, stopping where it is not admissible.
     """
 
     verdicts: frozenset[Verdict]

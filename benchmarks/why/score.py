@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.why import values
+from benchmarks.why.bench import ATTRIBUTES
 from benchmarks.why.scenario import Planted, Scenario
 from benchvise.why.model import (
     Bounds,
@@ -19,13 +20,6 @@ from benchvise.why.model import (
     Suspect,
     Verdict,
 )
-
-# Attributes of a measuring process that do what a knob does, and the knob.
-_ATTRIBUTES = {
-    "thp": "memory.thp",
-    "aslr": "kernel.randomize_va_space",
-    "dma_latency": "cpu.idle_deep_disable",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +128,10 @@ def _amiss(scenario: Scenario, diagnosis: Diagnosis, found: bool) -> Iterator[st
         yield f"verdict {diagnosis.verdict} instead of {' or '.join(sorted(truth.verdicts))}"
     if truth.refused and not found and not _names(diagnosis, truth.refused):
         yield "what was refused is named nowhere"
-    if truth.rules and diagnosis.verdict is Verdict.NOT_ADMISSIBLE:
-        seen = {finding.rule for finding in diagnosis.findings if finding.grade is Grade.STOPS}
-        if not seen & truth.rules:
-            yield f"stopped by {sorted(seen)} instead of {sorted(truth.rules)}"
+    stops = diagnosis.verdict is Verdict.NOT_ADMISSIBLE
+    seen = {f.rule for f in diagnosis.findings if (f.grade is Grade.STOPS) == stops}
+    if truth.rules and not seen & truth.rules:
+        yield f"the findings are {sorted(seen)}, without {' or '.join(sorted(truth.rules))}"
 
 
 def match(scenario: Scenario, cause: Cause) -> Planted | None:
@@ -165,7 +159,8 @@ def files_of(suspect: Suspect) -> frozenset[str]:
             for path in setting.paths or values.paths_of(setting.knob.name)
         )
     if isinstance(means, ProcessMeans):
-        names = {_ATTRIBUTES.get(name, "") for name in (*means.to_good, *means.to_bad)} - {""}
+        attributes = (*means.to_good.items(), *means.to_bad.items())
+        names = {ATTRIBUTES[attribute][0] for attribute in attributes}
         return frozenset(path for name in names for path in values.paths_of(name))
     return frozenset()
 
@@ -202,7 +197,8 @@ def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
         for name in experiment.flipped
     }
     said = " ".join((*diagnosis.needed, diagnosis.reached, diagnosis.headline))
-    return bool(ids & unresolved) or any(name in said for name in ids)
+    untested = {suspect.id for suspect in diagnosis.suspects if suspect.untestable}
+    return bool(ids & (unresolved | untested)) or any(name in said for name in ids)
 
 
 def _intervals(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import signal
@@ -53,6 +54,8 @@ def run(scenario: Scenario, diagnose: Diagnose, keep: Path | None = None) -> Res
         log.mkdir(parents=True, exist_ok=True)
         lives = _lives_in_child if scenario.is_killed else _lives_here
         diagnosis, error, boards = lives(scenario, diagnose, place, log)
+        if keep is not None and diagnosis is not None:
+            (keep / "diagnosis.json").write_text(json.dumps(diagnosis.as_json(), indent=1))
         still_set = bool(_left(boards))
         _restore(boards)
         return score(

@@ -1,5 +1,6 @@
 /* bvio: the benchmarks that reach out of the board or onto its disks (network, storage, GPIO), the
- * other end of those of the network, and the recorder of traces. Called by bvprobe, beside which it lies. */
+ * other end of those of the network, the far end of serial lines, and the recorder of traces. Called
+ * by bvprobe, beside which it lies. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "bench/benchmarks.h"
 #include "core/program.h"
 #include "net/sink.h"
+#include "serial/echo.h"
 #include "trace/trace.h"
 
 static benchmark_table benchmarks = {
@@ -46,6 +48,8 @@ int main(int argc, char *argv[])
 		return describe_all();
 	if (argc > 1 && strcmp(argv[1], "sink") == 0)
 		return sink(argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], "echo") == 0)
+		return echo(argc - 2, argv + 2);
 	if (argc > 1 && strcmp(argv[1], "trace") == 0)
 		return trace(argc - 2, argv + 2);
 	if (argc > 2 && strcmp(argv[1], "run") == 0) {
@@ -54,5 +58,6 @@ int main(int argc, char *argv[])
 			 : json_error(2, EINVAL, "run: no benchmark '%s': `bvprobe list` names "
 						 "them", argv[2]);
 	}
-	return json_error(2, EINVAL, "bvio: bvprobe calls this with describe, run ID, sink or trace");
+	return json_error(2, EINVAL, "bvio: bvprobe calls this with describe, run ID, sink, "
+			     "echo or trace");
 }

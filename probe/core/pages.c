@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -19,7 +20,9 @@ enum { AREAS_MAX = 4096, PROCESSES_MAX = 4096, ENTRIES = 8192 };
 /* What a sanitizer reserves for its shadow, say, is larger: looking through it would take minutes. */
 #define LARGEST_AREA (UINT64_C(64) << 30)
 
-#define PRESENT (UINT64_C(1) << 63) /* of an entry of pagemap, Documentation/admin-guide/mm */
+/* Of an entry of pagemap, Documentation/admin-guide/mm/pagemap.rst. */
+#define PRESENT (UINT64_C(1) << 63)
+#define FRAME ((UINT64_C(1) << 55) - 1) /* 0 without the right to know it */
 
 /* A range of private memory without a file. */
 struct area {
@@ -93,13 +96,71 @@ static int read_areas(pid_t pid, struct area *areas, uint64_t *rss, uint64_t *hu
 	return error ? -error : count;
 }
 
-/* The bytes of an area that are present. */
-static int64_t present_bytes(int pagemap, const struct area *area)
+static uint64_t huge_page_bytes(void)
+{
+	int64_t bytes;
+
+	if (file_number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", &bytes) < 0)
+		return (uint64_t)sysconf(_SC_PAGESIZE); /* a kernel without huge pages */
+	return (uint64_t)bytes;
+}
+
+/* The frames of the kernel's pages of zeros; 0 where they are not known, or not in use. */
+struct frames {
+	uint64_t small, huge, huge_count;
+};
+
+/* The frame of a page of ours that is read here and never written. */
+static uint64_t frame_of(int pagemap, const volatile char *page)
+{
+	uint64_t entry = 0, number = (uint64_t)(uintptr_t)page / (uint64_t)sysconf(_SC_PAGESIZE);
+
+	(void)*page;
+	if (pread(pagemap, &entry, sizeof(entry), (off_t)(number * sizeof(entry))) != sizeof(entry))
+		return 0;
+	return entry & PRESENT ? entry & FRAME : 0;
+}
+
+/* Root is told which frames pages lie in. All pages of zeros are one, so those of ours tell which;
+ * a huge one shows by two neighbours. */
+static struct frames find_frames(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), huge = (size_t)huge_page_bytes();
+	size_t size = 2 * huge + page;
+	struct frames found = {.huge_count = huge / page};
+	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	char *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pagemap >= 0 && data != MAP_FAILED) {
+		char *aligned = data + (huge - (uintptr_t)data % huge) % huge;
+		uint64_t first, second;
+
+		madvise(aligned, huge, MADV_HUGEPAGE);
+		madvise(aligned + huge, page, MADV_NOHUGEPAGE);
+		first = frame_of(pagemap, aligned);
+		second = frame_of(pagemap, aligned + page);
+		found.small = frame_of(pagemap, aligned + huge);
+		found.huge = huge > page && first && second == first + 1 ? first : 0;
+	}
+	if (data != MAP_FAILED)
+		munmap(data, size);
+	if (pagemap >= 0)
+		close(pagemap);
+	return found;
+}
+
+struct present {
+	uint64_t bytes;
+	uint64_t zero_bytes; /* of those, in the frames of zeros */
+	int error;
+};
+
+static struct present present_in(int pagemap, const struct area *area, const struct frames *zeros)
 {
 	static uint64_t entries[ENTRIES];
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t at = area->begin / page, last = area->end / page;
-	int64_t present = 0;
+	struct present found = {0};
 
 	while (at < last) {
 		size_t wanted = last - at < ENTRIES ? (size_t)(last - at) : ENTRIES;
@@ -107,14 +168,21 @@ static int64_t present_bytes(int pagemap, const struct area *area)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break; /* the process has ended */
-		for (size_t i = 0; i < (size_t)n / 8; i++)
-			present += (entries[i] & PRESENT) != 0;
+			found.error = -errno;
+		if (n <= 0)
+			break; /* at 0 the process has ended */
+		for (size_t i = 0; i < (size_t)n / 8; i++) {
+			uint64_t frame = entries[i] & FRAME;
+			if (!(entries[i] & PRESENT))
+				continue;
+			found.bytes += page;
+			if ((zeros->small && frame == zeros->small) ||
+			    (zeros->huge && frame - zeros->huge < zeros->huge_count))
+				found.zero_bytes += page;
+		}
 		at += (size_t)n / 8;
 	}
-	return present * (int64_t)page;
+	return found;
 }
 
 /* The page faults of a process so far, those served from memory: field 10 of stat, after a name
@@ -132,15 +200,6 @@ static uint64_t faults_of(pid_t pid)
 	return faults;
 }
 
-static uint64_t huge_page_bytes(void)
-{
-	int64_t bytes;
-
-	if (file_number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", &bytes) < 0)
-		return (uint64_t)sysconf(_SC_PAGESIZE); /* a kernel without huge pages */
-	return (uint64_t)bytes;
-}
-
 static const struct area *same_area(const struct area *areas, int count, const struct area *wanted)
 {
 	for (int i = 0; i < count; i++)
@@ -151,7 +210,7 @@ static const struct area *same_area(const struct area *areas, int count, const s
 
 /* What is present and not its own, before or after; less what may have been written, counted as
  * present, and given back between the looks. */
-static uint64_t zero_bytes(const struct area *before, const struct area *after, int64_t present,
+static uint64_t zero_bytes(const struct area *before, const struct area *after, uint64_t present,
 			   uint64_t faults)
 {
 	uint64_t own = before->rss > after->rss ? before->rss : after->rss;
@@ -159,40 +218,58 @@ static uint64_t zero_bytes(const struct area *before, const struct area *after, 
 	uint64_t doubt = faults * (after->may_be_huge ? huge_page_bytes() : page);
 
 	own += doubt;
-	return present > 0 && (uint64_t)present > own ? (uint64_t)present - own : 0;
+	return present > own ? present - own : 0;
+}
+
+/* For those who are not told of frames. */
+static int64_t compared(pid_t pid, const struct area *before, const struct present *present,
+			int count, uint64_t faults_before)
+{
+	static struct area after[AREAS_MAX];
+	uint64_t rss, huge, faults;
+	int64_t sum = 0;
+	int count_after = read_areas(pid, after, &rss, &huge);
+
+	if (count_after <= 0)
+		return count_after < 0 ? count_after : -ESRCH;
+	faults = faults_of(pid) - faults_before;
+	for (int i = 0; i < count; i++) {
+		const struct area *now = same_area(after, count_after, &before[i]);
+		if (now)
+			sum += (int64_t)zero_bytes(&before[i], now, present[i].bytes, faults);
+	}
+	return sum;
 }
 
 int pages_of(pid_t pid, struct pages *pages)
 {
-	static struct area before[AREAS_MAX], after[AREAS_MAX];
-	static int64_t present[AREAS_MAX];
+	static struct area areas[AREAS_MAX];
+	static struct present present[AREAS_MAX];
+	struct frames zeros = find_frames();
 	uint64_t rss, huge, faults = faults_of(pid);
+	int64_t sum = 0;
 	char path[64];
-	int pagemap, count, count_after;
+	int pagemap, count;
 
 	path_of(path, sizeof(path), pid, "pagemap");
 	pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	if (pagemap < 0)
 		return -errno;
-	count = read_areas(pid, before, &rss, &huge);
-	for (int i = 0; i < count; i++)
-		present[i] = present_bytes(pagemap, &before[i]);
-	close(pagemap);
-	if (count < 0)
-		return count;
-	count_after = read_areas(pid, after, &rss, &huge);
-	if (count_after < 0)
-		return count_after;
-	if (count == 0 || count_after == 0)
-		return -ESRCH; /* it has ended, and nobody has waited for it yet */
-	faults = faults_of(pid) - faults;
+	count = read_areas(pid, areas, &rss, &huge);
 	for (int i = 0; i < count; i++) {
-		const struct area *now = same_area(after, count_after, &before[i]);
-		if (present[i] < 0)
-			return (int)present[i];
-		if (now)
-			pages->zero_bytes += zero_bytes(&before[i], now, present[i], faults);
+		present[i] = present_in(pagemap, &areas[i], &zeros);
+		sum += (int64_t)present[i].zero_bytes;
+		if (present[i].error)
+			count = present[i].error;
 	}
+	close(pagemap);
+	if (count <= 0)
+		return count < 0 ? count : -ESRCH; /* ended, and nobody has waited for it yet */
+	if (!zeros.small)
+		sum = compared(pid, areas, present, count, faults);
+	if (sum < 0)
+		return (int)sum;
+	pages->zero_bytes += (uint64_t)sum;
 	pages->rss_bytes += rss;
 	pages->anon_huge_bytes += huge;
 	return 0;

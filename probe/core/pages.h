@@ -17,11 +17,12 @@ struct pages {
 
 /* Adds what one process has, 0 for this one: 0 or a negative errno.
  *
- * A page that is present for the CPU (pagemap) but not counted as the process's (Rss of smaps) is
- * the kernel's shared page of zeros, small or huge. Only private memory without a file is looked
- * at. Nothing stops the process meanwhile, so what it may have faulted in or given back between
- * the looks is taken off: the figure is exact once a program has touched its memory, and never
- * too large. */
+ * Root is told which frame each page lies in, and the kernel's page of zeros, small or huge, is one
+ * frame for all. For others a page of zeros is one that is present for the CPU (pagemap) but not
+ * counted as the process's (Rss of smaps); as nothing stops the process between these looks, what
+ * it may have written and given back meanwhile is taken off, so that the figure is exact once a
+ * program has touched its memory, and never too large. Only private memory without a file is
+ * looked at. */
 int pages_of(pid_t pid, struct pages *pages);
 
 /* The same for a process and all its descendants, as far as they can be looked at. Returns how many

@@ -8,6 +8,7 @@
     ├── ProbeError                     1  the probe died, or said something that is not its protocol
     ├── StoreError                     1  the store is locked, full, read-only or not ours
     ├── TraceError                     1  a trace cannot be read, or not asked what it was asked
+    ├── CaptureError                   1  a capture cannot be read, or not asked what it was asked
     ├── SettingError                   1  a setting was refused, did not hold, or is not put back
     └── Interrupted                    4  Ctrl-C or SIGTERM; what was measured is kept, what was
                                           set is put back
@@ -67,6 +68,10 @@ class StoreError(BenchviseError):
 
 class TraceError(BenchviseError):
     """A trace cannot be read, or what is asked of it cannot be had."""
+
+
+class CaptureError(BenchviseError):
+    """A capture cannot be read, or what is asked of it cannot be had."""
 
 
 class SettingError(BenchviseError):

@@ -145,6 +145,18 @@ def test_lines_of_the_kernel_log_count_when_they_are_new() -> None:
     assert rules(snapshot(), after) == [], "nothing is known of the time before"
 
 
+def test_lines_of_the_kernel_log_are_told_by_device_and_meaning() -> None:
+    before = snapshot(log__classes=log(5.0, ATA_error=[]))
+    told = log(9.0, ATA_error=[8.0, 8.5])
+    told["classes"]["classes"]["ATA error"]["last"] = ["[8.500000] ata1: hard resetting link"]
+    found = only(before, snapshot(10, log__classes=told))
+    assert found.families == (Family.STORAGE,)
+    assert found.sentence == (
+        "ATA error (ata1: the link was reset): 2 lines meanwhile, "
+        "the last one: [8.500000] ata1: hard resetting link"
+    )
+
+
 @pytest.mark.parametrize(
     ("drift", "false"), [(0.2, False), (-0.2, False), (1.0, True), (-5.0, True)]
 )

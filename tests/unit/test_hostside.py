@@ -124,6 +124,16 @@ def test_every_one_is_described_as_well_as_the_probes() -> None:
 # --- command.output ---------------------------------------------------------------------------
 
 
+def test_a_command_is_looked_at_only_when_that_is_asked_for() -> None:
+    for observe in ("nothing", "pages"):
+        channel = FakeChannel("1\n")
+        list(
+            CommandOutput().lines(order("command.output", FakeBoard(), channel, 1, observe=observe))
+        )
+        (asked,) = channel.asked
+        assert asked[asked.index("--observe") + 1] == observe
+
+
 @pytest.mark.parametrize(
     ("pattern", "text", "number"),
     [

@@ -33,28 +33,28 @@ AFTER = {
     **BEFORE,
     "/proc/vmstat": "pgfault 1600\nallocstall_dma 1\nallocstall_normal 4\nnr_mapped 9\n",
     "/proc/stat": STAT.format(4200),
-    "/proc/softirqs": "  CPU0 CPU1\n NET_RX: 30 40\n TIMER: 1 1\n",
-    "/proc/net/snmp": SNMP.format(5),
+    "/proc/softirqs": "  CPU0 CPU1\n NET_RX: 110 120\n TIMER: 1 1\n",
+    "/proc/net/snmp": SNMP.format(21),
     "/proc/net/softnet_stat": "000000ff 00000001 0000000a 0\n",
-    "/proc/pressure/io": "some avg10=0.00 avg60=0.00 total=500\nfull avg10=0.00 total=9\n",
+    "/proc/pressure/io": "some avg10=0.00 avg60=0.00 total=5100\nfull avg10=0.00 total=9\n",
     "/proc/tty/driver/serial": "serinfo:1.0\n0: uart:16550A port:3F8 tx:176 rx:0\n",
-    "/sys/block/mmcblk0/stat": "14 0 144 5 1 0 8 1 0 60 6 0 0 0 0 5 1\n",
+    "/sys/block/mmcblk0/stat": "50 0 720 5 1 0 8 1 0 60 6 0 0 0 0 13 1\n",
     "/sys/fs/cgroup/a/cpu.stat": "usage_usec 5\nnr_throttled 5\nthrottled_usec 900\n",
     "/sys/fs/cgroup/cpu/b/cpu.stat": "nr_throttled 3\nthrottled_time 405000\n",
-    "/sys/devices/system/cpu/cpu0/cpuidle/state1/usage": "70\n",
+    "/sys/devices/system/cpu/cpu0/cpuidle/state1/usage": "150\n",
 }
 
 
 def test_differences_for_a_unit_of_work() -> None:
     found = between(BEFORE, AFTER, work=2)
     assert found["vmstat.pgfault"] == 300 and found["vmstat.allocstall"] == 1
-    assert found["stat.ctxt"] == 100 and found["softirqs.NET_RX"] == 20
-    assert found["tcp.retransmits"] == 2 and found["softnet.squeezed"] == 4
-    assert found["psi.io_us"] == 200 and found["serial.sent"] == 38
-    assert found["disk.read_ios"] == 2 and found["disk.busy_ms"] == 20
-    assert found["disk.flushes"] == 1 and found["disk.read_size"] == 8192
+    assert found["stat.ctxt"] == 100 and found["softirqs.NET_RX"] == 100
+    assert found["tcp.retransmits"] == 10 and found["softnet.squeezed"] == 4
+    assert found["psi.io_us"] == 2500 and found["serial.sent"] == 38
+    assert found["disk.read_ios"] == 20 and found["disk.busy_ms"] == 20
+    assert found["disk.flushes"] == 5 and found["disk.read_size"] == 8192
     assert found["quota.throttled"] == 3 and found["quota.throttled_us"] == pytest.approx(600)
-    assert found["idle.deep"] == 10 and found["interrupts.arch_timer"] == 0
+    assert found["idle.deep"] == 50 and found["interrupts.arch_timer"] == 0
     assert set(found) <= set(COUNTERS)
 
 
@@ -88,10 +88,10 @@ def test_counters_of_samples() -> None:
         {
             "iterations": 10,
             "clock_after_hz": 1.5e9,
-            "wait_ns": 100,
+            "wait_ns": 10000,
             "steal_ticks": {"na": "no /proc/stat"},
             "counters": {"cycles": 1000, "instructions": 500, "cache_misses": {"na": "no PMU"}},
-            "detail": {"zero_page_bytes": size, "faults_minor": 20, "wall_ns": 5, "looks": 3},
+            "detail": {"zero_page_bytes": size, "faults_minor": 2000, "looks": 3},
         }
         for size in (1 << 20, 1 << 30, 0)
     ]
@@ -101,8 +101,10 @@ def test_counters_of_samples() -> None:
         "instructions": 50,
         "cycles_per_instruction": 2,
         "clock_hz": 1.5e9,
-        "wait_ns": 10,
+        "wait_ns": 1000,
         "zero_page_bytes": 1 << 30,
-        "faults_minor": 2,
+        "faults_minor": 200,
     }
+    of_a_command = {"iterations": 1, "wait_ns": 9000, "detail": {"wall_ns": 5, "faults_minor": 3}}
+    assert of_samples([of_a_command]) == {"faults_minor": 0}, "3 page faults say nothing"
     assert of_samples([{"iterations": True, "counters": [], "detail": None}]) == {}

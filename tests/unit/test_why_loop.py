@@ -38,7 +38,9 @@ def test_one_cause_is_named_with_its_share_in_few_experiments() -> None:
     assert cause.again is not None and cause.again.number == cause.repair.number
     assert [o.side for o in cause.origins] == [Side.BAD, Side.GOOD]
     assert cause.remedies[0].text == "knob17=on"
-    assert found.headline == "knob17 accounts for 99 % (98 to 102 %) of the difference"
+    assert found.headline == (
+        "knob17, set by /etc/sysctl.d/9.conf:1, accounts for 100 % (98 to 103) of the difference."
+    )
     assert len(found.experiments) <= 8  # none of the forty is likelier than another here
     assert [e.number for e in found.experiments] == list(range(1, len(found.experiments) + 1))
     assert [t.number for t in found.trials] == list(range(1, len(found.trials) + 1))
@@ -169,7 +171,7 @@ def test_not_admissible_stops_before_anything_is_measured() -> None:
     fewer = Finding("fewer-cpus", Grade.STOPS, "the bad side has 1 CPU, the good one 4")
     found = diagnose(MemoryBench(FORTY, losses(knob01=1.0)), says=(fewer,))
     assert found.verdict is Verdict.NOT_ADMISSIBLE
-    assert found.headline == fewer.sentence
+    assert found.headline == f"{fewer.sentence}."
     assert found.trials == ()
 
 
@@ -291,7 +293,7 @@ def test_each_end_gives_a_partial_answer(error: BaseException, stop: Stop) -> No
         assert found.verdict is Verdict.INCOMPLETE
         assert found.stopped is stop
         assert found.reached
-        assert found.restored is (stop is not Stop.NOT_PUT_BACK)
+        assert found.restored or stop in (Stop.NOT_PUT_BACK, Stop.UNREACHABLE)
         assert len(found.trials) == trial - 1
         found.as_json()
 
@@ -414,3 +416,14 @@ def test_a_diagnosis_is_a_document() -> None:
     document = found.as_json()
     assert document["stopped"] is None
     assert document["causes"][0]["suspects"][0]["id"] == suspect("knob17").id
+
+
+def test_contact_lost_while_something_was_set_leaves_it_open_whether_it_is_put_back() -> None:
+    lost = BoardUnreachable("no answer from bad")
+    found = diagnose(MemoryBench(FORTY, losses(knob17=0.7), at={3: lost}))
+    assert found.restored  # the gap sets nothing
+    flipped = next(
+        t.number for t in diagnose(MemoryBench(FORTY, losses(knob17=0.7))).trials if t.flipped
+    )
+    found = diagnose(MemoryBench(FORTY, losses(knob17=0.7), at={flipped: lost}))
+    assert not found.restored

@@ -168,6 +168,26 @@ def test_nothing_counted_and_something_compare() -> None:
     assert "Predicted: better by a factor of 5; measured: 2 (1.9 to 2.1)" in found.prediction
 
 
+def test_what_others_count_into_decides_nothing() -> None:
+    """A counter of the whole system that moves the wrong way is no contradiction; one of the
+    program itself is."""
+    pages = suspect("memory.thp_defrag", "madvise", "always")
+    wrong = {"psi.memory_us": 5000.0, "vmstat.compact_stall": 0.0}
+    bad = {"psi.memory_us": 1000.0, "vmstat.compact_stall": 40.0}
+    found = explained(RUN, pages, bad=bad, good=wrong)
+    assert found.card == "huge-page-stalls" and found.support is Support.SUPPORTED
+    (check,) = (check for check in found.checks if check.counter == "psi.memory_us")
+    assert check.agrees is None and "whole system" in check.reason
+
+
+def test_small_counts_for_each_iteration_compare() -> None:
+    """A million iterations to a batch, and a counter that decides."""
+    quota = suspect("cgroup.cpu_max", "max 100000", "20000 100000")
+    found = explained(RUN, quota, bad={"quota.throttled": 4e-5}, good={"quota.throttled": 0.0})
+    (check,) = (check for check in found.checks if check.counter == "quota.throttled")
+    assert check.agrees is True and check.change == pytest.approx(1e-3)
+
+
 def test_two_suspects_that_interact_have_one_mechanism() -> None:
     rmem = suspect("net.tcp_rmem", "4096 131072 6291456", "4096 4096 8192")
     wmem = suspect("net.tcp_wmem", "4096 16384 4194304", "4096 4096 8192")

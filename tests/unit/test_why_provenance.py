@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from root_trees import PLANTS, ROLES, TREES, Plant, build, suspect_of
 
-from benchvise.why.model import Layer, Origin, Side, Suspect
+from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance import NOT_FOUND, DirectoryFiles, find_origins, settings_of
 
 
@@ -290,3 +290,101 @@ def test_a_source_is_read_once_for_all_suspects(tmp_path: Path) -> None:
     for knob in ("memory.thp", "net.rmem_max", "cpu.governor"):
         find_origins(source, suspect_of(knob, "1"), Side.BAD)
     assert Counting.reads == first <= 4
+
+
+def test_a_part_of_an_images_settings_is_its_line(sources: dict[str, DirectoryFiles]) -> None:
+    suspect = Suspect(
+        "init-settings:/etc/rc.local#1",
+        "",
+        Layer.INIT_SETTINGS,
+        "init-settings",
+        "not there",
+        "# a comment\necho 5 | tee /proc/sys/vm/laptop_mode >/dev/null",
+        means=LayerMeans("init-settings", "/etc/rc.local#1"),
+    )
+    (origin,) = find_origins(sources["yocto"], suspect, Side.BAD)
+    assert (origin.where, origin.kind, origin.certain) == ("/etc/rc.local:3", "rc.local", True)
+
+
+def test_what_is_no_knob_is_looked_for_where_its_record_says(
+    sources: dict[str, DirectoryFiles],
+) -> None:
+    suspect = Suspect(
+        "kernel.tick", "", Layer.KERNEL, "kernel.tick", "4000000", "10000000",
+        ("kernel.tick/tick_ns",),
+    )  # fmt: skip
+    (origin,) = find_origins(sources["raspberry"], suspect, Side.BAD)
+    assert origin.where == "/boot/config-6.6.0:5"
+    assert not origin.certain
+
+
+def test_a_device_of_another_role_is_not_meant(tmp_path: Path) -> None:
+    files = {"/etc/rc.local": "#!/bin/sh\nblockdev --setra 64 /dev/sda\n"}
+    source = DirectoryFiles(build(files, tmp_path), "tree", {"root_disk": "mmcblk0"})
+    suspect = suspect_of("block.read_ahead_kb", "32")
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert origin.kind == NOT_FOUND
+    entry = Suspect(
+        "storage.queue", "", Layer.RUN_TIME, "storage.queue", "128", "32",
+        ("storage.queue/sda read_ahead_kb",),
+    )  # fmt: skip
+    (origin,) = find_origins(source, entry, Side.BAD)
+    assert origin.where == "/etc/rc.local:2"
+
+
+def test_what_a_rule_asks_is_looked_up_where_the_system_runs(tmp_path: Path) -> None:
+    class Running(DirectoryFiles):
+        is_live = True
+
+    rules = "".join(
+        f'SUBSYSTEM=="block", ATTR{{queue/rotational}}=="{turns}", ATTR{{queue/scheduler}}="bfq"\n'
+        for turns in (1, 0)
+    )
+    files = {
+        "/run/udev/rules.d/60-io.rules": rules,
+        "/sys/block/mmcblk0/queue/rotational": "0\n",
+    }
+    source = Running(build(files, tmp_path), "board", ROLES)
+    (origin,) = find_origins(source, suspect_of("block.scheduler", "bfq"), Side.BAD)
+    assert origin.where == "/run/udev/rules.d/60-io.rules:2"
+    assert origin.certain
+
+
+def test_entries_of_one_value_without_means_are_compared_by_it(
+    sources: dict[str, DirectoryFiles],
+) -> None:
+    members = tuple(f"cpu.governor/policy{n} scaling_governor" for n in (0, 4))
+    suspect = Suspect("cpu.governor", "", Layer.RUN_TIME, "cpu.governor", "x", "powersave", members)
+    (origin,) = find_origins(sources["debian"], suspect, Side.BAD)
+    assert (origin.where, origin.certain) == ("/usr/local/bin/tune.sh:8", True)
+
+
+def test_a_variable_given_under_a_condition_may_have_either_value(tmp_path: Path) -> None:
+    script = (
+        "#!/bin/bash\n. /etc/board-release\n"
+        "for i in $(lsblk -idn -o NAME | grep -v zram); do\n"
+        "  read ROTATE < /sys/block/$i/queue/rotational\n"
+        "  case ${ROTATE} in\n    1) [[ $ID -lt 4 ]] && sched=cfq || sched=bfq ;;\n"
+        "    0) sched=none ;;\n    *) continue ;;\n  esac\n"
+        "  echo $sched > /sys/block/$i/queue/scheduler\ndone\n"
+        "case ${FAMILY} in\n  one | two*)\n"
+        "    (echo 7 > /sys/class/net/eth0/queues/rx-0/rps_cpus) &\n"
+        "    ;;\n  *)\n    echo 3 > /sys/class/net/eth0/queues/rx-0/rps_cpus\n    ;;\nesac\n"
+    )
+    files = {"/etc/rc.local": script, "/etc/board-release": "FAMILY=twofold\n"}
+    source = DirectoryFiles(build(files, tmp_path), "tree", ROLES)
+    for value in ("cfq", "bfq", "none"):
+        (origin,) = find_origins(source, suspect_of("block.scheduler", value), Side.BAD)
+        assert (origin.where, origin.certain) == ("/etc/rc.local:10", False)
+    (origin,) = find_origins(source, suspect_of("block.scheduler", "kyber"), Side.BAD)
+    assert origin.kind == NOT_FOUND
+    (origin,) = find_origins(source, suspect_of("net.rps_cpus", "7"), Side.BAD)
+    assert (origin.where, origin.certain) == ("/etc/rc.local:14", True)
+    (origin,) = find_origins(source, suspect_of("net.rps_cpus", "3"), Side.BAD)
+    assert origin.kind == NOT_FOUND
+
+
+def test_names_of_files_are_fit_to_be_shown(tmp_path: Path) -> None:
+    files = {"/etc/sysctl.d/a\x1b[31m\u202e.conf": "vm.laptop_mode=5\n"}
+    (origin,) = origins_in(files, tmp_path, "vm.laptop_mode", "5")
+    assert origin.where == "/etc/sysctl.d/a.conf:1"

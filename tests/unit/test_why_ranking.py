@@ -15,6 +15,7 @@ from benchvise.measure.hostside import HOST_BENCHMARKS
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck
+from benchvise.why.counters import COUNTERS
 from benchvise.why.model import Bounds, Gap, Layer, ProcessMeans, Side, Suspect
 from benchvise.why.priors import (
     Direction,
@@ -228,6 +229,11 @@ class TestTable:
         names = {*knobs(), *items_by_id(), *(n for p in priors() for n in p.names if "*" not in n)}
         first = [found.names for name in names if (found := prior_of(name)) is not None]
         assert [p.names for p in priors() if p.names not in first] == []
+
+    def test_every_symptom_is_a_counter_that_there_is(self) -> None:
+        for symptom in symptoms():
+            for pattern in symptom.counters:
+                assert any(fnmatchcase(counter, pattern) for counter in COUNTERS), pattern
 
     def test_unlisted_settings_count_little(self) -> None:
         assert all(0.001 < odds < 0.05 for odds in unlisted().values())

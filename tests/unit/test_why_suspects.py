@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -14,11 +17,14 @@ from why_boards import BOARD, BOTH, CPUS, NEITHER, found, metric, one, side, wit
 
 from benchvise.board.sanitise import printable
 from benchvise.state.catalogue import items_by_id, knobs, load_catalogue
+from benchvise.state.diff import diff_snapshots
 from benchvise.state.knobs import canonical
+from benchvise.state.model import Snapshot
 from benchvise.why.model import Layer, Means, ProcessMeans, SettingMeans, Side
 from benchvise.why.reduction import knobs_of_boot_option, layer_of, reach_of, ties
 from benchvise.why.suspects import find
 
+SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 MTHP = "/sys/kernel/mm/transparent_hugepage/hugepages-{}kB/enabled"
 GOVERNOR = CPUS + "/cpufreq/policy{}/scaling_governor"
@@ -197,7 +203,7 @@ class TestRights:
     def test_risky_settings_take_consent(self) -> None:
         changes = {"/proc/sys/vm/swappiness": "100\n"}
         suspect = one(changes)
-        assert suspect.means is None and "agreed" in suspect.untestable
+        assert suspect.means is None and "--risky" in suspect.untestable
         assert settings(one(changes, with_risk=True).means) == ["vm.swappiness=60"]
 
     def test_what_a_process_inherits_is_flipped_for_it_alone(self) -> None:
@@ -343,6 +349,40 @@ class TestReduction:
                 assert item in items or item == "sched.*", pattern
         for option, of in table["boot_options"].items():
             assert all(name in names for name in of), option
+
+
+class TestTwoImages:
+    """Two images of one kind of simulated board, as their snapshots were: Debian 12 and 13."""
+
+    @pytest.mark.parametrize("benchmark", ["memory.copy", "storage.write", "command.time"])
+    def test_every_difference_is_a_suspect_or_has_its_reason(self, benchmark: str) -> None:
+        good, bad = recorded("arm64-debian12"), recorded("arm64-debian13")
+        result = find(good, bad, metric(benchmark), may_set=BOTH)
+        told = {name for suspect in result.suspects for name in suspect.members}
+        names = {difference.entry.name for difference in diff_snapshots(good, bad).differences}
+        assert names == told | set(result.excluded)
+        assert all(result.excluded.values())
+        assert len({suspect.id for suspect in result.suspects}) == len(result.suspects)
+        for suspect in result.suspects:
+            assert (suspect.means is None) == bool(suspect.untestable), suspect.id
+            assert suspect.good != suspect.bad
+
+    def test_another_kernel_brings_few_suspects(self) -> None:
+        """Of 200 differences it leaves those that can matter to a copy."""
+        good, bad = recorded("arm64-debian12"), recorded("arm64-debian13")
+        assert len(diff_snapshots(good, bad).differences) > 150
+        result = find(good, bad, metric("memory.copy"), may_set=BOTH)
+        assert {s.id for s in result.suspects if s.means} == {
+            "kernel.nmi_watchdog",
+            "kernel.sched_autogroup_enabled",
+        }
+        assert {"kernel.version", "memory.size"} < {s.id for s in result.suspects}
+        assert len(result.suspects) < 16
+
+
+def recorded(name: str) -> Snapshot:
+    text = gzip.decompress((SNAPSHOTS / f"{name}.json.gz").read_bytes())
+    return Snapshot.from_json(json.loads(text)["data"])
 
 
 def test_equal_boards_have_no_suspects() -> None:

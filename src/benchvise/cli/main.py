@@ -12,7 +12,12 @@ import sys
 
 import typer
 
+<<<<<<< HEAD
 from benchvise.cli import bench, doctor, measure, restore, results, rig, state, trace, watch, why
+=======
+from benchvise.cli import bench, doctor, health, measure, restore, results, rig, state, trace, why
+from benchvise.cli import signal as signals
+>>>>>>> health
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
 from benchvise.state.interrupts import deferred
@@ -37,8 +42,10 @@ app.command("why")(why.why)
 app.command("watch")(watch.watch)
 app.command("snapshot")(state.snapshot)
 app.command("diff")(state.diff)
+app.command("health")(health.health)
 app.add_typer(rig.app, name="rig")
 app.add_typer(trace.app, name="trace")
+app.add_typer(signals.app, name="signal")
 
 
 # What typer makes of a Ctrl-C that no command has caught.

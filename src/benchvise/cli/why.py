@@ -123,6 +123,15 @@ def why(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Repeat the order of earlier trials.")
     ] = None,
+    board: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--board",
+            metavar="rig:NAME",
+            help="GOOD and BAD are images: run both on this board of a rig, written and booted as "
+            "needed. Twice: the good image's board and the bad one's.",
+        ),
+    ] = None,
     rig: RigOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
@@ -146,7 +155,10 @@ def why(
         request = flow.resumed(resume)
     else:
         one, other = _sides(boards or [], good)
-        sides = Sides(one, other, bench, user_command(command, match, better, unit), rig, patience)
+        if board:  # to be found again by --resume, wherever that is called
+            one, other = (str(Path(name).resolve()) for name in (one, other))
+        wanted = user_command(command, match, better, unit)
+        sides = Sides(one, other, bench, wanted, rig, patience, tuple(board or ()))
         sides.entry()
         request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, risky), store)
     for due in restores_due():

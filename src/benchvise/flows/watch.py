@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeAlias
 
 from benchvise.errors import BenchviseError, StoreError, UsageError
@@ -31,7 +33,7 @@ CHEAP = 0.005
 
 _SLACK = 2.5  # looks that are further apart than so many intervals have a gap between them
 _LONGEST_PAUSE = 300.0  # between two tries to reach a board
-_JOIN_SECONDS = 150.0  # longer than a look may take before it is given up
+_END_SECONDS = 300.0  # longer than a look may take before it is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,25 +147,35 @@ def watch(request: WatchRequest, store: Store, tell: Tell) -> list[Outcome]:
         ]
         with let_through():
             _open_first(watches)
-        threads = [threading.Thread(target=one.run, name=one.board) for one in watches]
+        # Not by joining: a join that Ctrl-C interrupts takes the thread for one that has ended.
+        ended: SimpleQueue[BoardWatch] = SimpleQueue()
+        running = 0
         try:
-            for thread in threads:
-                thread.start()
+            for one in watches:
+                threading.Thread(target=_run, args=(one, ended), name=one.board).start()
+                running += 1
             with let_through():
-                for thread in threads:
-                    while thread.is_alive():
-                        thread.join(0.5)
+                while running:
+                    ended.get()
+                    running -= 1
         except KeyboardInterrupt:
             pass  # the usual end of a watch
         finally:
             clock.stop()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join(_JOIN_SECONDS)
+            with contextlib.suppress(Empty):
+                for _ in range(running):
+                    ended.get(timeout=_END_SECONDS)
         failed = next((one.failed for one in watches if one.failed is not None), None)
         if failed is not None:
             raise failed
         return [one.outcome for one in watches]
+
+
+def _run(one: BoardWatch, ended: SimpleQueue[BoardWatch]) -> None:
+    try:
+        one.run()
+    finally:
+        ended.put(one)
 
 
 def history(store_url: str | None, board: str, since: float, until: float) -> History:

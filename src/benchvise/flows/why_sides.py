@@ -13,6 +13,7 @@ from benchvise.errors import UsageError
 from benchvise.flows import state
 from benchvise.flows.boards import RigObserver, open_boards
 from benchvise.flows.request import UserCommand
+from benchvise.flows.why_images import open_images
 from benchvise.measure.suite import Entry, parse_bench
 from benchvise.rig.environment import is_rig
 from benchvise.store import Store
@@ -28,6 +29,7 @@ class Sides:
     """What is compared, and by what: enough to open it all again when it is resumed.
 
     ``good`` is a board, or what ``--good`` names: a board, a snapshot file or a run of the store.
+    With ``boards`` both are images, and these are what they run on.
     """
 
     good: str
@@ -36,6 +38,7 @@ class Sides:
     command: UserCommand | None = None
     rig: str | None = None
     patience_s: float = PATIENCE_S
+    boards: tuple[str, ...] = ()
 
     def entry(self) -> Entry:
         """What is measured; UsageError when that is nothing, or two things."""
@@ -51,7 +54,9 @@ class Sides:
 
     def words(self) -> list[str]:
         """As on the command line."""
-        words = [self.good, self.bad] if _is_board(self.good) else [self.bad, "--good", self.good]
+        two = bool(self.boards) or _is_board(self.good)
+        words = [self.good, self.bad] if two else [self.bad, "--good", self.good]
+        words += [word for name in self.boards for word in ("--board", name)]
         options = {"--bench": self.bench, "--rig": self.rig}
         if self.command is not None:
             options |= {"--command": self.command.line, "--match": self.command.match}
@@ -66,7 +71,9 @@ class Sides:
     def from_json(cls, data: dict[str, Any]) -> Sides:
         """The sides of ``as_json``; TypeError when they are not."""
         command = data.pop("command")
-        return cls(command=None if command is None else UserCommand(**command), **data)
+        boards = tuple(data.pop("boards", ()))
+        given = None if command is None else UserCommand(**command)
+        return cls(command=given, boards=boards, **data)
 
 
 def open_bench(
@@ -77,6 +84,11 @@ def open_bench(
     Raises what opening boards raises, and UsageError for what is no side or nothing to measure.
     """
     entry = sides.entry()
+    if sides.boards:
+        return open_images(
+            sides.good, sides.bad, sides.boards, entry, stack,
+            rig_file=sides.rig, observe=observe,
+        )  # fmt: skip
     record = None if _is_board(sides.good) else _record(sides.good, store)
     names = [sides.bad] if record is not None else [sides.good, sides.bad]
     opened, failed = open_boards(names, stack, rig_file=sides.rig, observe=observe)

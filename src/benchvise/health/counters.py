@@ -1,4 +1,4 @@
-"""What a board counts, by the table ``counters.toml``: where it is read, and how bad which value is."""
+"""What a board counts, by the table ``counters.toml``: where it is read, how bad which value is."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def evaluate(text: str, raw: float | None, lookup: Lookup) -> float:
     """
     if len(text) > LENGTH:
         raise ValueError(f"an expression of over {LENGTH} characters")
-    parser = _Parser(list(_tokens(text)), raw, lookup)
+    parser = _Parser(list(_words(text)), raw, lookup)
     try:
         value = parser.sum(0)
     except (ZeroDivisionError, OverflowError) as error:
@@ -38,7 +38,7 @@ def evaluate(text: str, raw: float | None, lookup: Lookup) -> float:
     return value
 
 
-def _tokens(text: str) -> Iterator[str]:
+def _words(text: str) -> Iterator[str]:
     at = 0
     text = text.rstrip()
     while at < len(text):
@@ -52,8 +52,8 @@ def _tokens(text: str) -> Iterator[str]:
 class _Parser:
     """One function for each precedence, from loose to tight."""
 
-    def __init__(self, tokens: list[str], raw: float | None, lookup: Lookup) -> None:
-        self.rest = tokens
+    def __init__(self, words: list[str], raw: float | None, lookup: Lookup) -> None:
+        self.rest = words
         self._raw = raw
         self._lookup = lookup
 
@@ -80,24 +80,24 @@ class _Parser:
             raise ValueError("it is nested too deeply")
         if not self.rest:
             raise ValueError("it ends too early")
-        token = self.rest.pop(0)
-        if token == "-":
+        word = self.rest.pop(0)
+        if word == "-":
             return -self._unary(depth + 1)
-        if token == "^":
+        if word == "^":
             return math.exp(self._unary(depth + 1))
-        if token == "`":
+        if word == "`":
             return math.log(self._unary(depth + 1))
-        if token == "(":
+        if word == "(":
             value = self.sum(depth + 1)
             if not self.rest or self.rest.pop(0) != ")":
                 raise ValueError("a bracket is not closed")
             return value
-        if token == "@":
+        if word == "@":
             if self._raw is None:
                 raise ValueError("@ has no value here")
             return self._raw
-        if token[0].isdigit() or token[0] == ".":
-            return float(token)
-        if token[0].isalpha() or token[0] == "_":
-            return self._lookup(token)
-        raise ValueError(f"'{token}' is out of place")
+        if word[0].isdigit() or word[0] == ".":
+            return float(word)
+        if word[0].isalpha() or word[0] == "_":
+            return self._lookup(word)
+        raise ValueError(f"'{word}' is out of place")

@@ -12,7 +12,9 @@ from benchvise.kernel_log import Events
 from benchvise.state.commands import run_commands
 
 JOURNAL = "journalctl -k -b -o short-monotonic --no-pager -q -n 4000"
-REMEDY = "read it as root, set kernel.dmesg_restrict=0, or put the user into the group systemd-journal or adm"
+REMEDY = (
+    "read it as root, set kernel.dmesg_restrict=0, or put the user into the group systemd-journal"
+)
 
 
 def read_log(

@@ -68,7 +68,7 @@ Files = ByPath[FileValue | FileError]
 def read_sensors(
     files: Files, links: ByPath[str | FileError], config: SensorsConfig
 ) -> tuple[Sensor, ...]:
-    """All sensors that have a value, chip by chip, then the thermal zones that no chip stands for."""
+    """All sensors with a value, chip by chip, then the thermal zones that no chip stands for."""
     found = [*_hwmon(files, links, config)]
     chips = {sensor.chip.rpartition("-")[0].rpartition("-")[0] for sensor in found}
     found += [zone for zone in _zones(files) if _as_chip(zone.chip) not in chips]

@@ -25,7 +25,10 @@ MISSING = "no smartctl on the board: install smartmontools there"
 
 _DISK = re.compile(r"sd[a-z]{1,2}|nvme\d{1,2}n\d{1,2}|hd[a-z]")
 # It is in /usr/sbin, which is not in everybody's path.
-_SCRIPT = 'PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; exec smartctl --json=c -n standby -i -H -A -l error "$1"'
+_SCRIPT = (
+    "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; export PATH; "
+    'exec smartctl --json=c -n standby -i -H -A -l error "$1"'
+)
 _NOT_FOUND = 127
 
 # Attributes of ATA disks that tell of their end, by number: what they are called here.

@@ -33,8 +33,8 @@ def firmware_flags(files: Files, said: str) -> Mapping[str, bool]:
     """
     found = files.get(_FIRMWARE)
     text = said or (str(found.value) if isinstance(found, FileValue) else "")
-    match = re.search(r"(?:0x)?([0-9a-fA-F]{1,8})\s*$", text.rpartition("=")[2])
-    if match is None or not text:
+    match = re.fullmatch(r"(?:throttled=)?(?:0x)?([0-9a-fA-F]{1,8})", text.strip())
+    if match is None:
         return {}
     bits = int(match[1], 16)
     return {

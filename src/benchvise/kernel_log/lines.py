@@ -14,7 +14,8 @@ LINES = 50_000
 
 # <4>[   12.345678][    T1] text, with or without each of the parts in front
 _KERNEL = re.compile(
-    r"(?:<(?P<level>\d{1,3})>)?(?:\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})\])?(?:\[ {0,8}[CT]\d{1,10}\])?"
+    r"(?:<(?P<level>\d{1,3})>)?"
+    r"(?:\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})\])?(?:\[ {0,8}[CT]\d{1,10}\])?"
     r" ?(?P<text>.*)"
 )
 # Feb  7 01:13:17 host kernel: …, 2024-02-07T01:13:17+0000 host kernel: …, [Wed Feb  7 01:13:17

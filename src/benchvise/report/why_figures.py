@@ -215,7 +215,7 @@ def _note(document: Document, trial: Mapping[str, Any]) -> str:
     return f"trial {trial['number']} on {document[trial['side']]}{what}{flags}"
 
 
-def _phases(document: Document) -> Iterator[Phase]:
+def _phases(document: Document) -> list[Phase]:
     ends = {t["number"]: (t["started"], t["started"] + t["seconds"]) for t in document["trials"]}
     parts = [("gap", (document["gap"] or {"trials": ()})["trials"])]
     parts += [
@@ -223,10 +223,19 @@ def _phases(document: Document) -> Iterator[Phase]:
         for experiment in document["experiments"]
         if experiment["purpose"] != Purpose.AGAIN  # read from the trials of the repair
     ]
+    found: list[Phase] = []
     for name, numbers in parts:
         known = [ends[number] for number in numbers if number in ends]
-        if known:
-            yield Phase(name, min(a for a, _ in known), max(b for _, b in known))
+        if not known:
+            continue
+        phase = Phase(name, min(a for a, _ in known), max(b for _, b in known))
+        if found and phase.start < found[-1].end:
+            # Experiments whose blocks have the arms of both, such as repair and break.
+            last = found.pop()
+            ends_at = max(last.end, phase.end)
+            phase = Phase(f"{last.name}, {name}", min(last.start, phase.start), ends_at)
+        found.append(phase)
+    return found
 
 
 def _bands(document: Document, kinds: _Arms) -> Iterator[Band]:

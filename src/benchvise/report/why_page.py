@@ -33,7 +33,7 @@ from benchvise.report.why_document import (
 )
 from benchvise.report.why_figures import diagnosis_figures
 from benchvise.report.why_markdown import markdown
-from benchvise.report.why_words import confirmations, left_set, place
+from benchvise.report.why_words import absent_text, confirmations, left_set, place
 from benchvise.why.model import Verdict
 from benchvise.why.words import apart
 
@@ -79,6 +79,7 @@ def render(document: Document, assets: Assets) -> str:
     drawn = diagnosis_figures(document)
     templates = environment()
     templates.filters |= {
+        "absent": absent_text,
         "apart": apart,
         "duration": duration,
         "flips": _flips,

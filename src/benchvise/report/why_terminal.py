@@ -77,8 +77,8 @@ def _line(one: Line, width: int, indent: str) -> Iterator[Text]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most ``width``; a number and its per cent stay together."""
-    kept = text.replace(" %", "\u00a0%")
+    """Lines of at most ``width``; a number and its per cent stay together, and p with its value."""
+    kept = text.replace(" %", "\u00a0%").replace("p = ", "p\u00a0=\u00a0")
     lines = textwrap.wrap(kept, width, break_on_hyphens=False)
     return [part.replace("\u00a0", " ") for part in lines]
 

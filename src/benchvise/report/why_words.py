@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchvise.report.tables import Tone
+from benchvise.report.text import clean
 from benchvise.report.units import format_value
 from benchvise.report.why_document import (
     Document,
@@ -32,10 +33,14 @@ from benchvise.report.why_document import (
     untested,
 )
 from benchvise.why.model import Grade, Purpose, Side, Support, Verdict
+from benchvise.why.provenance import NOT_FOUND
 from benchvise.why.words import apart, percent
 
 _SHOWN = 6
 """Differences that a list names before it counts the rest."""
+
+_VALUE = 40
+"""Characters of a value in a list."""
 
 _FEW = 3
 """Differences flipped at once that are named rather than counted."""
@@ -162,21 +167,24 @@ def _gap(document: Document) -> Block:
     counts = f"{counted(gap['blocks'], 'pair')}, {p_text(gap['p'])}"
     lines = [Line(f"{gap_text(gap)}; {sense}; {counts}.", "muted")]
     if document["verdict"] == Verdict.NO_DIFFERENCE:
-        lines.append(Line(f"What is smaller than {apart(_seen(gap))} would not have been seen."))
+        lines.append(Line(_not_seen(gap)))
     return Block(metric["name"], tuple(lines), bars)
 
 
-def _seen(gap: Mapping[str, Any]) -> float:
-    """The smallest gap, in goodness, that this many pairs would have shown."""
-    low, high = gap["goodness"]["low"], gap["goodness"]["high"]
-    return float(max(gap["floor"], (high - low) / 2))
+def _not_seen(gap: Mapping[str, Any]) -> str:
+    """What noise may hide: the smallest gap that so many pairs would have shown."""
+    bounds = gap["goodness"]
+    if abs(bounds["value"]) > gap["floor"]:
+        return "The values scatter too much to tell: ask again while the boards are quiet."
+    smallest = max(gap["floor"], (bounds["high"] - bounds["low"]) / 2)
+    return f"What is smaller than {apart(smallest)} would not have been seen."
 
 
 def _sides(document: Document) -> tuple[tuple[Side, Tone], ...]:
     # Where nothing was shown, or good is the worse one, no side is painted as good.
-    told = document["verdict"] not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED)
-    good, bad = ("good", "bad") if told else ("plain", "plain")
-    return (Side.GOOD, good), (Side.BAD, bad)  # type: ignore[return-value]
+    if document["verdict"] in (Verdict.NO_DIFFERENCE, Verdict.REVERSED):
+        return (Side.GOOD, "plain"), (Side.BAD, "plain")
+    return (Side.GOOD, "good"), (Side.BAD, "bad")
 
 
 def _shares(document: Document) -> Block:
@@ -262,6 +270,7 @@ _SUPPORT = {
     Support.CONTRADICTED: "The counters contradict it; that cause is proven, but not this reason",
     Support.NOT_CHECKED: "The counters could not be checked",
 }
+_ABSENT = "not available"
 _PREDICTED = {"+": "more", "-": "fewer", "0": "as many"}
 
 
@@ -279,7 +288,7 @@ def _mechanism(mechanism: Mapping[str, Any]) -> Iterator[Line]:
 def counter_text(check: Mapping[str, Any]) -> str:
     """``dtlb_misses 10.3x, as predicted (more)``."""
     if check["change"] is None:
-        return f"{check['counter']} not available{_because(check['reason'])}"
+        return f"{check['counter']} {absent_text(check)}"
     verdict = {True: "as predicted", False: "against the prediction", None: "unclear"}
     return (
         f"{check['counter']} {times(check['change'])}, {verdict[check['agrees']]} "
@@ -287,14 +296,20 @@ def counter_text(check: Mapping[str, Any]) -> str:
     )
 
 
-def _because(reason: str) -> str:
-    return f" ({reason})" if reason else ""
+def absent_text(check: Mapping[str, Any]) -> str:
+    """``not available (the kernel does not count it)``."""
+    reason = check["reason"].removeprefix(_ABSENT).lstrip(": ")
+    return f"{_ABSENT} ({reason})" if reason else _ABSENT
 
 
 def _origins(document: Document, cause: Mapping[str, Any]) -> Iterator[Line]:
     for origin in cause["origins"]:
-        doubt = "" if origin["certain"] else ", perhaps"
         side = document[origin["side"]]
+        if origin["kind"] == NOT_FOUND:
+            # Where it was looked for is in the evidence page.
+            yield Line(f"{side}: by none of the files that were searched; a default, perhaps.")
+            continue
+        doubt = "" if origin["certain"] else ", perhaps"
         yield Line(f"{place(origin)}  ({origin['kind']} on {side}{doubt})", "strong")
         if origin["text"]:
             yield Line(origin["text"], code=True)
@@ -310,10 +325,19 @@ def place(origin: Mapping[str, Any]) -> str:
 
 
 def _remedies(cause: Mapping[str, Any]) -> Iterator[Line]:
-    for remedy in remedies(cause):
-        cost = f"  ({remedy['cost']})" if remedy["cost"] else ""
-        yield Line(f"{remedy['system']}{cost}", "muted")
+    """The first way of each system; a person at a terminal uses one of them."""
+    said = {"", "none"}
+    every = remedies(cause)
+    shown: dict[str, Mapping[str, str]] = {}
+    for remedy in every:
+        shown.setdefault(remedy["system"], remedy)
+    for remedy in shown.values():
+        cost = remedy["cost"]
+        yield Line(f"{remedy['system']}{'' if cost in said else f'  ({cost})'}", "muted")
+        said.add(cost)
         yield from (Line(line, code=True) for line in remedy["text"].split("\n"))
+    if len(shown) < len(every):
+        yield Line(f"{len(every) - len(shown)} other ways are in the evidence page", "muted")
 
 
 def _interaction(document: Document) -> Block:
@@ -367,11 +391,12 @@ def _ruled_out(document: Document) -> Iterator[Line]:
 
 
 def _untested(document: Document) -> Iterator[Line]:
-    cannot = untested(document)
+    # The very file that sets the cause differs too, of course.
+    files = [o["file"] for cause in document["causes"] for o in cause["origins"] if o["line"]]
+    cannot = [s for s in untested(document) if not any(file in s["id"] for file in files)]
     for suspect in cannot[:_SHOWN]:
-        yield Line(
-            f"{suspect['id']} ({suspect['good']} / {suspect['bad']}): {suspect['untestable']}"
-        )
+        values = f"{clean(suspect['good'], _VALUE)} / {clean(suspect['bad'], _VALUE)}"
+        yield Line(f"{suspect['id']} ({values}): {suspect['untestable']}")
     if len(cannot) > _SHOWN:
         yield Line(f"and {len(cannot) - _SHOWN} more, in the evidence page", "muted")
     for experiment in unresolved(document)[:_SHOWN]:

@@ -109,7 +109,7 @@ def open_all(
         try:
             held.request("off_at_end", off=True)
             written = held.request("flash", image=image) if image else None
-            return _boot(held, written, off_at_end=not keep_on)
+            return boot_held(held, written, off_at_end=not keep_on)
         except BaseException:
             with contextlib.suppress(BenchviseError):
                 held.close(off=True)
@@ -119,7 +119,8 @@ def open_all(
     return all_at_once(names, bring)
 
 
-def _boot(held: HeldBoard, written: Mapping[str, Any] | None, *, off_at_end: bool) -> RigBoard:
+def boot_held(held: HeldBoard, written: Mapping[str, Any] | None, *, off_at_end: bool) -> RigBoard:
+    """Boots a board that is held; ``written`` is what was said of its card, if it was written."""
     directory = logs_directory(held.name)
     found = held.request("boot", directory=str(directory))
     report = BootReport.from_json(found["report"])
@@ -181,4 +182,4 @@ def open_board(name: str, rig_file: str | None = None) -> RigBoard:
     return board
 
 
-__all__ = ["ConsoleShell", "Fresh", "RigBoard", "open_all", "open_board"]
+__all__ = ["ConsoleShell", "Fresh", "RigBoard", "boot_held", "open_all", "open_board"]

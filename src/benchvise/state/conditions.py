@@ -15,7 +15,6 @@ from typing import Any
 
 from benchvise.kernel_log import classes, classify
 from benchvise.kernel_log.lines import parse
-
 from benchvise.state.model import Family, Snapshot
 
 _BUSY_CPUS = 0.2

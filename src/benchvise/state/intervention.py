@@ -45,6 +45,10 @@ class BroughtAlong(NotMade):
     """Something else changed too: by these settings, or by somebody else just then."""
 
 
+class NotHeld(NotMade):
+    """Something else has changed a setting since it was made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A file that was set, with its value before and since."""
@@ -120,11 +124,11 @@ class Intervention:
         journal.written(change.number, now)
 
     def check_held(self) -> None:
-        """NotMade when something else has changed a setting since it was made."""
+        """NotHeld when something else has changed a setting since it was made."""
         found = present(self._files, self._targets)
         for goal in self._targets:
             if not is_reached(goal, found[goal.path]):
-                raise NotMade(
+                raise NotHeld(
                     f"{self._board}: {goal.knob.name} did not stay {goal.value} while it was "
                     f"measured: {goal.path} {found[goal.path].shown}",
                     "find what else sets it there: a daemon, or another person",

@@ -203,6 +203,21 @@ class Store:
                 },
             )
 
+    def add_samples(self, process: ProcessHandle, samples: Sequence[Sample]) -> None:
+        """Add samples that are all known already, in one go."""
+        rows = [
+            {
+                "process_id": process.id,
+                "index": sample.index,
+                "value": sample.value,
+                "evidence": sample.evidence,
+            }
+            for sample in samples
+        ]
+        if rows:
+            with self._database.writing() as connection:
+                connection.execute(_INSERT_SAMPLE, rows)
+
     def end_process(self, process: ProcessHandle, complete: bool) -> None:
         """End a process; ``complete`` when it measured all of its batches."""
         statement = update(ProcessRow).where(ProcessRow.id == process.id)

@@ -32,15 +32,13 @@ class Facts:
     """What is known of a side besides its snapshot, for admissibility.
 
     ``host`` is the probe's ``host`` line, ``programs`` the SHA-256 of each executable that the
-    metric's command runs, by path, ``versions`` what these say of themselves. ``parameters`` are
-    those that a recorded series was measured with; none for a live side.
+    metric's command runs, by path, ``versions`` what these say of themselves.
     """
 
     host: Mapping[str, Any] = field(default_factory=dict)
     programs: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     simulated: bool = False
-    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
@@ -228,13 +227,3 @@ def _suspect(
         untestable="" if usable else refused or "nothing would have to be written",
         not_on_good=not_on_good,
     )
-
-
-def in_order(settings: Iterable[Setting]) -> tuple[Setting, ...]:
-    """Those first that the kernel sets others anew along with, so that the others hold."""
-    given = list(settings)
-    return tuple(sorted(given, key=lambda s: sum(_resets(other.knob, s.knob) for other in given)))
-
-
-def _resets(one: Knob, other: Knob) -> bool:
-    return any(fnmatchcase(other.name, pattern) for pattern in one.resets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,9 @@ from benchvise.why.confirm import Confirmation
 from benchvise.why.gap import Measured
 from benchvise.why.model import Bounds, Cause, Finding, Grade, Interaction, Side, Suspect
 from benchvise.why.scale import Scale
+
+# Standard errors.
+_SURE = 2.0
 
 
 @dataclass(slots=True)
@@ -49,6 +53,15 @@ class Case:
     def left(self) -> float:
         """What of the gap the proven causes leave, in goodness."""
         return self.scale.gap - sum(found.effect.value for found in self.proven)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the causes surely leave something that counts."""
+        assert self.measured is not None, "the gap comes first"  # noqa: S101
+        bounds = self.measured.gap.goodness
+        errors = [(bounds.high - bounds.low) / (2.0 * 1.96)]
+        errors += [found.effect.error for found in self.proven]
+        return abs(self.left) > max(self.scale.least, _SURE * math.hypot(*errors))
 
     @property
     def flipped(self) -> tuple[Suspect, ...]:

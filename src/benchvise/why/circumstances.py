@@ -83,22 +83,6 @@ def _other_probe(case: Case) -> Iterator[Finding]:
         )
 
 
-def _other_parameters(case: Case) -> Iterator[Finding]:
-    wanted = dict(case.metric.spec.params)
-    for side in Side:
-        given = case.facts[side].parameters
-        differ = {n for n in wanted.keys() & given.keys() if wanted[n] != given[n]}
-        if differ:
-            names = sorted(differ)
-            yield Finding(
-                "other-parameters",
-                Grade.STOPS,
-                f"the {side} side was recorded with other parameters",
-                ", ".join(f"{n}={given[n]} instead of {wanted[n]}" for n in names[:_NAMED]),
-                "ask with the parameters of the record, or record anew",
-            )
-
-
 # -- the same kind of machine? ---------------------------------------------------------------------
 
 
@@ -251,12 +235,16 @@ _REMEDIES = {
 
 
 def _load(case: Case) -> Iterator[Finding]:
+    """The load of the last minute, where nobody was seen to be busy at that moment."""
     loads = {side: _load_per_cpu(case, side) for side in Side}
     if None in loads.values():
         return
     good, bad = loads[Side.GOOD] or 0.0, loads[Side.BAD] or 0.0
     if max(good, bad) > _BUSY and min(good, bad) < max(good, bad) / 2:
         busy = Side.GOOD if good > bad else Side.BAD
+        taken = case.snapshots[busy]
+        if any(condition.rule == "background load" for condition in conditions(taken, taken)):
+            return
         yield Finding(
             "one-side-busy",
             Grade.WARNS,
@@ -303,7 +291,6 @@ def _swapped_bytes(case: Case, side: Side) -> int | None:
 
 
 _RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    _other_parameters,
     _other_programs,
     _other_probe,
     _emulated,

@@ -24,7 +24,8 @@ class Counter:
     """One thing that is counted.
 
     ``margin`` is by how much, as a part, it differs between two measurements of the same state:
-    less is no change. ``least`` is the count below which it says nothing.
+    less is no change. ``least`` is the count of a process below which it says nothing, and is
+    taken for none.
     """
 
     name: str
@@ -118,6 +119,9 @@ _OF_FILES = (
 
 COUNTERS: Mapping[str, Counter] = {counter.name: counter for counter in (*_OF_SAMPLES, *_OF_FILES)}
 
+OF_THE_SYSTEM = frozenset(counter.name for counter in _OF_FILES)
+"""What others on the board count into as well."""
+
 GAUGES = frozenset(
     {
         *("zero_page_bytes", "rss_bytes", "anon_huge_bytes", "clock_hz", "temperature_mc"),
@@ -160,7 +164,7 @@ def between(
     """
     first, last = dict(_totals(before)), dict(_totals(after))
     found = {
-        name: (last[name] - first[name]) / work
+        name: _none_below(name, last[name] - first[name]) / work
         for name in last
         if name in first and last[name] >= first[name]
     }
@@ -177,9 +181,9 @@ def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         iterations = sample.get("iterations")
         for name, value in _of_sample(sample):
             if name in GAUGES:
-                seen[name].append(value)
+                seen[name].append(_none_below(name, value))
             elif _is_number(iterations) and iterations > 0:
-                seen[name].append(value / iterations)
+                seen[name].append(_none_below(name, value) / iterations)
     found = {
         name: max(values) if name.endswith("_bytes") else float(np.median(values))
         for name, values in seen.items()
@@ -189,17 +193,23 @@ def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     return found
 
 
+def _none_below(name: str, count: float) -> float:
+    return count if count >= COUNTERS[name].least else 0.0
+
+
 def _of_sample(sample: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for part in ("counters", "detail"):
         values = sample.get(part)
         for name, value in values.items() if isinstance(values, Mapping) else ():
             if name in COUNTERS and _is_number(value):
                 yield name, float(value)
+    # what is measured happens in other processes then: that ours waited says nothing
+    is_command = isinstance(sample.get("detail"), Mapping) and "wall_ns" in sample["detail"]
     for name, key in (
         ("clock_hz", "clock_after_hz"),
         *((name, name) for name in ("wait_ns", "steal_ticks", "temperature_mc")),
     ):
-        if _is_number(sample.get(key)):
+        if _is_number(sample.get(key)) and not (is_command and name == "wait_ns"):
             yield name, float(sample[key])
 
 

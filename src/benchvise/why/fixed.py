@@ -58,13 +58,14 @@ def _suspect(name: str, members: Sequence[tuple[Difference, Part]]) -> Suspect:
     first = members[0][0]
     item = first.item
     layer = layer_of(first.entry.item)
+    labels = _labels(members)
     return Suspect(
         id=name,
         title=f"{item.title}: {item.summary}" if item is not None else first.entry.item,
         layer=layer,
         item=first.entry.item,
-        good=_shown([(_label(d, p, len(members)), p.a) for d, p in members]),
-        bad=_shown([(_label(d, p, len(members)), p.b) for d, p in members]),
+        good=_shown([(label, part.a) for label, (_, part) in zip(labels, members, strict=True)]),
+        bad=_shown([(label, part.b) for label, (_, part) in zip(labels, members, strict=True)]),
         members=tuple(dict.fromkeys(difference.entry.name for difference, _ in members)),
         untestable=_why_not([difference for difference, _ in members], layer),
     )
@@ -86,11 +87,15 @@ def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
     return "it can only be looked at"
 
 
-def _label(difference: Difference, part: Part, count: int) -> str:
-    if count == 1:
-        return ""
-    key = difference.entry.key
-    return f"{key} {part.key}".strip() if part.key else key
+def _labels(members: Sequence[tuple[Difference, Part]]) -> list[str]:
+    """What tells the members apart: nothing for one alone."""
+    if len(members) == 1:
+        return [""]
+    several = len({difference.entry.name for difference, _ in members}) > 1
+    return [
+        f"{difference.entry.key if several else ''} {part.key}".strip()
+        for difference, part in members
+    ]
 
 
 def _shown(values: Sequence[tuple[str, Any]]) -> str:

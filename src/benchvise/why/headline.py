@@ -60,7 +60,10 @@ def _cause(cause: Cause) -> tuple[str, str]:
 
 
 def _no_gap(gap: Gap) -> str:
-    return f"they are {apart(gap.goodness.value)} apart, and the noise floor is {apart(gap.floor)}"
+    found, floor = apart(gap.goodness.value), apart(gap.floor)
+    if abs(gap.goodness.value) > gap.floor:
+        return f"they seem {found} apart, but the values scatter too much to tell (p = {gap.p:.2g})"
+    return f"they are {found} apart, and the noise floor is {floor}"
 
 
 def _share(bounds: Bounds) -> str:

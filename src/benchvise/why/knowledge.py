@@ -77,6 +77,11 @@ class Knowledge(Protocol):
         """Why a cause has its effect."""
 
     def remedies(
-        self, suspect: Suspect, *, origins: Sequence[Origin], side_values: Mapping[Side, str]
+        self,
+        suspect: Suspect,
+        *,
+        origins: Sequence[Origin],
+        side_values: Mapping[Side, str],
+        roles: Mapping[str, str],
     ) -> tuple[Remedy, ...]:
         """How to make the good value last."""

@@ -77,7 +77,12 @@ class Known:
         )
 
     def remedies(
-        self, suspect: Suspect, *, origins: Sequence[Origin], side_values: Mapping[Side, str]
+        self,
+        suspect: Suspect,
+        *,
+        origins: Sequence[Origin],
+        side_values: Mapping[Side, str],
+        roles: Mapping[str, str],
     ) -> tuple[Remedy, ...]:
         """See Knowledge."""
-        return remedies.remedies(suspect, origins=origins, side_values=side_values)
+        return remedies.remedies(suspect, origins=origins, side_values=side_values, roles=roles)

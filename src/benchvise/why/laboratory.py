@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchvise.board.channel import NotAvailable
-from benchvise.errors import MeasurementError
+from benchvise.errors import BoardUnreachable, MeasurementError
 from benchvise.state.model import Snapshot
 from benchvise.why import estimate
 from benchvise.why.bench import Bench, CrossCheck, Refused
@@ -60,6 +60,8 @@ class Laboratory:
         """Why a suspect, by its id, cannot be flipped on a side."""
         self.differences: list[Floats] = []
         """Of each experiment the differences of its blocks, for what noise there is."""
+        self.lost: Arm | None = None
+        """The arm that was being measured when contact was lost."""
         self._log = log
         self._budget = budget
         self._seed = seed
@@ -149,6 +151,9 @@ class Laboratory:
                 answer = {"counters": dict(self.bench.during(arm))}
             except (Refused, MeasurementError, NotAvailable) as error:
                 answer = {"counters": {}, "reason": str(error)}
+            except BoardUnreachable:
+                self.lost = arm
+                raise
             self._log.record("during", key, answer, self.now())
         return {str(name): float(value) for name, value in answer["counters"].items()}
 
@@ -200,6 +205,9 @@ class Laboratory:
             return {"not_available": True} | _words(error)
         except MeasurementError as error:
             return {"failed": True} | _words(error)
+        except BoardUnreachable:
+            self.lost = arm
+            raise
         if not trial.value > 0.0:
             return {"failed": True, "message": f"it gave {trial.value:g}", "remedy": ""}
         return {"trial": replace(trial, started=begun).as_json()}

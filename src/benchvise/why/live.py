@@ -10,19 +10,21 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import (
+    BenchviseError,
     BoardUnreachable,
     ProbeError,
     SettingError,
     UsageError,
 )
-from benchvise.measure.model import Kind
+from benchvise.measure.model import Kind, SeriesSpec
 from benchvise.state.conditions import conditions
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotMade
+from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHeld, NotMade
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
@@ -36,6 +38,7 @@ from benchvise.why.model import (
     Arm,
     Finding,
     Grade,
+    LayerMeans,
     Metric,
     Origin,
     ProcessMeans,
@@ -47,6 +50,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.live import BoardFiles
+from benchvise.why.userland_swap import UserlandSwap, is_userland
 
 T = TypeVar("T")
 
@@ -77,11 +81,14 @@ class LiveBench:
         self._writes: list[Write] = []
         self._findings: list[Finding] = []
         self._taken: dict[Side, Snapshot] = {}
+        self._facts: dict[Side, Facts] = {}
         self._durations: dict[tuple[Side, bool], list[float]] = {}
         self._interventions: dict[Side, Intervention] = {}
         self._boots = dict.fromkeys(self._live, 0)
         self._number = 0
         self._metric, kind, self._hosts = self._first()
+        swappable = len(self._live) == len(Side) and self._metric.command
+        self._userland = UserlandSwap(self._live, self._metric.command) if swappable else None
         self._recorded = {
             side: record.trials(self._metric.spec, kind, side)
             for side, record in self._records.items()
@@ -116,11 +123,14 @@ class LiveBench:
         if side not in self._live:
             run = self._records[side].run
             return Facts(host=run.host if run else {}, simulated=bool(run and run.simulated))
-        board = self._live[side]
-        programs, versions = self._lasting(
-            side, lambda: find_programs(board.board, self._metric.command)
-        )
-        return Facts(self._hosts[side], programs, versions, side in self._simulated)
+        if side not in self._facts:
+            board = self._live[side]
+            programs, versions = self._lasting(
+                side, lambda: find_programs(board.board, self._metric.command)
+            )
+            simulated = side in self._simulated
+            self._facts[side] = Facts(self._hosts[side], programs, versions, simulated)
+        return self._facts[side]
 
     def snapshot(self, side: Side) -> Snapshot:
         """See Bench."""
@@ -137,7 +147,7 @@ class LiveBench:
         """See Bench."""
         started = self.now()
         process = self._on_arm(arm, lambda board, attributes: board.process(
-            board.spec, batches=self._batches(), attributes=attributes
+            self._spec(arm, board.spec), batches=self._batches(), attributes=attributes
         ))  # fmt: skip
         seconds = self.now() - started
         self._durations.setdefault((arm.side, bool(arm.flipped)), []).append(seconds)
@@ -170,7 +180,9 @@ class LiveBench:
             batches = _COUNTING_RUNS if board.is_command else _COUNTING_BATCHES
             if self.seconds(Arm(arm.side), None) * batches > 30 * self._batches():
                 batches = self._batches()
-            return board.process(board.counting(), batches=batches, attributes=attributes)
+            return board.process(
+                self._spec(arm, board.counting()), batches=batches, attributes=attributes
+            )
 
         process = self._on_arm(arm, count)
         return {**process.counted, **of_samples(process.samples)}
@@ -192,17 +204,23 @@ class LiveBench:
     # -- what else the loop asks for ---------------------------------------------------------------
 
     def layers(self) -> Sequence[Suspect]:
-        """See Bench: layers are swapped by ``why.rig``."""
-        return ()
+        """See Bench: the userland of a command; what takes a boot is swapped by ``why.rig``."""
+        if self._userland is None:
+            return ()
+        return self._lasting(Side.BAD, self._userland.layers)
 
-    def parts(self, layer: Suspect) -> Sequence[Suspect]:  # noqa: ARG002
+    def parts(self, layer: Suspect) -> Sequence[Suspect]:
         """See Bench."""
-        return ()
+        if self._userland is None or not is_userland(layer):
+            return ()
+        return self._userland.parts()
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
         """See Bench; of a record nothing is known but what it was set to."""
         if side not in self._live:
             return ()
+        if self._userland is not None and is_userland(suspect):
+            return self._userland.origins(side, suspect)
         board = self._live[side]
 
         def find() -> Sequence[Origin]:
@@ -213,6 +231,7 @@ class LiveBench:
     def findings(self) -> Sequence[Finding]:
         """See Bench; looks at the live boards once more."""
         found = [f for record in self._records.values() for f in record.findings()]
+        found += self._userland.findings() if self._userland is not None else []
         for side, board in self._live.items():
             before = self._taken.get(side)
             if before is None or not board.channel.is_open:
@@ -234,6 +253,9 @@ class LiveBench:
 
     def close(self) -> None:
         """See Bench."""
+        if self._userland is not None:
+            with suppress(BenchviseError):  # a board that is gone keeps the copies
+                self._userland.close()
         for board in self._live.values():
             board.close()
 
@@ -261,9 +283,9 @@ class LiveBench:
         def flipped() -> Process:
             try:
                 return once()
-            except BroughtAlong:
+            except (BroughtAlong, NotHeld):  # somebody else may have set something just then
                 self._note_undone(arm.side)
-                return once()  # somebody else may have changed it just then
+                return once()
 
         def plain() -> Process:
             with let_through():
@@ -291,10 +313,14 @@ class LiveBench:
 
     def _can_be_made(self, side: Side, suspect: Suspect) -> bool:
         settings, _ = means_of(Arm(side, (suspect,)))
-        try:
+
+        def make() -> bool:
             with self._live[side].intervention() as made:
                 made.apply(settings)
-                return True
+            return True
+
+        try:
+            return self._lasting(side, make, interruptible=False)
         except NotMade:
             return False
 
@@ -379,6 +405,10 @@ class LiveBench:
         )
         return metric, kind, hosts
 
+    def _spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
+        """What is measured, with the other side's programs where the arm has them."""
+        return spec if self._userland is None else self._userland.spec(arm, spec)
+
     def _batches(self) -> int:
         """The same on both sides."""
         return min(board.batches for board in self._live.values())
@@ -397,6 +427,8 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
                     raise Refused(f"{suspect.title} cannot be set there", "", [suspect.id])
             case ProcessMeans() as means:
                 attributes |= means.towards(arm.side.other)
+            case LayerMeans() if is_userland(suspect):
+                pass  # another command line, and no setting
             case _:
                 raise Refused(
                     f"{suspect.title} is not set on a running board",

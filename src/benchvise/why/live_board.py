@@ -180,17 +180,16 @@ class LiveBoard:
         return intervening(self.name, self.channel, lambda: open_channel(self._board), self.roles)
 
     def counting(self) -> SeriesSpec:
-        """What is measured, with perf counters on.
+        """What is measured, with perf counters on, and with a look at what its memory is made of.
 
         A number that a command prints is found by running it as ``command.time``, which counts.
         """
         if self.spec.benchmark == "command.output":
             given = dict(self.spec.params)
             params = {"run": given["run"], "timeout_s": given["timeout_s"], "warmup": "0"}
-            return self.registry.spec("command.time", {**params, "counters": "on"})
-        if "counters" in dict(self.spec.params):
-            return _with(self.spec, counters="on")
-        return self.spec
+            counted = {"counters": "on", "observe": "pages"}
+            return self.registry.spec("command.time", {**params, **counted})
+        return _with(self.spec, counters="on", observe="pages")
 
     # -- the connection ----------------------------------------------------------------------------
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import MeasurementError, UsageError
-from benchvise.measure.model import SeriesSpec
+from benchvise.measure.model import Better, SeriesSpec
 from benchvise.measure.suite import parse_bench
 from benchvise.why.bench import CrossCheck
 from benchvise.why.live_board import LiveBoard, Process
@@ -25,20 +25,35 @@ def cross_check(
 ) -> CrossCheck | None:
     """Measures it on both; None where a board cannot, or knows no such benchmark.
 
-    The gap is the median of the differences between neighbours in time, in goodness, from the
-    least to the greatest of them; the floor is what processes of one board differ by.
+    See ``compared``; neighbours in time are compared.
     """
     try:
         specs = {side: parse_bench(key).specs(board.registry)[0] for side, board in boards.items()}
-        better = boards[Side.GOOD].registry.get(specs[Side.GOOD].benchmark).better
         values: dict[Side, list[float]] = {side: [] for side in boards}
         for turn in range(PROCESSES):
             for side in boards if turn % 2 else reversed(list(boards)):
-                value = statistics.median(measure(side, specs[side]).values)
-                values[side].append(math.log(value) * (1 if better == "higher" else -1))
+                values[side].append(statistics.median(measure(side, specs[side]).values))
+        better = boards[Side.GOOD].registry.get(specs[Side.GOOD].benchmark).better
     except (NotAvailable, MeasurementError, UsageError):
         return None
-    good, bad = values[Side.GOOD], values[Side.BAD]
+    return compared(key, better, values)
+
+
+def one_side(key: str, board: LiveBoard) -> tuple[Better, list[float]] | None:
+    """The same number of processes on one board alone, and which way is better."""
+    try:
+        spec = parse_bench(key).specs(board.registry)[0]
+        values = [statistics.median(board.process(spec).values) for _ in range(PROCESSES)]
+        return board.registry.get(spec.benchmark).better, values
+    except (NotAvailable, MeasurementError, UsageError):
+        return None
+
+
+def compared(key: str, better: Better, values: Mapping[Side, Sequence[float]]) -> CrossCheck:
+    """The gap is the median of the differences, in goodness, from the least to the greatest of
+    them; the floor is what processes of one side differ by."""
+    sign = 1 if better == "higher" else -1
+    good, bad = ([sign * math.log(v) for v in values[side]] for side in (Side.GOOD, Side.BAD))
     gaps = sorted(g - b for g, b in zip(good, bad, strict=True))
     floor = max(
         statistics.median(abs(a - b) for a, b in itertools.combinations(one, 2))

@@ -82,7 +82,7 @@ def _investigate(case: Case, lab: Laboratory, options: Options, knowledge: Knowl
     stages.search_settings(case, lab)
     if case.measured is None or not case.measured.shown:
         return
-    if options.layers and case.left > case.scale.least:
+    if options.layers and case.unfinished:
         _begin(lab, Stage.LAYERS)
         stages.search_layers(case, lab, knowledge, options)
     _begin(lab, Stage.TOGETHER)

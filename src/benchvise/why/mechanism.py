@@ -24,7 +24,7 @@ from benchvise.why.bench import Facts, Refused
 from benchvise.why.card_case import Case, Prediction, number
 from benchvise.why.cards import MORE, Card, CounterSign, Sign, load_cards
 from benchvise.why.cards.matching import knobs_of, named
-from benchvise.why.counters import COUNTERS, Counter
+from benchvise.why.counters import COUNTERS, OF_THE_SYSTEM, Counter
 from benchvise.why.laws import size
 from benchvise.why.model import (
     Arm,
@@ -52,6 +52,11 @@ program has some pages that it has only looked at."""
 
 _COMMANDS = "command."
 _BENCHMARK_IS_KNOWN, _COUNTED, _NOT_COUNTED = 1.0, 2.0, -1.0
+
+_NONE = 1000.0
+"""No count at all stands as that part of the largest, so that it compares with some."""
+
+_STEADY = 3.0
 
 During = Callable[[Arm], Mapping[str, float]]
 
@@ -193,27 +198,38 @@ def _check(
     if not before or not after:
         why = reason or "not available: it cannot be counted here"
         return CounterCheck(counter.name, sign, None, None, why)
-    change = math.exp(float(np.median(after)) - float(np.median(before)))
-    margin = max(math.log1p(counter.margin), np.ptp(before), np.ptp(after))
-    moved = 0 if abs(math.log(change)) <= margin else 1 if change > 1 else -1
-    agrees = _agrees(sign, moved, predicted.decides)
-    why = f"within its noise of {math.expm1(margin):.0%}" if moved == 0 and sign != "0" else ""
-    return CounterCheck(counter.name, sign, change, agrees, why)
+    least = max(*before, *after) / _NONE or 1.0
+    logs = [np.log(np.maximum(values, least)) for values in (before, after)]
+    shift = float(np.median(logs[1]) - np.median(logs[0]))
+    noise = max(math.log1p(counter.margin), *(float(np.ptp(values)) for values in logs))
+    # what should stay as it was may move a little by the work that the other counters are about
+    moved = 0 if abs(shift) <= noise * (_STEADY if sign == "0" else 1) else 1 if shift > 0 else -1
+    agrees, why = _judged(predicted, sign, moved, noise)
+    return CounterCheck(counter.name, sign, math.exp(shift), agrees, why)
 
 
 def _seen(counter: Counter, rounds: Counts) -> list[float]:
-    """Logarithms, those below the least that means something raised to it: so no count at all is
-    comparable with some."""
-    least = counter.least or 1e-9
-    return [math.log(max(c[counter.name], least)) for c in rounds if counter.name in c]
+    return [counts[counter.name] for counts in rounds if counter.name in counts]
 
 
-def _agrees(sign: Sign, moved: int, decides: bool) -> bool | None:
-    """None where a counter that does not decide stayed where it was."""
-    wanted = {"+": 1, "-": -1, "0": 0}[sign]
-    if moved == wanted:
-        return True
-    return None if moved == 0 and not decides else False
+def _judged(
+    predicted: CounterSign, sign: Sign, moved: int, noise: float
+) -> tuple[bool | None, str]:
+    """Whether it agrees, and what there is to say.
+
+    Where the card does not decide by it, a counter that stayed where it was is no judgement, nor
+    is one of the whole system that moved the other way: others move those too.
+    """
+    if moved == {"+": 1, "-": -1, "0": 0}[sign]:
+        return True, ""
+    still = f"within its noise of {math.expm1(noise):.0%}" if moved == 0 else ""
+    if predicted.decides:
+        return False, still
+    if moved == 0:
+        return None, still
+    if predicted.name in OF_THE_SYSTEM:
+        return None, "moved the other way, but it is the whole system's"
+    return False, ""
 
 
 def _sign(predicted: CounterSign, case: Case) -> Sign | None:

@@ -16,6 +16,8 @@ _MOST_TOGETHER = 4
 # To say that a step was real after all takes more blocks than to find it.
 _RECHECK = 5
 _RECHECK_MOST = 12
+# Of an effect: who adds no more than that is no partner.
+_NEGLIGIBLE = 0.25
 
 
 def find(
@@ -41,11 +43,10 @@ def find(
         group = (*group, before[place])
         words = f"are {_names(group)} enough together?"
         alone = _ask(lab, scale, words, group, context, expected)
-        slack = max(scale.least, 2.0 * alone.error)
-        if abs(alone.value) >= abs(expected) - slack:
+        if abs(expected) - abs(alone.value) < _slack(scale, expected, alone):
             break
         before = before[:place]
-    return _minimal(lab, scale, group, alone, context)
+    return _minimal(lab, scale, group, alone, context, known=(suspect,))
 
 
 def find_substitute(
@@ -100,17 +101,23 @@ def _minimal(
     group: tuple[Suspect, ...],
     whole: Effect,
     context: tuple[Suspect, ...],
+    known: tuple[Suspect, ...],
 ) -> tuple[Suspect, ...]:
-    """The group without what it does not need; that the first one alone does little is known."""
+    """The group without what it does not need; ``known`` is known to be too little."""
     for member in group:
         rest = tuple(suspect for suspect in group if suspect != member)
-        if not rest or rest == group[:1]:
+        if not rest or rest == known:
             continue
         words = f"does it take {member.id} beside {_names(rest)}?"
         without = _ask(lab, scale, words, rest, context, whole.value)
-        if abs(whole.value - without.value) < max(scale.least, 2.0 * without.error):
-            return _minimal(lab, scale, rest, without, context)
+        if abs(whole.value - without.value) < _slack(scale, whole.value, without):
+            return _minimal(lab, scale, rest, without, context, known)
     return group
+
+
+def _slack(scale: Scale, whole: float, part: Effect) -> float:
+    """By how much a part may be short of the whole and still be as good."""
+    return max(scale.least, _NEGLIGIBLE * abs(whole), 2.0 * part.error)
 
 
 def _rises(scale: Scale, after_all: Effect, alone: Effect, expected: float) -> bool:
@@ -141,7 +148,7 @@ def _ask(
     lab.require(lab.seconds(arms, question.least), words)
     half = abs(expected) / 2.0
     reading = ask(
-        lab, scale, question, lambda effect: abs(abs(effect.value) - half) > 2.5 * effect.error
+        lab, scale, question, lambda effect, _: abs(abs(effect.value) - half) > 2.5 * effect.error
     )
     return reading.effect
 

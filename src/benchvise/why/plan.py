@@ -17,7 +17,7 @@ from benchvise.why.model import Arm, Finding, Metric, ProcessMeans, SettingMeans
 from benchvise.why.options import Options
 from benchvise.why.search import testable
 
-_SCREENED = 3  # pairs of a screening experiment at least
+_SCREENED = 3  # blocks of a screening experiment at least
 _CONFIRMED = 8  # blocks of a confirmation at least
 
 
@@ -86,9 +86,9 @@ def plan(bench: Bench, options: Options, knowledge: Knowledge) -> Plan:
         found.suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
     )
     tested = testable(ranked)
-    searched = 1 + math.ceil(math.log2(len(tested) + 1)) if tested else 0
+    searched = 1 + math.ceil(math.log(len(tested) + 1, 3)) if tested else 0
     live = [side for side in Side if bench.is_live(side)]
-    trials = gap.FIRST * len(live) + 2 * _SCREENED * searched
+    trials = gap.FIRST * len(live) + 3 * _SCREENED * searched
     trials += 2 * _CONFIRMED * len(live) * bool(tested)
     each = max(bench.seconds(Arm(side, tuple(tested)), None) for side in live)
     return Plan(

@@ -1,6 +1,7 @@
 """A question put to one side: what changes when these suspects are flipped?
 
-Blocks of two trials, without and with, until it is decided or too many. A suspect that cannot be
+Blocks of two trials, without and with, or of a third where the context is asked about as well,
+until it is decided or too many. A suspect that cannot be
 flipped is found, left out and named, and the question is put again without it.
 """
 
@@ -20,6 +21,7 @@ from benchvise.why.scale import Scale
 
 # How often a question is put again without what could not be flipped, at most.
 _TRIES = 20
+_WIDER = 2.0
 
 
 class Unresolved(Exception):  # noqa: N818
@@ -34,7 +36,9 @@ class Unresolved(Exception):  # noqa: N818
 class Question:
     """What flipping does on a side, beside a context that is flipped in both arms.
 
-    ``least`` blocks are taken in any case and ``most`` at most.
+    With ``over`` there is a third arm, in which only that part of the context is flipped, so that
+    the same blocks tell what the rest of the context does. ``least`` blocks are taken in any case
+    and ``most`` at most.
     """
 
     purpose: Purpose
@@ -44,6 +48,7 @@ class Question:
     context: tuple[Suspect, ...] = ()
     least: int = 3
     most: int = 8
+    over: tuple[Suspect, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +61,32 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The answer to a question. ``flipped`` are those that could be."""
+    """The answer to a question. ``flipped`` are those that could be; ``before`` is what the context
+    does over its part ``over``, nothing where that was not asked.
+    """
 
     experiment: Experiment
     flipped: tuple[Suspect, ...]
     effect: Effect
+    before: Effect
     blocks: Blocks
 
 
-WITH, WITHOUT = "with", "without"
+NOTHING = Effect(0.0, 0.0)
+WITH, WITHOUT, OVER = "with", "without", "over"
+Decided = Callable[[Effect, Effect], bool]
+"""Of the effect of what is flipped and that of the context: whether more blocks are not needed."""
 
 
 def effect_of(lab: Laboratory, differences: Floats) -> Effect:
     """The effect that differences show, its error by the noise of all experiments so far.
 
-    A handful of differences does not tell its own spread; but where it is wider than usual, as
-    with a metric that becomes unsteady, that counts.
+    A handful of differences does not tell its own spread: a wild trial or two look like a wide one.
+    Where it is wider than usual, as with a metric that becomes unsteady, that counts up to twice.
     """
     noise = estimate.spread([*lab.differences, differences])
-    own = estimate.spread([differences])
-    deviation = max(noise, own if differences.size > 3 else own / 2.0)
+    own = estimate.spread([differences]) if differences.size > 3 else 0.0
+    deviation = max(noise, min(own, _WIDER * noise))
     error = estimate.error_of_median(deviation, differences.size)
     return Effect(float(np.median(differences)), error)
 
@@ -84,7 +95,7 @@ def ask(
     lab: Laboratory,
     scale: Scale | None,
     question: Question,
-    decided: Callable[[Effect], bool],
+    decided: Decided,
 ) -> Reading:
     """Puts the question; Unresolved when it cannot be answered.
 
@@ -98,12 +109,13 @@ def ask(
     flipped = question.flipped
     reasons: list[str] = []
     for _ in range(_TRIES):
-        blocks = lab.blocks(
-            {
-                WITHOUT: Arm(question.side, question.context),
-                WITH: Arm(question.side, question.context + flipped),
-            }
-        )
+        arms = {
+            WITHOUT: Arm(question.side, question.context),
+            WITH: Arm(question.side, question.context + flipped),
+        }
+        if question.over is not None:
+            arms[OVER] = Arm(question.side, question.over)
+        blocks = lab.blocks(arms)
         try:
             _take(lab, blocks, question, decided)
         except Unmakeable as problem:
@@ -142,16 +154,21 @@ def unresolved(lab: Laboratory, question: Question, reason: str) -> Experiment:
     )
 
 
-def _take(
-    lab: Laboratory, blocks: Blocks, question: Question, decided: Callable[[Effect], bool]
-) -> None:
+def _take(lab: Laboratory, blocks: Blocks, question: Question, decided: Decided) -> None:
     blocks.more(question.least)
     while blocks.count < question.most:
-        if decided(effect_of(lab, blocks.gained(WITH, WITHOUT))):
+        if decided(*_effects(lab, blocks)):
             return
         if not lab.affords(lab.seconds(list(blocks.arms.values()), 1)):
             return
         blocks.more(1)
+
+
+def _effects(lab: Laboratory, blocks: Blocks) -> tuple[Effect, Effect]:
+    effect = effect_of(lab, blocks.gained(WITH, WITHOUT))
+    if OVER not in blocks.arms:
+        return effect, NOTHING
+    return effect, effect_of(lab, blocks.gained(WITHOUT, OVER))
 
 
 def _reading(
@@ -163,8 +180,10 @@ def _reading(
     reason: str,
 ) -> Reading:
     differences = blocks.gained(WITH, WITHOUT)
-    effect = effect_of(lab, differences)
+    effect, before = _effects(lab, blocks)
     lab.differences.append(differences)
+    if OVER in blocks.arms:
+        lab.differences.append(blocks.gained(WITHOUT, OVER))
     shift = estimate.shift(differences)
     outcome = Outcome.CLOSES if scale is None else scale.outcome(effect.value, effect.error)
     experiment = lab.experiment(
@@ -185,7 +204,7 @@ def _reading(
             reason=reason,
         )
     )
-    return Reading(experiment, flipped, effect, blocks)
+    return Reading(experiment, flipped, effect, before, blocks)
 
 
 # -- what cannot be flipped ------------------------------------------------------------------------

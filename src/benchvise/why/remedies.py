@@ -109,8 +109,8 @@ def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
     """The bad value's own line: to be taken away, by hand or by sed, which leaves it as a comment
     and touches it only if it still names the setting."""
     for origin in origins:
-        if origin.side is not Side.BAD or not origin.line:
-            continue
+        if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
+            continue  # of a command line a word goes, and not the line
         file = "/" + printable(origin.file, 200).lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
         text = f"remove line {origin.line} of {file}{doubt}: {printable(origin.text, 120)}"

@@ -2,9 +2,9 @@
 
 P(i) are the first i suspects, e(P(i)) what flipping them all gains on the bad side. e(P(0)) is 0,
 e(P(n)) the all-in experiment. Where e rises between two prefixes that were tested, there is a cause
-between them: the largest step is halved by the weights of the suspects in it, until it lies at one,
-or until the heaviest in it is as likely as all others there together. That one is then tried alone
-on fresh data, which is the proof of its repair at once. What a proven cause gains is taken off, and
+between them: the largest step is cut in three by the weights of the suspects in it, until it lies
+at one, or until the heaviest in it is likely enough. That one is then tried alone on fresh data,
+which is the proof of its repair at once. What a proven cause gains is taken off, and
 the next step is looked for, until nothing that counts is left of the gap.
 
 A suspect that is nothing alone and still makes a step needs others beside it (``partners``).
@@ -19,18 +19,22 @@ from itertools import pairwise
 
 from benchvise.why import partners
 from benchvise.why.confirm import FEWEST, Confirmation, confirm
-from benchvise.why.laboratory import Laboratory
+from benchvise.why.laboratory import Laboratory, Unmakeable
 from benchvise.why.model import Arm, Purpose, Side, Suspect
-from benchvise.why.question import Effect, Question, Reading, Unresolved, ask
+from benchvise.why.question import Effect, Question, Reading, Unresolved, ask, culprits
 from benchvise.why.scale import Scale
 
 # A step counts from so many standard errors on.
 _SURE = 2.0
+_UNSURE = 1.0
 # Rather try the heaviest suspect alone, when it has this part of the weight of all in the step.
-_LIKELY = 0.5
+_LIKELY = 0.4
 # What is left of the weight of a suspect that was nothing alone.
 _DISCOUNT = 0.05
-_CAREFUL = 5
+# Blocks at least in a second look, and at most: of all at once, and in a first look at others.
+_CAREFUL = 6
+_MOST_AT_ONCE = 10
+_MOST = 8
 
 
 @dataclass(slots=True)
@@ -78,7 +82,7 @@ class Search:
         """
         if not self._begin(first):
             return
-        while (step := self._next_step()) is not None:
+        while (step := self._next_step() or self._second_look()) is not None:
             self.narrowed = tuple(self.suspects[step.low : step.high])
             single = step.high - step.low == 1
             if single and self.narrowed[0].id in self._alone:
@@ -86,7 +90,7 @@ class Search:
             elif single or self._worth_trying(step):
                 self._try_alone(step)
             else:
-                self._halve(step)
+                self._narrow(step)
         self.narrowed = ()
 
     @property
@@ -100,7 +104,7 @@ class Search:
             return False
         count = len(self.suspects)
         try:
-            first = first or self._ask(count, f"all {count} at once: does the gap close?", most=10)
+            first = first or self._ask(count, f"all {count} at once: does the gap close?")
         except Unresolved:
             return False
         self.all_in = first.effect
@@ -108,12 +112,15 @@ class Search:
         count = len(self.suspects)
         self._points = {0: Effect(0.0, 0.0), count: first.effect}
         if not self._counts(first.effect.value, first.effect.error) and count > 1:
-            half = self._middle(Step(0, count, 0.0, 0.0))
+            half = self._nearest(Step(0, count, 0.0, 0.0), 0.5)
             self._measure(half, "do two opposite effects hide each other?")
         return True
 
-    def _next_step(self) -> Step | None:
-        """The largest step towards what is left of the gap; None when nothing counts any more."""
+    def _next_step(self, sure: float = _SURE) -> Step | None:
+        """The largest step towards what is left of the gap; None when nothing counts any more.
+
+        A step counts when it is larger than the least that does and than its error by ``sure``.
+        """
         if abs(self.left) < self.scale.least:
             return None
         steps = []
@@ -125,47 +132,97 @@ class Search:
             known = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
             size = end.value - begin.value - sum(c.effect.value for c in known)
             error = math.hypot(begin.error, end.error, *(c.effect.error for c in known))
-            if size * self.left > 0.0 and self._counts(size, error):
+            if size * self.left > 0.0 and abs(size) > max(self.scale.least, sure * error):
                 steps.append(Step(low, high, size, error))
         return max(steps, key=lambda step: abs(step.size), default=None)
 
+    def _second_look(self) -> Step | None:
+        """The step as a whole, once, where it is there and was lost among parts that do not count:
+        everything inside it is tested again, with more care. After that the largest part will do
+        if the whole is sure, for it must be somewhere."""
+        if abs(self.left) < self.scale.least:
+            return None
+        begin, end = self._points[0], self._points[len(self.suspects)]
+        if self._least < _CAREFUL and len(self._points) > 2:
+            self._least = _CAREFUL
+            self._points = {0: begin, len(self.suspects): end}
+            self._inferred.clear()
+            return self._next_step()
+        size = end.value - sum(found.effect.value for found in self.proven)
+        error = math.hypot(end.error, *(found.effect.error for found in self.proven))
+        return self._next_step(_UNSURE) if self._counts(size, error) else None
+
     # -- the experiments ---------------------------------------------------------------------------
 
-    def _halve(self, step: Step) -> None:
-        middle = self._middle(step)
-        words = f"the first {middle} of {len(self.suspects)}: does the step lie among them?"
-        self._measure(middle, words, step)
+    def _narrow(self, step: Step) -> None:
+        """Tests two prefixes inside a step in the same blocks: before, among or after which it is.
+
+        Two with a common baseline take fewer trials for what they tell than one after the other.
+        """
+        first, second = self._thirds(step)
+        if first == second:
+            words = f"the first {first} of {len(self.suspects)}: does the step lie among them?"
+            self._measure(first, words, step)
+            return
+        middle = tuple(self.suspects[first:second])
+        words = f"numbers {first + 1} to {second}: does the step lie before, among or after them?"
+        question = self._question(words, middle, tuple(self.suspects[:first]), over=True)
+        begin, end = self._points[step.low], self._points[step.high]
+
+        def decided(effect: Effect, before: Effect) -> bool:
+            parts = [
+                before.value - begin.value,
+                effect.value,
+                end.value - before.value - effect.value,
+            ]
+            least, second_largest, largest = sorted(map(abs, parts))
+            if min(second_largest, largest) > max(self.scale.least, 3.0 * effect.error):
+                return least < largest / 4.0
+            return largest - second_largest > 3.0 * effect.error
+
+        self.lab.require(self._cost(question), words)
+        try:
+            reading = ask(self.lab, self.scale, question, decided)
+        except Unresolved as problem:
+            self._drop_unmakeable(second, problem.experiment.reason)
+            return
+        gone = [suspect for suspect in middle if suspect not in reading.flipped]
+        for suspect in gone:
+            self._remove(suspect)
+        sum_of_both = Effect(
+            reading.before.value + reading.effect.value,
+            max(reading.before.error, reading.effect.error),
+        )
+        self._points[first] = reading.before
+        self._points[second - len(gone)] = sum_of_both
 
     def _measure(self, prefix: int, words: str, step: Step | None = None) -> None:
-        """Tests a prefix; those of it that cannot be flipped go, and the others move up."""
+        """Tests one prefix; those of it that cannot be flipped go, and the others move up."""
         ends = (self._points[step.low], self._points[step.high]) if step else None
         try:
             reading = self._ask(prefix, words, ends=ends)
-        except Unresolved:
-            reading = None
-        kept = reading.flipped if reading else ()
-        gone = [s for s in self.suspects[:prefix] if s not in kept]
+        except Unresolved as problem:
+            self._drop_unmakeable(prefix, problem.experiment.reason)
+            return
+        gone = [s for s in self.suspects[:prefix] if s not in reading.flipped]
         for suspect in gone:
             self._remove(suspect)
-        if reading is not None:
-            self._points[prefix - len(gone)] = reading.effect
+        self._points[prefix - len(gone)] = reading.effect
 
-    def _ask(
-        self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None, most: int = 8
-    ) -> Reading:
-        whole = prefix == len(self.suspects)
-        question = Question(
-            self.purposes[0] if whole else self.purposes[1],
-            words,
-            Side.BAD,
-            tuple(self.suspects[:prefix]),
-            self.context,
-            self._least,
-            max(most, self._least),
-        )
+    def _drop_unmakeable(self, prefix: int, reason: str) -> None:
+        """Leaves out those of a prefix that cannot be flipped any more, or all of it."""
+        group = tuple(self.suspects[:prefix])
+        arm = Arm(Side.BAD, self.context + group)
+        lost = culprits(self.lab, Side.BAD, self.context, group, Unmakeable(arm, reason)) or group
+        self.lab.leave_out(Side.BAD, lost, reason)
+        for suspect in lost:
+            self._remove(suspect)
+
+    def _ask(self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None) -> Reading:
+        question = self._question(words, tuple(self.suspects[:prefix]))
         self.lab.require(self._cost(question), words)
 
-        def decided(effect: Effect) -> bool:
+        def decided(effect: Effect, _: Effect) -> bool:
             if ends is None:
                 return abs(abs(effect.value) - self.scale.least) > 2.5 * effect.error
             first, second = effect.value - ends[0].value, ends[1].value - effect.value
@@ -173,6 +230,26 @@ class Search:
             return both or abs(abs(first) - abs(second)) > 5.0 * effect.error
 
         return ask(self.lab, self.scale, question, decided)
+
+    def _question(
+        self,
+        words: str,
+        flipped: tuple[Suspect, ...],
+        before: tuple[Suspect, ...] = (),
+        *,
+        over: bool = False,
+    ) -> Question:
+        whole = len(flipped) == len(self.suspects)
+        return Question(
+            self.purposes[0] if whole else self.purposes[1],
+            words,
+            Side.BAD,
+            flipped,
+            self.context + before,
+            self._least,
+            _MOST_AT_ONCE if whole else _MOST if self._least < _CAREFUL else 2 * _MOST,
+            self.context if over else None,
+        )
 
     def _try_alone(self, step: Step) -> None:
         suspect = self.suspects[step.low]
@@ -259,13 +336,10 @@ class Search:
         (self.proven if both.proven else self.refuted).append(both)
 
     def _start_over(self, suspect: Suspect) -> None:
-        """The step was noise: once, everything between none and all is tested again, with care."""
-        if self._least >= _CAREFUL:
-            return
-        self._least = _CAREFUL
-        self._closed.discard(suspect.id)
-        self._points = {i: self._points[i] for i in (0, len(self.suspects))}
-        self._inferred.clear()
+        """The step was noise: everything is tested again, once."""
+        if self._least < _CAREFUL:
+            self._closed.discard(suspect.id)
+            self._second_look()
 
     # -- arithmetic --------------------------------------------------------------------------------
 
@@ -279,36 +353,50 @@ class Search:
         return suspect.weight * (_DISCOUNT if suspect.id in self._alone else 1.0)
 
     def _worth_trying(self, step: Step) -> bool:
-        """Whether the first suspect of a step is as likely as the others, or there is no time."""
-        weights = [self._weight(suspect) for suspect in self.narrowed]
+        """Whether the first suspect of a step is likely enough, or there is no time for more."""
         if self.narrowed[0].id in self._alone:
             return False
+        weights = [self._weight(suspect) for suspect in self.narrowed]
         if weights[0] >= _LIKELY * sum(weights):
             return True
-        half = tuple(self.suspects[: self._middle(step)])
-        words = Question(self.purposes[1], "", Side.BAD, half, self.context, self._least)
-        return not self.lab.affords(self._cost(words))
+        half = tuple(self.suspects[: self._nearest(step, 0.5)])
+        return not self.lab.affords(self._cost(self._question("", half)))
 
-    def _middle(self, step: Step) -> int:
-        """The prefix inside a step that comes nearest to half of its weight."""
+    def _thirds(self, step: Step) -> tuple[int, int]:
+        """Two prefixes inside a step, about a third of its weight apart; the same where there is
+        but one."""
+        first = self._nearest(step, 1.0 / 3.0)
+        second = self._nearest(step, 2.0 / 3.0)
+        if first == second and step.high - step.low > 2:
+            if second + 1 < step.high:
+                second += 1
+            else:
+                first -= 1
+        return first, second
+
+    def _nearest(self, step: Step, part: float) -> int:
+        """The prefix inside a step that comes nearest to that part of its weight."""
         inside = self.suspects[step.low : step.high]
-        half = sum(map(self._weight, inside)) / 2.0
+        wanted = part * sum(map(self._weight, inside))
         best, nearest, weight = step.low + 1, math.inf, 0.0
         for place, suspect in enumerate(inside[:-1], step.low + 1):
             weight += self._weight(suspect)
-            if abs(weight - half) < nearest:
-                best, nearest = place, abs(weight - half)
+            if abs(weight - wanted) < nearest:
+                best, nearest = place, abs(weight - wanted)
         return best
 
     def _cost(self, question: Question) -> float:
         """Seconds of the fewest blocks, and those that confirming what they find would take."""
-        without, flipped = Arm(Side.BAD, question.context), Arm(Side.BAD, question.flipped)
-        reserve = [Arm(Side.BAD), flipped]
+        arms = [
+            Arm(Side.BAD, question.context),
+            Arm(Side.BAD, question.context + question.flipped),
+        ]
+        if question.over is not None:
+            arms.append(Arm(Side.BAD, question.over))
+        reserve = [Arm(Side.BAD), Arm(Side.BAD, question.flipped)]
         if self.lab.bench.is_live(Side.GOOD):
             reserve += [Arm(Side.GOOD), Arm(Side.GOOD, question.flipped)]
-        return self.lab.seconds([without, flipped], question.least) + self.lab.seconds(
-            reserve, FEWEST
-        )
+        return self.lab.seconds(arms, question.least) + self.lab.seconds(reserve, FEWEST)
 
     def _remove(self, suspect: Suspect) -> None:
         place = self.suspects.index(suspect)

@@ -114,7 +114,7 @@ def _search(
             case.refuted.extend(search.refuted)
             case.reached = also(stage, search.narrowed)
         rest = [s for s in search.suspects if s not in case.flipped]
-        if not search.proven or not rest or abs(case.left) < case.scale.least:
+        if not search.proven or not rest or not case.unfinished:
             return search
         context, suspects, first = case.flipped, rest, None
         purposes = (purposes[1], purposes[1])
@@ -129,7 +129,7 @@ def _gap_by_all_in(case: Case, lab: Laboratory, suspects: list[Suspect]) -> Read
     arms = [Arm(Side.BAD), Arm(Side.BAD, question.flipped)]
     lab.require(lab.seconds(arms, question.least), "the gap itself")
     try:
-        reading = ask(lab, None, question, lambda effect: abs(effect.value) > 5.0 * effect.error)
+        reading = ask(lab, None, question, lambda effect, _: abs(effect.value) > 5.0 * effect.error)
     except Unresolved:
         return None
     case.measured = gap.gap_by_all_in(lab, reading.blocks, WITH, WITHOUT)
@@ -250,5 +250,12 @@ def _explained(case: Case, lab: Laboratory, knowledge: Knowledge, cause: Cause) 
                 )
         origins.extend(found)
         values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
-        remedies.extend(knowledge.remedies(suspect, origins=found, side_values=values))
+        remedies.extend(
+            knowledge.remedies(
+                suspect,
+                origins=found,
+                side_values=values,
+                roles=case.snapshots[Side.BAD].roles,
+            )
+        )
     return replace(cause, mechanism=mechanism, origins=tuple(origins), remedies=tuple(remedies))

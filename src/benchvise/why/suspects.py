@@ -69,7 +69,7 @@ def _bounded(
         return suspect
     risky = [s.knob.name for s in suspect.means.to_good if s.knob.risky]
     if risky and not with_risk:
-        why = "it can disturb the whole board, so it is only tested when that is agreed to"
+        why = "it can disturb the whole board: it is only tested with --risky"
         return replace(suspect, means=None, untestable=why)
     if not may_set.get(Side.BAD, False):
         instead = instead_of_setting(suspect, bad.roles.get("kernel", ""))

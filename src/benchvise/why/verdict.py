@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchvise.why import together
+from benchvise.why.bench import Bench
 from benchvise.why.case import Case
 from benchvise.why.headline import headline
 from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import (
     Diagnosis,
+    Finding,
     Layer,
     Outcome,
     Purpose,
@@ -31,7 +33,7 @@ def conclude(
     bench = lab.bench
     explained = {cause.name for cause in case.causes}
     rest = tuple(as_cause(f) for f in case.proven if f.name not in explained)
-    causes = case.causes + rest
+    causes = tuple(sorted(case.causes + rest, key=lambda cause: -abs(cause.share.value)))
     if case.proven and case.unexplained is None:
         case.unexplained = together.by_sum(case.proven)
     verdict = _verdict(case, stopped)
@@ -46,7 +48,7 @@ def conclude(
         headline=headline(case, causes, bench, verdict, reached),
         gap=None if case.measured is None else case.measured.gap,
         unexplained=case.unexplained,
-        findings=tuple(dict.fromkeys([*case.findings, *bench.findings()])),
+        findings=_findings(case, bench),
         causes=causes,
         interaction=case.interaction,
         suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
@@ -57,12 +59,24 @@ def conclude(
         needed=tuple(dict.fromkeys(_needed(case, lab, options, verdict))),
         stopped=stopped,
         reached=reached,
-        restored=stopped is not Stop.NOT_PUT_BACK and _all_undone(bench.writes()),
+        restored=stopped is not Stop.NOT_PUT_BACK
+        and _all_undone(bench.writes())
+        and not (lab.lost is not None and lab.lost.flipped),  # nobody knows
         simulated=any(facts.simulated for facts in case.facts.values()),
         started=options.started,
         seconds=lab.at,
         seed=options.seed,
     )
+
+
+def _findings(case: Case, bench: Bench) -> tuple[Finding, ...]:
+    """What is to be known of the comparison, each once.
+
+    A busy neighbour that was there before is mostly there afterwards too, in other words.
+    """
+    known = {finding.rule for finding in case.findings}
+    later = (finding for finding in bench.findings() if finding.rule.replace(" ", "-") not in known)
+    return tuple(dict.fromkeys([*case.findings, *later]))
 
 
 def _verdict(case: Case, stopped: Stop | None) -> Verdict:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchvise.errors import UsageError
 from benchvise.rig.compose.blockmap import block_map
 from benchvise.rig.compose.errors import ComposeError
+from benchvise.rig.compose.inside import divisible
 from benchvise.rig.compose.layers import LAYERS, Layer, Swap
 from benchvise.rig.compose.layout import Opened, again
 from benchvise.rig.compose.linux import RUNS
@@ -21,14 +22,18 @@ def compose(
     layers: Mapping[str, Path],
     out: Path,
     progress: Callable[[str], None] = lambda _step: None,
+    *,
+    parts: Mapping[str, Sequence[str]] | None = None,
 ) -> Composition:
     """Makes ``out``: ``base``, with each of these layers from another image. Needs no root.
 
+    Of a layer that ``parts`` names, only these parts are taken, by their names in ``inside``.
     Beside ``out`` come its block map and a manifest; until all is done, nothing of it is there.
     ``progress`` gets a line for each step. Raises UsageError for a layer that does not exist,
     ComposeError when images cannot be read or do not fit together, and FlashError
     (image-damaged) for a file that is not what its name says.
     """
+    parts = parts or {}
     wanted = _requested(base, layers, out)
     images = {path: open_image(path) for path in dict.fromkeys([base, *layers.values()])}
     with Workplace(out, progress) as work:
@@ -40,7 +45,9 @@ def compose(
         for layer, path in wanted:
             progress(f"{layer.name} from {path.name}")
             swap = Swap(target, sources[images[path]], work, frozenset(layers), warnings)
-            done.append(Swapped(layer.name, images[path], tuple(layer.apply(swap))))
+            names = tuple(parts.get(layer.name, ()))
+            steps = divisible(layer).apply_parts(swap, names) if names else layer.apply(swap)
+            done.append(Swapped(layer.name, images[path], tuple(steps), names))
             target = again(target, work.tools)
         progress("checking the result")
         made = work.finish()

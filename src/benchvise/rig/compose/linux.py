@@ -11,6 +11,7 @@ import lzma
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import zstandard
@@ -114,24 +115,35 @@ def _version(data: bytes) -> str:
     return found[1].decode() if found else ""
 
 
+_CONFIG_BEGIN, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"
 _MAGICS = (b"\x1f\x8b\x08", b"\xfd7zXZ\0", b"\x5d\0\0", b"BZh", b"\x28\xb5\x2f\xfd")
 
 
 def _packed_version(data: bytes) -> str:
     """The version inside of an image that unpacks itself; the packed part begins somewhere."""
-    direct = _version(data)
-    if direct:
-        return direct
+    return next(filter(None, map(_version, _contents(data))), "")
+
+
+def embedded_config(data: bytes) -> bytes:
+    """The configuration that a kernel was built with, packed by gzip as it lies in its image
+    (CONFIG_IKCONFIG, see kernel/configs.c); empty when there is none."""
+    for content in _contents(data):
+        begin, end = content.find(_CONFIG_BEGIN), content.find(_CONFIG_END)
+        if 0 <= begin < end:
+            return content[begin + len(_CONFIG_BEGIN) : end]
+    return b""
+
+
+def _contents(data: bytes) -> Iterator[bytes]:
+    """An image, and then what can be unpacked of it, wherever that begins."""
+    yield data
     tried = 0
     for magic in _MAGICS:
         at = data.find(magic)
         while at >= 0 and tried < 64:  # the magic of LZMA is short and occurs by chance
             tried += 1
-            found = _version(_unpacked(data[at:]))
-            if found:
-                return found
+            yield _unpacked(data[at:])
             at = data.find(magic, at + 1)
-    return ""
 
 
 def _unpacked(data: bytes) -> bytes:

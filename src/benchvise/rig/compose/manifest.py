@@ -16,11 +16,15 @@ SUFFIX = ".layers.json"
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """A layer that was taken from ``image``; ``done`` says in words what that meant."""
+    """A layer that was taken from ``image``; ``done`` says in words what that meant.
+
+    ``parts`` are what of it was taken; all of it when there are none.
+    """
 
     layer: str
     image: Image
     done: tuple[str, ...]
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,12 @@ class Composition:
             "sha256": self.sha256,
             "base": _named(self.base),
             "layers": [
-                {"layer": swapped.layer, **_named(swapped.image), "done": list(swapped.done)}
+                {
+                    "layer": swapped.layer,
+                    **_named(swapped.image),
+                    **({"parts": list(swapped.parts)} if swapped.parts else {}),
+                    "done": list(swapped.done),
+                }
                 for swapped in self.layers
             ],
             "warnings": list(self.warnings),

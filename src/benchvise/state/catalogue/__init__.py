@@ -17,9 +17,18 @@ from typing import Any, get_args, get_type_hints
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 
 PLACES: Mapping[str, tuple[str, ...]] = {
-    "@sysctl": ("/etc/sysctl.conf", "/etc/sysctl.d", "/run/sysctl.d", "/usr/lib/sysctl.d"),
+    "@sysctl": (
+        "/etc/sysctl.conf",
+        "/etc/sysctl.d",
+        "/run/sysctl.d",
+        "/usr/local/lib/sysctl.d",
+        "/usr/lib/sysctl.d",
+        "kernel command line: sysctl.",
+    ),
     "@sysfs": (
         "/etc/rc.local",
+        "/etc/init.d",
+        "/etc/local.d",
         "/etc/sysfs.conf",
         "/etc/sysfs.d",
         "/etc/tmpfiles.d",
@@ -28,6 +37,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
         "/usr/lib/udev/rules.d",
         "/etc/systemd/system",
         "/usr/lib/systemd/system",
+        "/etc/tuned",
     ),
 }
 

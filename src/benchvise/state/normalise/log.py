@@ -1,4 +1,4 @@
-"""Lines of the kernel log that explain a bad figure, by class: those of ``benchvise.kernel_log``."""
+"""Lines of the kernel log that explain a bad figure, by the classes of ``benchvise.kernel_log``."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ def overlap(one: str, other: str) -> bool:
         return False
     if not is_pattern(one) and not is_pattern(other):
         return False
+    if not one.startswith(_head(other)) and not other.startswith(_head(one)):
+        return False
     a, b = _tokens(one), _tokens(other)
     # row[j]: whether what is left of a from here and b[j:] can match the same text
     row = [False] * len(b) + [True]
@@ -45,6 +47,13 @@ def overlap(one: str, other: str) -> bool:
         for j in range(len(b) - 1, -1, -1):
             row[j] = _step(a[i], b[j], after[j], row[j + 1], after[j + 1])
     return row[0]
+
+
+@lru_cache(maxsize=65536)
+def _head(pattern: str) -> str:
+    """What stands before the first wildcard."""
+    wild = _WILD.search(pattern)
+    return pattern if wild is None else pattern[: wild.start()]
 
 
 def _step(one: str, other: str, skip_one: bool, skip_other: bool, both: bool) -> bool:

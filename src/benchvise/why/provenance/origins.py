@@ -15,15 +15,18 @@ from benchvise.state.catalogue import items_by_id
 from benchvise.why.model import Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.globs import ANYTHING, overlap
+from benchvise.why.provenance.globs import ANYTHING
+from benchvise.why.provenance.parts import origin_of_part
 from benchvise.why.provenance.survey import KINDS, Survey, survey_of
-from benchvise.why.provenance.targets import Wanted, canonical, targets_of
+from benchvise.why.provenance.targets import Wanted, places_of, targets_of
 from benchvise.why.provenance.values import same
 
 MOST = 8
 """Origins of one suspect that are told."""
 
 NOT_FOUND = "not found"
+
+_SHOWN = 500  # characters of a path or a note
 
 
 def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
@@ -34,9 +37,14 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
     """
     survey = survey_of(files)
     found: list[Origin] = []
+    part = origin_of_part(survey, suspect, side)
+    if part is not None:
+        return (part,)
     for wanted in targets_of(suspect, side, files.roles):
         if not wanted.is_absent:
             found += _of_target(survey, wanted, side)
+    if not found:
+        found = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
     unique: dict[tuple[str, int], Origin] = {}
     for origin in found:
         unique.setdefault((origin.file, origin.line), origin)
@@ -55,14 +63,14 @@ def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
     line are not among them; lines that are not run are. Raises what the source raises.
     """
     return [
-        (_origin(assignment, Side.BAD), canonical(assignment.target), assignment.value or "")
+        (_origin(assignment, Side.BAD), assignment.target, assignment.value or "")
         for assignment in survey_of(files).assignments
         if assignment.when[0] > Stage.COMMAND_LINE
     ]
 
 
 def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
-    setting = [a for a in survey.assignments if _sets(a, wanted)]
+    setting = [a for a in survey.of(wanted.target) if not _is_absence(a, wanted)]
     if not setting:
         return []
     matching = [a for a in setting if _agrees(a, wanted)]
@@ -72,6 +80,11 @@ def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
     best = max(known, key=lambda a: (a.certain, a.when))
     later = [a for a in setting if a.when > best.when and a.certain and a is not best]
     return [_chosen(best, known, later, wanted, side)]
+
+
+def _by_record(origin: Origin) -> Origin:
+    note = "what decides such a value as far as its record says"
+    return replace(origin, certain=False, note=f"{origin.note}; {note}" if origin.note else note)
 
 
 def _chosen(
@@ -90,24 +103,22 @@ def _chosen(
     elif later:
         other = later[-1]
         notes.append(
-            f"{other.line.where} comes later and says {printable(other.value or '?', 40)}, "
-            "but that is not what it has"
+            f"{printable(other.line.where)} comes later and says "
+            f"{printable(other.value or '?', 40)}, but that is not what it has"
         )
-        certain = certain and best.when[0] == other.when[0] == Stage.UDEV
+        certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
-        notes.append(f"{also[-1].line.where} says the same")
+        notes.append(f"{printable(also[-1].line.where)} says the same")
     if ANYTHING in best.target:
         notes.append("which file it is, is only known when it runs")
         certain = False
     return replace(origin, certain=certain, note="; ".join(note for note in notes if note))
 
 
-def _sets(assignment: Assignment, wanted: Wanted) -> bool:
-    target = canonical(assignment.target)
-    if any(overlap(wanted.target, canonical(but)) for but in assignment.but):
-        return False
-    return overlap(target, wanted.target)
+def _is_absence(assignment: Assignment, wanted: Wanted) -> bool:
+    """An option that is not set decides nothing, unless it was asked for by its value."""
+    return not wanted.values and assignment.value == "n" and wanted.target.startswith("config:")
 
 
 def _agrees(assignment: Assignment, wanted: Wanted) -> bool:
@@ -120,11 +131,11 @@ def _origin(assignment: Assignment, side: Side) -> Origin:
     return Origin(
         side,
         assignment.kind,
-        assignment.line.file,
+        printable(assignment.line.file, _SHOWN),
         assignment.line.number,
         assignment.text,
         assignment.certain,
-        assignment.note,
+        printable(assignment.note, _SHOWN),
     )
 
 

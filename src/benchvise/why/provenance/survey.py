@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from benchvise.why.provenance import (
@@ -23,6 +24,8 @@ from benchvise.why.provenance import (
 )
 from benchvise.why.provenance.assignment import Assignment
 from benchvise.why.provenance.files import FileSource, Tree
+from benchvise.why.provenance.globs import is_pattern, overlap
+from benchvise.why.provenance.targets import canonical
 
 _ROUNDS = 4  # a unit's script, what that sources or runs, and what that runs in turn
 
@@ -48,14 +51,35 @@ KINDS: dict[
 """What is searched: globs of files, globs of links, and what finds assignments in them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Survey:
     """What sets something on a system, in the order of a boot; ``files`` are how many were read,
-    ``unread`` which could not be."""
+    ``unread`` which could not be, ``tree`` what was read."""
 
     assignments: tuple[Assignment, ...]
     files: int
     unread: tuple[str, ...]
+    tree: Tree
+
+    def of(self, target: str) -> list[Assignment]:
+        """Those that set a target, which may be a pattern, in the order of a boot."""
+        candidates = self.assignments if is_pattern(target) else self._patterns
+        found = [a for a in candidates if overlap(a.target, target)]
+        if not is_pattern(target):
+            found = sorted([*found, *self._plain.get(target, ())], key=lambda a: a.when)
+        return [a for a in found if not any(overlap(canonical(but), target) for but in a.but)]
+
+    @cached_property
+    def _patterns(self) -> tuple[Assignment, ...]:
+        return tuple(a for a in self.assignments if is_pattern(a.target))
+
+    @cached_property
+    def _plain(self) -> Mapping[str, Sequence[Assignment]]:
+        found: dict[str, list[Assignment]] = {}
+        for assignment in self.assignments:
+            if not is_pattern(assignment.target):
+                found.setdefault(assignment.target, []).append(assignment)
+        return found
 
 
 _known: WeakKeyDictionary[FileSource, Survey] = WeakKeyDictionary()
@@ -79,13 +103,14 @@ def _survey(source: FileSource) -> Survey:
         found = list(_all(tree))
         if not tree.ask_wanted():
             break
+    found = [replace(a, target=canonical(a.target)) for a in found]
     found.sort(key=lambda assignment: assignment.when)
     unread = [f"{path} ({why})" for path, why in source.unread.items()]
     if tree.left_out:
         unread.append(f"{tree.left_out} more files than are looked at")
     if not tree.spend():
         unread.append("the rest of scripts that are longer than is looked at")
-    return Survey(tuple(found), tree.count, tuple(unread))
+    return Survey(tuple(found), tree.count, tuple(unread), tree)
 
 
 def _all(tree: Tree) -> Iterator[Assignment]:

@@ -77,7 +77,7 @@ def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[
     for path, setting in _of_settings(suspect, side):
         found.setdefault(canonical(_filled(path, roles)), set()).add(setting)
     by_settings = set(found)
-    value = _plain(shown) if not by_settings and _is_single(suspect) else None
+    value = _plain(shown) if not by_settings and _is_one_value(suspect, shown) else None
     for target in (*_of_part(suspect), *_of_members(suspect, roles), *_of_knob(suspect, roles)):
         target = canonical(target)
         if target not in found and not _is_covered(target, by_settings):
@@ -114,6 +114,30 @@ def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
     known = knobs().get(suspect.id)
     if known is not None:
         yield _filled(known[1].path, roles)
+
+
+def places_of(suspect: Suspect) -> tuple[Wanted, ...]:
+    """Words of the command line, options of the kernel and of the firmware that the catalogue's
+    record names as places; none for a knob, whose own file decides."""
+    if suspect.id in knobs() or isinstance(suspect.means, SettingMeans):
+        return ()
+    return tuple(Wanted(target) for target in dict.fromkeys(_of_places(suspect)))
+
+
+def _of_places(suspect: Suspect) -> Iterator[str]:
+    item = items_by_id().get(suspect.item)
+    for place in item.places if item is not None else ():
+        kind, colon, names = place.partition(": ")
+        if kind == "kernel command line":
+            yield from (f"word:{name.strip().partition('=')[0]}" for name in names.split(","))
+        elif kind == "config.txt":
+            yield from (f"firmware:{name.strip().partition('=')[0]}" for name in names.split(","))
+        elif place.startswith("CONFIG_") and not colon:
+            first, *others = (name.strip() for name in place.split(","))
+            yield f"config:{first}"
+            for name in others:  # "CONFIG_ARM64_4K_PAGES, _16K_PAGES"
+                whole = name.startswith("CONFIG_")
+                yield f"config:{name}" if whole else f"config:*{name}"
 
 
 def _of_part(suspect: Suspect) -> Iterator[str]:
@@ -208,9 +232,9 @@ def _is_covered(target: str, by_settings: set[str]) -> bool:
     return any(overlap(target, other) for other in by_settings)
 
 
-def _is_single(suspect: Suspect) -> bool:
-    """Whether its value as shown is that of one file."""
-    return len(suspect.members) <= 1
+def _is_one_value(suspect: Suspect, shown: str) -> bool:
+    """Whether what is shown is one value, that of all its entries."""
+    return len(suspect.members) <= 1 or not any(sign in shown for sign in ("=", "; ", " ("))
 
 
 def _plain(shown: str) -> str | None:

@@ -1,8 +1,9 @@
 """tmpfiles.d: lines of type ``w`` and ``w+`` write a file when the system starts.
 
-After tmpfiles.d(5) of systemd 252: of files of equal names that of the first directory counts;
-all are sorted by name, and where several lines of type ``w`` name one path the *first* is applied,
-while lines of type ``w+`` are all applied, one after the other; lines with patterns come last.
+After tmpfiles.d(5) of systemd 252, and what that version was seen to do: of files of equal names
+that of the first directory counts; all are sorted by name. A line is passed over when an earlier
+one names the same path, so the *first* one counts; only lines of type ``w+`` are applied all, one
+after the other. Lines with patterns come after those without.
 """
 
 from __future__ import annotations
@@ -33,17 +34,16 @@ def find(tree: Tree) -> Iterator[Assignment]:
     """The lines that are applied, in order. Only systemd has them, and what stands in for it."""
     init = init_of(tree)
     doubt = "" if init in (Init.SYSTEMD, Init.OPENRC, Init.UNKNOWN) else f"{init} has no tmpfiles.d"
-    written: set[str] = set()
+    named: dict[str, bool] = {}  # whether lines of that path add up
     for rank, path in enumerate(tree.in_order(DIRECTORIES, "*.conf")):
         for line in tree.lines(path):
             found = _write(line)
             if found is None:
                 continue
             target, value, appends = found
-            if not appends:
-                if target in written:
-                    continue
-                written.add(target)
+            if target in named and not (appends and named[target]):
+                continue
+            named.setdefault(target, appends)
             when = (Stage.TMPFILES, int(is_pattern(target)), rank, line.number)
             yield Assignment("tmpfiles.d", line, target, value, when, not doubt, doubt)
 

@@ -11,11 +11,11 @@ from benchvise.rig.compose.layers.command_line import CommandLine
 from benchvise.rig.compose.layers.device_tree import DeviceTree
 from benchvise.rig.compose.layers.init_settings import InitSettings
 from benchvise.rig.compose.layers.kernel import KernelAndModules
-from benchvise.rig.compose.layers.layer import Layer, Swap
+from benchvise.rig.compose.layers.layer import Divisible, Layer, Part, Swap, Told
 from benchvise.rig.compose.layers.libc import CLibrary
 from benchvise.rig.compose.layers.root import Root
 
-__all__ = ["LAYERS", "Layer", "Swap"]
+__all__ = ["LAYERS", "Divisible", "Layer", "Part", "Swap", "Told"]
 
 LAYERS: dict[str, Layer] = {
     layer.name: layer

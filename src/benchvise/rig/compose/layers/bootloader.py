@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchvise.rig.compose import raw
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.files import Files
-from benchvise.rig.compose.layers.layer import Swap
+from benchvise.rig.compose.layers.layer import Swap, Told, digest
 from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.styles import raspberry
 
@@ -56,6 +56,19 @@ class Bootloader:
             for path in ours:
                 target.boot_files.remove(path)
         return done
+
+    def tell(self, opened: Opened) -> Told:
+        """What lies in raw sectors, and its files in the boot partition."""
+        contents: list[bytes] = []
+        with opened.path.open("rb") as stream:
+            for region in opened.loader_regions:
+                for begin, end in raw.used(opened.path, region):
+                    stream.seek(begin)
+                    contents += [str(begin).encode(), stream.read(end - begin)]
+        files = opened.boot_files
+        for path in _files(opened):
+            contents += [path.encode(), files.read(path) if files is not None else b""]
+        return Told(digest(*contents), opened.layout.boot_loader)
 
 
 def _files(opened: Opened) -> list[str]:

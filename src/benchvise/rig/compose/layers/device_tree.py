@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from benchvise.rig.compose.layers.layer import Swap
+import posixpath
+
+from benchvise.rig.compose.files import below
+from benchvise.rig.compose.layers.layer import Swap, Told, digest
 from benchvise.rig.compose.layers.sides import same_style
+from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.styles import style
 
 
@@ -16,3 +20,28 @@ class DeviceTree:
         """Files, and what the boot configuration says about them."""
         target, source = same_style(swap, self.name)
         return style(target.boot.style).put_trees(target, source)
+
+    def tell(self, opened: Opened) -> Told:
+        """The files, by name and contents."""
+        trees = contents(opened)
+        pairs = [part for name, data in sorted(trees.items()) for part in (name, data)]
+        named = ", ".join(sorted(trees)[:3]) + (f" and {len(trees) - 3} more" * (len(trees) > 3))
+        return Told(digest(*pairs), named)
+
+
+def contents(opened: Opened) -> dict[str, bytes]:
+    """Device trees and overlays by their names; none where the boot loader or the board has them.
+
+    Of a directory to choose from, all of them.
+    """
+    boot, files = opened.layout.boot, opened.boot_files
+    if boot is None or files is None:
+        return {}
+    found: dict[str, bytes] = {}
+    for tree in boot.trees:
+        if files.is_file(tree):
+            found[posixpath.basename(tree)] = files.read(tree)
+        else:
+            paths = below(files, tree)
+            found.update({path[len(tree) :].lstrip("/"): files.read(path) for path in paths})
+    return found

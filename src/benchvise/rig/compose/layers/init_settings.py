@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.ext import Ext, Node
 from benchvise.rig.compose.graft import graft, tree
-from benchvise.rig.compose.layers.layer import Swap
+from benchvise.rig.compose.layers import init_parts
+from benchvise.rig.compose.layers.layer import Part, Swap, Told, digest
+from benchvise.rig.compose.layout import Opened
+from benchvise.rig.compose.lines import is_active
 
 SETTINGS = (
     "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
@@ -43,16 +47,7 @@ class InitSettings:
             raise ComposeError(
                 f"{swap.source.name} has no init settings in /etc", "look at what the image holds"
             )
-        inits = [
-            side.layout.userland.init for side in (swap.target, swap.source) if side.layout.userland
-        ]
-        if len(inits) == 2 and inits[0].split(" ")[0] != inits[1].split(" ")[0]:
-            raise ComposeError(
-                f"{swap.target.name} starts by {inits[0] or 'an unknown init'} and "
-                f"{swap.source.name} by {inits[1] or 'an unknown init'}: the settings of one mean "
-                "nothing to the other",
-                "take the layer root instead",
-            )
+        _refuse_other_init(swap)
         for name in here:
             ours.remove(posixpath.join("/etc", name))
         count = 0
@@ -64,6 +59,53 @@ class InitSettings:
             swap.warnings += _dangling(ours, theirs, items)
         gone = [name for name in here if name not in there]
         return [f"{count} files: {', '.join(there)}", *(f"/etc/{name} removed" for name in gone)]
+
+    def tell(self, opened: Opened) -> Told:
+        """All files but for comments: by path, mode and contents."""
+        if opened.root is None:
+            return Told("", "")
+        found = files(opened.root)
+        pairs = [
+            part
+            for path, file in found.items()
+            for part in (path, f"{file.node.mode:o}", "\n".join(_said(file)))
+        ]
+        return Told(digest(*pairs), f"{len(found)} files")
+
+    def parts(self, one: Opened, other: Opened) -> list[Part]:
+        """Lines of texts, and files that are no text or that one side does not have."""
+        return init_parts.parts(files(one.need_root()), files(other.need_root()))
+
+    def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
+        """These lines and files become the source's."""
+        _refuse_other_init(swap)
+        return init_parts.apply_parts(swap, names, files)
+
+
+def files(root: Ext) -> dict[str, init_parts.File]:
+    """All files of the init settings by path."""
+    return init_parts.files(root, [posixpath.join("/etc", name) for name in settings(root)])
+
+
+def _said(file: init_parts.File) -> list[str]:
+    """What a file says: a text without its comments, all else by its contents."""
+    return (
+        [file.content] if file.lines is None else [line for line in file.lines if is_active(line)]
+    )
+
+
+def _refuse_other_init(swap: Swap) -> None:
+    """ComposeError when the settings of one mean nothing to the other."""
+    inits = [
+        side.layout.userland.init for side in (swap.target, swap.source) if side.layout.userland
+    ]
+    if len(inits) == 2 and inits[0].split(" ")[0] != inits[1].split(" ")[0]:
+        raise ComposeError(
+            f"{swap.target.name} starts by {inits[0] or 'an unknown init'} and "
+            f"{swap.source.name} by {inits[1] or 'an unknown init'}: the settings of one mean "
+            "nothing to the other",
+            "take the layer root instead",
+        )
 
 
 def settings(root: Ext) -> list[str]:

@@ -7,12 +7,14 @@ import posixpath
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.ext import Ext
 from benchvise.rig.compose.graft import graft, tree
-from benchvise.rig.compose.layers.layer import Swap
+from benchvise.rig.compose.layers.layer import Swap, Told, digest
 from benchvise.rig.compose.layers.sides import same_style
 from benchvise.rig.compose.layout import MODULES, Opened
+from benchvise.rig.compose.linux import embedded_config
 from benchvise.rig.compose.styles import style
 
 _TOLD_BY_VERSION = ("config", "System.map")
+_MOST_CONFIG = 4 << 20  # bytes; real ones have under 400 kB
 
 
 class KernelAndModules:
@@ -34,6 +36,38 @@ class KernelAndModules:
             return done
         done += _modules(swap, swap.target.need_root())
         return done + _companions(swap.source, swap.target, old)
+
+    def tell(self, opened: Opened) -> Told:
+        """Image, initial RAM disk, and which modules there are, by their sizes."""
+        boot, files = opened.layout.boot, opened.boot_files
+        if boot is None or files is None or not boot.kernels:
+            return Told("", "")
+        contents = [files.read(path) for path in boot.kernels if files.is_file(path)]
+        contents += [files.read(path) for path in boot.initrds if files.is_file(path)]
+        modules: list[str] = []
+        if opened.root is not None:
+            modules = [f"{path} {n.size}" for path, n in sorted(opened.root.walk(MODULES).items())]
+        named = "; ".join(f"{k.version} {k.arch}".strip() for _, k in opened.layout.kernels)
+        return Told(digest(*contents, *modules), named)
+
+
+def config(opened: Opened) -> bytes:
+    """How the kernel was built, as text or packed by gzip; empty where the image does not say.
+
+    Distributions lay it beside the kernel or its modules; else the kernel may hold it itself.
+    """
+    for version in sorted(_versions(opened)):
+        for files, place in (
+            (opened.root, f"/boot/config-{version}"),
+            (opened.boot_files, f"/config-{version}"),
+            (opened.root, f"{MODULES}/{version}/config"),
+        ):
+            if files is not None and files.is_file(place):
+                return files.read(place, _MOST_CONFIG)
+    boot, files = opened.layout.boot, opened.boot_files
+    kernels = [] if boot is None or files is None else boot.kernels
+    found = [embedded_config(files.read(path)) for path in kernels if files and files.is_file(path)]
+    return next(filter(None, found), b"")
 
 
 def _modules(swap: Swap, root: Ext) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.workplace import Workplace
@@ -24,6 +26,43 @@ class Swap:
     warnings: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a layer of an image is: ``digest`` is equal where the layers are, ``words`` for people.
+
+    ``digest`` is empty where the image has no such layer.
+    """
+
+    digest: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A difference inside a layer that can be taken alone.
+
+    ``name`` is the same from whichever image it is looked at. ``one`` and ``other`` are what the
+    two images have there, as text; empty where one has nothing. ``file`` is where that is, and the
+    lines count from 1; 0 where it has no line.
+    """
+
+    name: str
+    one: str
+    other: str
+    file: str = ""
+    one_line: int = 0
+    other_line: int = 0
+
+
+def digest(*contents: bytes | str) -> str:
+    """The SHA-256 of several contents in their order; empty when all of them are."""
+    found = hashlib.sha256()
+    for content in contents:
+        data = content.encode(errors="surrogateescape") if isinstance(content, str) else content
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.hexdigest() if any(contents) else ""
+
+
 class Layer(Protocol):
     """A part of an image that can be taken from another one."""
 
@@ -35,4 +74,21 @@ class Layer(Protocol):
         """Puts the source's layer into the target; what was done, in words.
 
         ComposeError when it does not fit; the target is of no use then.
+        """
+
+    def tell(self, opened: Opened) -> Told:
+        """What the layer is in an image: equal digests mean that swapping it changes nothing."""
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """A layer of which parts can be taken alone."""
+
+    def parts(self, one: Opened, other: Opened) -> list[Part]:
+        """What differs; ComposeError when that cannot be told."""
+
+    def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
+        """Puts these parts of the source into the target, as ``apply`` does with all.
+
+        ComposeError also for a part that there is not.
         """

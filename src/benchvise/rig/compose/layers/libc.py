@@ -9,7 +9,8 @@ from benchvise.rig.compose import abi, elf
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.ext import Ext, Node
 from benchvise.rig.compose.graft import graft, tree
-from benchvise.rig.compose.layers.layer import Swap
+from benchvise.rig.compose.layers.layer import Swap, Told, digest
+from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.userland import Libc, find_libc, library_directories
 
 _NAMES = {
@@ -72,6 +73,27 @@ class CLibrary:
             count += graft(theirs, {itself: loader} if loader else {}, ours)
         done = f"{new.kind} {new.version} in place of {old.version}: {count} files"
         return [done, *_data(ours, theirs)]
+
+    def tell(self, opened: Opened) -> Told:
+        """Its files, by name and contents."""
+        root = opened.root
+        libc = find_libc(root) if root is not None else None
+        files = library_files(root) if root is not None else {}
+        if root is None or libc is None or not files:
+            return Told("", "")
+        data = {node.inode: content for node, content in root.contents(files.values())}
+        pairs = [
+            part
+            for path, node in sorted(files.items())
+            for part in (posixpath.basename(path), data[node.inode])
+        ]
+        return Told(digest(*pairs), f"{libc.kind} {libc.version}".strip())
+
+
+def library_files(root: Ext) -> dict[str, Node]:
+    """The files of a root file system's C library by their paths; none where it has none."""
+    libc = find_libc(root)
+    return _files(root, libc) if libc is not None and libc.loader else {}
 
 
 def _libc(root: Ext, name: str) -> Libc:

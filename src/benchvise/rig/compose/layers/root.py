@@ -14,8 +14,10 @@ from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.ext import Ext
 from benchvise.rig.compose.files import Files
 from benchvise.rig.compose.graft import graft, needed, tree
-from benchvise.rig.compose.layers.layer import Swap
-from benchvise.rig.compose.layout import MODULES
+from benchvise.rig.compose.layers.init_settings import files as settings_files
+from benchvise.rig.compose.layers.layer import Swap, Told, digest
+from benchvise.rig.compose.layers.libc import library_files
+from benchvise.rig.compose.layout import MODULES, Opened
 
 _MINIMUM = re.compile(rb"minimum size of the filesystem: (\d+)")
 _FSTAB = "/etc/fstab"
@@ -46,6 +48,31 @@ class Root:
         done += _table(old, new)
         swap.work.insert(new_name, swap.target.path, swap.target.root_place)
         return done
+
+    def tell(self, opened: Opened) -> Told:
+        """What of it is no layer of its own: all files but settings, C library and modules."""
+        root = opened.root
+        if root is None:
+            return Told("", "")
+        others = {*settings_files(root), *library_files(root)}
+        left_out = [f"{MODULES}/", f"/usr{MODULES}/", "/boot/config-", "/boot/System.map-"]
+        left_out += [f"{_BOOT}/"] if opened.boots_from_root else []
+        nodes = {
+            path: node
+            for path, node in root.walk("/").items()
+            if path not in others and path != _FSTAB and not path.startswith(tuple(left_out))
+        }
+        inodes = {node.inode: node for node in nodes.values() if node.is_file}
+        data = {node.inode: digest(content) for node, content in root.contents(inodes.values())}
+        pairs = [
+            part
+            for path, node in sorted(nodes.items())
+            for part in (path, f"{node.mode:o} {node.uid} {node.gid}", data.get(node.inode, ""))
+        ]
+        land = opened.layout.userland
+        return Told(
+            digest(*pairs), f"{land.distribution if land else ''} {len(nodes)} files".strip()
+        )
 
 
 def _resized(swap: Swap) -> str:

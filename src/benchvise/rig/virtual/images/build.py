@@ -95,7 +95,10 @@ def _build(
         tty=recipe.tty,
         login=variant.login,
         modules=present,
-        module_files={f"lib/modules/{started.release}/{p}": d for p, d in modules.items()},
+        kernel_files={
+            f"boot/config-{started.release}": started.config.read_bytes(),
+            **{f"usr/lib/modules/{started.release}/{p}": d for p, d in modules.items()},
+        },
         release={
             "KIND": name,
             "VARIANT": variant.name,

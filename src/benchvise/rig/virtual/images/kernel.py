@@ -15,6 +15,7 @@ from benchvise.rig.virtual.images.packages import Package
 from benchvise.rig.virtual.images.zimage import unpacked
 
 _GZIP = b"\x1f\x8b"
+_LAYOUT = 2  # of what is kept: raised when that becomes something else
 
 # Thousands of modules that no simulated board has a use for.
 _OF_NO_USE = (
@@ -52,6 +53,11 @@ class Kernel:
         """The description of the board's hardware, where one was asked for."""
         return self.directory / "board.dtb"
 
+    @property
+    def config(self) -> Path:
+        """How it was built, as Debian tells it."""
+        return self.directory / "config"
+
     def module_files(self, names: Iterable[str]) -> dict[str, bytes]:
         """What belongs below ``/lib/modules/RELEASE`` to load these modules, by path."""
         wanted = [name.replace("-", "_") for name in names]
@@ -79,7 +85,8 @@ def kernel(
     ``zImage`` puts its kernel when it unpacks itself; 0 leaves that to it. RigError when the
     package has no kernel, or not that device tree.
     """
-    name = f"{package.name}_{package.version}-{cache.digest(sorted(modules), device_tree, place)}"
+    made_of = cache.digest(_LAYOUT, sorted(modules), device_tree, place)
+    name = f"{package.name}_{package.version}-{made_of}"
     directory = cache.directory() / "kernels" / name.replace(":", "_")
     with cache.locked(f"kernel-{package.name}"):
         if not directory.exists():
@@ -97,12 +104,14 @@ def _unpack(
             return bool(device_tree) and path.endswith(f"/{device_tree}")
         if ".ko" in path:
             return not any(part in path for part in _OF_NO_USE)
-        return path.startswith(("boot/vmlinuz-", "boot/vmlinux-"))
+        return path.startswith(("boot/vmlinuz-", "boot/vmlinux-", "boot/config-"))
 
     release = ""
     packed: dict[str, tuple[str, bytes]] = {}
     for member, data in package.members(wanted):
-        if member.name.startswith("boot/"):
+        if member.name.startswith("boot/config-"):
+            (made / "config").write_bytes(data)
+        elif member.name.startswith("boot/"):
             release = member.name.partition("-")[2]
             image = gzip.decompress(data) if data.startswith(_GZIP) else data
             (made / "image").write_bytes(unpacked(image, place) if place else image)
@@ -110,10 +119,13 @@ def _unpack(
             (made / "board.dtb").write_bytes(data)
         else:
             packed[module_name(member.name)] = (member.name, data)
-    if not release or (device_tree and not (made / "board.dtb").exists()):
+    wanted_files = {"image": "kernel", "config": "kernel configuration"}
+    wanted_files |= {"board.dtb": device_tree} if device_tree else {}
+    lacking = [what for file, what in wanted_files.items() if not (made / file).exists()]
+    if lacking:
         raise RigError(
             Fault.RIG_BROKEN,
-            f"{package.path.name} has no {device_tree if release else 'kernel'}",
+            f"{package.path.name} has no {lacking[0]}",
             "Debian has changed its packages: please report it",
         )
 

@@ -74,14 +74,14 @@ def make(
     tty: str,
     login: str,
     modules: Iterable[str],
-    module_files: Mapping[str, bytes],
+    kernel_files: Mapping[str, bytes],
     release: Mapping[str, str],
     keys: tuple[bytes, str],
     scripts: Mapping[str, str],
 ) -> None:
     """Lays the files of the root file system into the directory ``tree``.
 
-    ``module_files`` go to where the kernel's modules lie, by path from the root; ``release`` is
+    ``kernel_files`` are those that belong to the kernel, by path from the root; ``release`` is
     what ``/etc/image-release`` says; ``keys`` are the key that the board shows and the public one
     that may log in; ``scripts`` come on top.
     """
@@ -121,8 +121,8 @@ def make(
         _write(tree / path, text.encode(), 0o644)
     for path, text in programs.items():
         _write(tree / path, text.encode(), 0o755)
-    for path, data in module_files.items():
-        _write(tree / "usr" / path, data, 0o644)
+    for path, data in kernel_files.items():
+        _write(tree / path, data, 0o644)
     _write(tree / "etc/dropbear/host_key", host_key, 0o600)
     for name in ("root", "root/.ssh"):
         (tree / name).chmod(0o700)

@@ -26,6 +26,8 @@ class Variant:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
+_TRACEFS = "#!/bin/sh\nmount -t tracefs tracefs /sys/kernel/tracing\n"
+
 _ALL = (
     Variant("a", "what every board boots from unless told otherwise"),
     Variant("b", "another kernel version, where Debian has one for the board", other_kernel=True),
@@ -51,6 +53,36 @@ _ALL = (
         files={
             "etc/rc.local": "#!/bin/sh\n"
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\n"
+        },
+    ),
+    Variant(
+        "lean",
+        "as a vendor may ship it: the kernel's page tables are not kept apart from programs'",
+        append="kpti=0 audit=0",
+        files={"etc/rc.local": f"{_TRACEFS}echo 10 > /proc/sys/vm/swappiness\n"},
+    ),
+    Variant(
+        "traced",
+        "another kernel and command line than lean's, and a start script leaves a tracer on",
+        append="kpti=0 audit=1 nowatchdog",
+        other_kernel=True,
+        files={
+            "etc/rc.local": f"{_TRACEFS}"
+            "echo 60 > /proc/sys/vm/swappiness\n"
+            "# to see what the driver does\n"
+            "echo function > /sys/kernel/tracing/current_tracer\n"
+            "echo 500 > /proc/sys/vm/dirty_writeback_centisecs\n"
+        },
+    ),
+    Variant(
+        "shielded",
+        "another kernel than lean's, other settings, and the kernel's page tables are kept apart",
+        append="audit=1 nowatchdog kpti=1",
+        other_kernel=True,
+        files={
+            "etc/rc.local": f"{_TRACEFS}"
+            "echo 60 > /proc/sys/vm/swappiness\n"
+            "echo 200 > /proc/sys/vm/vfs_cache_pressure\n"
         },
     ),
 )

@@ -66,7 +66,7 @@ def _tee(run: Run, call: Call) -> Result:
     value = Text(UNKNOWN) if call.stdin is None else call.stdin
     for word in call.words:
         if not word.text.startswith("-"):
-            run.note(call.line, word, Text(value.text.strip("\n"), value.source))
+            run.note(call.line, word, Text(value.text.strip("\n"), value.source, value.also))
     return Result(True, call.stdin)
 
 

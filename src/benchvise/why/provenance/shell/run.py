@@ -58,6 +58,7 @@ _ENDS = (Stop, Return, Next, RecursionError)
 _UNDER_CONDITION = "it is run only under a condition"
 _IN_ONE_CASE = "it is run in one case of several"
 _AFTER_ANOTHER = "whether it is run depends on how another command ends"
+_ONE_OF_SEVERAL = "which of several values it is, depends on what is found then"
 _AT_RUN_TIME = "for what the script finds when it runs"
 
 
@@ -107,11 +108,14 @@ class Run:
         doubt = self.state.doubts[-1] if self.state.doubts else ""
         if UNKNOWN in place and not doubt:
             doubt = _AT_RUN_TIME
-        known = None if UNKNOWN in value.text else value.text
+        elif value.also and not doubt:
+            doubt = _ONE_OF_SEVERAL
         notes = "; ".join(part for part in (note, doubt) if part)
-        self.written.append(
-            Written(where, place.replace(UNKNOWN, ANYTHING), known, not doubt, notes)
-        )
+        for text in (value.text, *value.also):
+            known = None if UNKNOWN in text else text.strip("\n")
+            self.written.append(
+                Written(where, place.replace(UNKNOWN, ANYTHING), known, not doubt, notes)
+            )
 
     # Other texts and files that a command runs
 
@@ -270,7 +274,10 @@ class Run:
         if not words:
             for name, word in node.given:
                 value = self._expansion.joined(word)
-                self.state.variables[name] = Text(value.text[:LONGEST], value.source or line)
+                value = Text(value.text[:LONGEST], value.source or line, value.also)
+                if self.state.doubts:
+                    value = value.instead_of(self.state.variables.get(name))
+                self.state.variables[name] = value
             return Result()
         result = self._command(line, words, self._input(node.redirects, stdin))
         if node.redirects:
@@ -352,7 +359,7 @@ class Run:
             if redirect.sign in (">", ">>", ">|", "&>", "&>>"):
                 for path in self._expansion.fields(redirect.word)[:MOST_ROUNDS]:
                     value = Text(UNKNOWN) if out is None else out
-                    self.note(line, path, Text(value.text.strip("\n"), value.source))
+                    self.note(line, path, Text(value.text.strip("\n"), value.source, value.also))
 
     def _input(self, redirects: Sequence[Redirect], stdin: Text | None) -> Text | None:
         for redirect in redirects:
@@ -370,7 +377,7 @@ class Run:
         out = None
         with state.inside(state.file, state.lines, state.arguments), suppress(Stop, Return, Next):
             out = self._do(_parsed_text(text), None).out
-        return Text(UNKNOWN) if out is None else Text(out.text.rstrip("\n"), out.source)
+        return Text(UNKNOWN) if out is None else Text(out.text.rstrip("\n"), out.source, out.also)
 
     def _filled(self, word: str) -> Text:
         """A word of a unit's command: ``$NAME`` and ``${NAME}`` alone are filled there too."""

@@ -17,6 +17,7 @@ LONGEST = 4096
 """Characters of a value, or of a command within another."""
 
 _MOST = 64
+_MOST_ALSO = 8
 _LONGEST_PATTERN = 128
 _LONGEST_CUT = 256
 _BRACES = re.compile(r"\{([^{}\s]{1,200})\}")
@@ -26,21 +27,38 @@ _SUM = re.compile(r"[\d\s+*/%()<>&|-]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text, and the line that it was given by where it came by way of a variable."""
+    """A text, and the line that it was given by where it came by way of a variable.
+
+    ``also`` are what it may be instead, where a variable was given under a condition.
+    """
 
     text: str
     source: Line | None = None
+    also: tuple[str, ...] = ()
 
     def __add__(self, other: Text) -> Text:
-        return Text((self.text + other.text)[:LONGEST], self.source or other.source)
+        also = [text + other.text for text in self.also] + [self.text + b for b in other.also]
+        kept = tuple(text[:LONGEST] for text in also[:_MOST_ALSO])
+        return Text((self.text + other.text)[:LONGEST], self.source or other.source, kept)
 
     def words(self) -> list[Text]:
         """The words that it is split into at white space."""
-        return [Text(word, self.source) for word in self.text.split()]
+        words = self.text.split()
+        if len(words) == 1:
+            return [Text(words[0], self.source, self.also)]
+        return [Text(word, self.source) for word in words]
+
+    def instead_of(self, other: Text | None) -> Text:
+        """The text where it is given under a condition: it may be the other one all the same."""
+        before = ("",) if other is None else (other.text, *other.also)
+        also = [text for text in dict.fromkeys(before) if text != self.text]
+        return Text(self.text, self.source, tuple(also[:_MOST_ALSO]))
 
 
 def spaced(words: Sequence[Text]) -> Text:
     """The words with spaces between them, from where the first came that came from somewhere."""
+    if len(words) == 1:
+        return words[0]
     source = next((word.source for word in words if word.source is not None), None)
     return Text(" ".join(word.text for word in words)[:LONGEST], source)
 

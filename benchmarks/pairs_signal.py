@@ -1,0 +1,114 @@
+"""Opening a large capture beside sigrok-cli: samples a second of the whole process, in turn.
+
+The capture has half a thousand million samples of two lines, a stimulus and an answer every
+millisecond, as a session that libsigrok could have written. sigrok-cli reads it and writes the
+samples to nowhere; ours gives the edges of each line. What sigrok-cli has not, the response times
+of it, stands in a table of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.pairs import BUILD, Pair
+
+SAMPLES = 500_000_000
+_RATE = 24_000_000
+_BLOCK = 4_000_000
+_ASKED = (3.0, 2.0)
+
+_METADATA = (
+    "[global]\nsigrok version=0.5.2\n\n[device 1]\ncapturefile=logic-1\ntotal probes=8\n"
+    f"samplerate={_RATE // 1_000_000} MHz\nprobe1=IN\nprobe2=OUT\nunitsize=1\n"
+)
+_PROGRAM = """
+import sys, time
+from pathlib import Path
+from benchvise.signal.reading import open_capture
+from benchvise.signal.response import Edge, responses
+begin = time.monotonic()
+capture = open_capture(Path(sys.argv[1]))
+opened = time.monotonic()
+found = responses(capture, Edge("IN"), Edge("OUT"))
+print(opened - begin, time.monotonic() - opened, found.shots)
+"""
+
+
+def capture() -> Path:
+    """The capture, made once."""
+    path = BUILD / "half-a-thousand-million.sr"
+    if path.exists():
+        return path
+    BUILD.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(1)
+    made = path.with_suffix(".part")
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("version", "2")
+        archive.writestr("metadata", _METADATA)
+        for number in range(SAMPLES // _BLOCK):
+            block = np.zeros(_BLOCK, dtype=np.uint8)
+            for begin in range(0, _BLOCK, _RATE // 1000):
+                block[begin : begin + _RATE // 2000] |= 1
+                answer = begin + int(random.integers(200, 400))
+                block[answer : answer + 5000] |= 2
+            archive.writestr(f"logic-1-{number + 1}", block.tobytes())
+    made.rename(path)
+    return path
+
+
+def _times() -> tuple[float, float]:
+    words = [sys.executable, "-c", _PROGRAM, str(capture())]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    return float(said[0]), float(said[1])
+
+
+def _ours() -> float:
+    begin = time.monotonic()
+    _times()
+    return SAMPLES / (time.monotonic() - begin)
+
+
+def _theirs(_text: str) -> float:
+    begin = time.monotonic()
+    words = ["sigrok-cli", "-i", str(capture()), "-O", "binary", "-o", "/dev/null"]
+    subprocess.run(words, capture_output=True, check=True)
+    return SAMPLES / (time.monotonic() - begin)
+
+
+def pairs() -> tuple[list[Pair], list[str]]:
+    """One pair, where sigrok-cli is; and what is left out."""
+    if shutil.which("sigrok-cli") is None:
+        return [], ["captures: sigrok-cli is not installed"]
+    one = [
+        Pair(
+            name="signal open 500 M samples : sigrok-cli",
+            ours=_ours,
+            peer=("true",),
+            read=_theirs,
+            agreement=0.0,
+            bounds=(0.5, math.inf),
+        )
+    ]
+    return one, []
+
+
+def table(rounds: int = 3) -> Table:
+    """Seconds for opening and for all response times, beside what is asked."""
+    found = [_times() for _ in range(rounds)]
+    shown = Table(title="A capture of 500 million samples")
+    for column in ("what", "seconds", "asked"):
+        shown.add_column(column, justify="left" if column == "what" else "right")
+    for place, what in enumerate(("open", "response times")):
+        seconds = statistics.median(times[place] for times in found)
+        shown.add_row(what, f"{seconds:.4f}", f"≤ {_ASKED[place]:g}")
+    return shown

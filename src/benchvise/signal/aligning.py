@@ -1,0 +1,131 @@
+"""What was on a serial line beside what the host says it got: lost, added, altered bytes.
+
+Both are taken as texts of bytes, aligned so that as few as possible differ. First the bytes on
+which both agree for long are found (anchors), then the rest between them is aligned exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+_ANCHOR = 16
+_EXACT = 4_000
+
+
+class Change(StrEnum):
+    """How what was received differs from what was sent."""
+
+    LOST = "lost"
+    DUPLICATED = "duplicated"
+    ADDED = "added"
+    ALTERED = "altered"
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """Bytes that differ: where in what was sent and in what was received, and which."""
+
+    change: Change
+    sent_at: int
+    received_at: int
+    sent: bytes
+    received: bytes
+
+
+def discrepancies(sent: bytes, received: bytes) -> list[Discrepancy]:
+    """Where ``received`` differs from ``sent``, in order.
+
+    Bytes added that repeat those just before them count as duplicated.
+    """
+    found: list[Discrepancy] = []
+    for begin, end, from_, to in _between_anchors(sent, received):
+        matcher = SequenceMatcher(None, sent[begin:end], received[from_:to], autojunk=False)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            if tag == "equal":
+                continue
+            gone, come = sent[begin + i1 : begin + i2], received[from_ + j1 : from_ + j2]
+            for one in _changes(begin + i1, from_ + j1, gone, come, received):
+                if found and _continues(found[-1], one):
+                    one = _joined(found.pop(), one)
+                found.append(one)
+    return found
+
+
+def _continues(one: Discrepancy, following: Discrepancy) -> bool:
+    """Whether a loss goes on where another ends: long ones are aligned in parts."""
+    return (
+        one.change is following.change is Change.LOST
+        and one.sent_at + len(one.sent) == following.sent_at
+    )
+
+
+def _joined(one: Discrepancy, following: Discrepancy) -> Discrepancy:
+    sent = one.sent + following.sent
+    return Discrepancy(one.change, one.sent_at, one.received_at, sent, b"")
+
+
+def _changes(
+    sent_at: int, received_at: int, gone: bytes, come: bytes, received: bytes
+) -> Iterator[Discrepancy]:
+    common = min(len(gone), len(come))
+    if common:
+        yield Discrepancy(Change.ALTERED, sent_at, received_at, gone[:common], come[:common])
+    if gone[common:]:
+        yield Discrepancy(Change.LOST, sent_at + common, received_at + common, gone[common:], b"")
+    if more := come[common:]:
+        at = received_at + common
+        repeats = received[max(0, at - len(more)) : at] == more or (
+            at > 0 and set(more) == {received[at - 1]}
+        )
+        kind = Change.DUPLICATED if repeats else Change.ADDED
+        yield Discrepancy(kind, sent_at + common, at, b"", more)
+
+
+def _between_anchors(sent: bytes, received: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Spans of both to be aligned, small enough for an exact alignment, equal parts left out.
+
+    Walks along both while they are equal; where they differ, looks ahead for the nearest place
+    from which sixteen bytes agree again.
+    """
+    i = j = 0
+    while i < len(sent) and j < len(received):
+        step = _common(sent, received, i, j)
+        i, j = i + step, j + step
+        if i >= len(sent) or j >= len(received):
+            break
+        next_i, next_j = _next_anchor(sent, received, i, j)
+        yield i, next_i, j, next_j
+        i, j = next_i, next_j
+    if i < len(sent) or j < len(received):
+        yield i, len(sent), j, len(received)
+
+
+def _common(sent: bytes, received: bytes, i: int, j: int) -> int:
+    """How many bytes are equal from there on."""
+    total, size = 0, 1 << 16
+    while size:
+        if sent[i : i + size] == received[j : j + size]:
+            step = min(size, len(sent) - i, len(received) - j)
+            if step == 0:
+                break
+            total, i, j = total + step, i + step, j + step
+        else:
+            size //= 2
+    return total
+
+
+def _next_anchor(sent: bytes, received: bytes, i: int, j: int) -> tuple[int, int]:
+    """The nearest places at which both agree for sixteen bytes; the ends when there are none."""
+    for reach in (64, 512, _EXACT):
+        best: tuple[int, int, int] | None = None
+        window = received[j : j + reach + _ANCHOR]
+        for a in range(min(reach, len(sent) - i - _ANCHOR + 1)):
+            place = window.find(sent[i + a : i + a + _ANCHOR])
+            if place >= 0 and (best is None or a + place < best[0]):
+                best = (a + place, i + a, j + place)
+        if best is not None:
+            return best[1], best[2]
+    return min(len(sent), i + _EXACT), min(len(received), j + _EXACT)

@@ -1,0 +1,127 @@
+"""What a clock line does: frequency, duty cycle, jitter, drift, pauses.
+
+The frequency is the slope of a straight line through the edges against their numbers, so that it
+is known far better than a single period; period jitter and cycle-to-cycle jitter are those of
+JESD65B. A pause is a period more than half as long again as the median one: the slope is fitted
+within the longest stretch without one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchvise.errors import CaptureError
+from benchvise.signal.capture import Capture, Ticks
+
+_LEAST_PERIODS = 4
+_PAUSE = 1.5
+_BLOCKS = 20
+_DRIFT_PERIODS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFigures:
+    """A clock line; frequencies in Hz, times in seconds.
+
+    ``frequency`` has ``error``, the standard error of the fit and of the two ends' resolution;
+    ``ppm_unknown`` is what the sampling clock adds to it, None where nobody knows. ``duty`` is the
+    share of time that it is high. ``jitter_rms`` and ``jitter_peak`` are those of the period
+    (peak to peak), ``cycle_jitter`` the greatest change from one period to the next; below
+    ``resolution`` nothing can be said of jitter. ``drift_ppm`` is the change of the frequency from
+    start to end; None where the capture is too short to tell.
+    """
+
+    line: str
+    periods: int
+    frequency: float
+    error: float
+    ppm_unknown: float | None
+    duty: float
+    jitter_rms: float
+    jitter_peak: float
+    cycle_jitter: float
+    resolution: float
+    drift_ppm: float | None
+    pauses: tuple[tuple[float, float], ...]
+    """When each began and how long it was."""
+
+    @property
+    def period(self) -> float:
+        """Seconds."""
+        return 1.0 / self.frequency
+
+
+def clock_figures(capture: Capture, line: str) -> ClockFigures:
+    """Figures of a clock line; CaptureError when it has fewer than four periods."""
+    found = capture.line(line)
+    rising = found.of("rising")
+    if rising.size <= _LEAST_PERIODS:
+        raise CaptureError(
+            f"{capture.path}: {found.name} rises {rising.size} times: too few for a frequency",
+            "record longer, or name another line with --line",
+        )
+    tick = capture.clock.tick_s
+    periods = np.diff(rising) * tick
+    middle = float(np.median(periods))
+    breaks = np.flatnonzero(periods > _PAUSE * middle)
+    stretch = _longest(rising, breaks)
+    slope, error = _fit(stretch, capture)
+    running = np.delete(periods, breaks)
+    own = np.diff(stretch) * tick
+    return ClockFigures(
+        line=found.name,
+        periods=int(periods.size),
+        frequency=1.0 / slope,
+        error=error / slope**2,
+        ppm_unknown=capture.clock.ppm,
+        duty=_duty(found.of("falling"), stretch),
+        jitter_rms=float(running.std()),
+        jitter_peak=float(np.ptp(running)),
+        cycle_jitter=float(np.abs(np.diff(own)).max()) if own.size > 1 else 0.0,
+        resolution=capture.clock.resolution_s,
+        drift_ppm=_drift_ppm(own),
+        pauses=tuple((float(rising[at] * tick), float(periods[at])) for at in breaks),
+    )
+
+
+def _longest(edges: Ticks, breaks: npt.NDArray[np.intp]) -> Ticks:
+    """The longest stretch of edges without a pause in it."""
+    parts = np.split(edges, breaks + 1)
+    return max(parts, key=len)
+
+
+def _fit(edges: Ticks, capture: Capture) -> tuple[float, float]:
+    """The period and its standard error, in seconds."""
+    tick = capture.clock.tick_s
+    numbers = np.arange(edges.size, dtype=np.float64)
+    times = (edges - edges[0]) * tick
+    if edges.size < 3:
+        return float(times[-1] / max(1, edges.size - 1)), tick
+    centred = numbers - numbers.mean()
+    square = float((centred**2).sum())
+    slope = float((centred * times).sum() / square)
+    rest = times - times.mean() - slope * centred
+    scatter = float(np.sqrt((rest**2).sum() / (edges.size - 2)))
+    # What is lost to sampling repeats itself in a pattern and does not average out as noise does:
+    # half a tick between the two ends is what remains.
+    return slope, max(scatter / float(np.sqrt(square)), 0.5 * tick / (edges.size - 1))
+
+
+def _duty(falling: Ticks, rising: Ticks) -> float:
+    """The share of time that the line is high, over whole periods."""
+    ends = np.searchsorted(falling, rising[:-1], side="right")
+    ends = ends[ends < falling.size]
+    high = (falling[ends] - rising[: ends.size]).sum()
+    return float(high / (rising[-1] - rising[0]))
+
+
+def _drift_ppm(periods: npt.NDArray[np.float64]) -> float | None:
+    """The change of the frequency from start to end, by a line through block means."""
+    if periods.size < _DRIFT_PERIODS:
+        return None
+    means = np.array([float(block.mean()) for block in np.array_split(periods, _BLOCKS)])
+    slope = float(np.polyfit(np.arange(_BLOCKS), means, 1)[0])
+    return -slope * (_BLOCKS - 1) / float(means.mean()) * 1e6

@@ -1,0 +1,122 @@
+"""Protocol decoding by libsigrokdecode, through ``sigrok-cli``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import CaptureError, UsageError
+from benchvise.signal.capture import Capture
+from benchvise.signal.readers import sigrok
+from benchvise.signal.writing import session_step, write_session
+
+SECONDS = 120.0
+MOST_ANNOTATIONS = 2_000_000
+
+_PROGRAM = "sigrok-cli"
+_ANNOTATION = re.compile(r"(\d{1,18})-(\d{1,18}) ([^:]{1,100}): (.*)")
+_WORD = re.compile(r"[A-Za-z0-9_+.#\- ]{1,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What a decoder says of a span, in ticks of the capture's clock."""
+
+    begin: int
+    end: int
+    decoder: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """A protocol decoder: its name, which line each of its inputs is, and its options."""
+
+    name: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def words(self) -> str:
+        """What follows ``-P``; UsageError for what does not belong there."""
+        parts = [self.name]
+        for key, value in (*self.inputs.items(), *self.options.items()):
+            for word in (key, value):
+                if not _WORD.fullmatch(word):
+                    raise UsageError(
+                        f"'{printable(word, 60)}' cannot be given to a decoder",
+                        "use a line's number in place of its name",
+                    )
+            parts.append(f"{key}={value}")
+        return ":".join(parts)
+
+
+def available() -> bool:
+    """Whether sigrok-cli is on this machine."""
+    return shutil.which(_PROGRAM) is not None
+
+
+def decode(
+    capture: Capture, stack: Sequence[Decoder], annotations: Sequence[str] = ()
+) -> list[Annotation]:
+    """What a stack of decoders says of a capture, in the order in which sigrok-cli says it.
+
+    ``annotations`` are those wanted, as ``-A`` takes them (``uart=rx-data``); none for all.
+    CaptureError when sigrok-cli is not there, refuses, or takes longer than two minutes.
+    """
+    with _session(capture) as (path, step):
+        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(one.words() for one in stack)]
+        if annotations:
+            argv += ["-A", ",".join(annotations)]
+        return list(_annotations(_run([*argv, "--protocol-decoder-samplenum"], capture), step))
+
+
+def _annotations(text: str, step: int) -> Iterator[Annotation]:
+    for line in islice(text.splitlines(), MOST_ANNOTATIONS):
+        if found := _ANNOTATION.fullmatch(line):
+            begin, end = int(found[1]) * step, int(found[2]) * step
+            yield Annotation(begin, end, found[3], printable(found[4], 200))
+
+
+def _run(argv: Sequence[str], capture: Capture) -> str:
+    if not available():
+        raise CaptureError(
+            f"{capture.path}: it cannot be decoded: there is no sigrok-cli here",
+            "install it: apt install sigrok-cli",
+        )
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise CaptureError(
+            f"{capture.path}: decoding took longer than {SECONDS:.0f} s", "cut the capture"
+        ) from error
+    complaints = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    if done.returncode or (complaints and not done.stdout):
+        said = printable(complaints[-1] if complaints else f"exit {done.returncode}", 200)
+        raise CaptureError(
+            f"{capture.path}: sigrok-cli refused: {said}", "see sigrok-cli -P NAME --show"
+        )
+    return done.stdout.decode("utf-8", "replace")
+
+
+@contextmanager
+def _session(capture: Capture) -> Iterator[tuple[Path, int]]:
+    """The capture as a session that sigrok-cli reads, and how many ticks each sample takes.
+
+    One that is a session already is given as it is.
+    """
+    if capture.form == sigrok.FORM:
+        yield capture.path, 1
+        return
+    with tempfile.TemporaryDirectory(prefix="benchvise-") as directory:
+        path = Path(directory) / "capture.sr"
+        step = session_step(capture)
+        write_session(capture, path, step)
+        yield path, step

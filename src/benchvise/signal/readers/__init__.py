@@ -1,0 +1,1 @@
+"""The formats of captures, one file each: each has ``read(path, options) -> Capture``."""

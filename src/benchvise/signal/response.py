@@ -1,0 +1,201 @@
+"""How fast a board answers: from an edge on one line to the next on another.
+
+A stimulus is answered by the first edge of the response line at or after it and before the next
+stimulus; one without such an edge is missed. Further edges before the next stimulus are extra,
+and those before the first stimulus stray. Edges at one and the same sample count as an answer
+within one tick.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from benchvise.errors import CaptureError, UsageError
+from benchvise.signal.capture import Capture, Polarity, Ticks
+
+Seconds = npt.NDArray[np.float64]
+
+_LIST_BYTES = 64 << 20
+_POLARITIES = ("rising", "falling", "any")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Which edges of which line: ``D0:rising``, written ``D0`` where rising ones are meant."""
+
+    line: str
+    polarity: Polarity = "rising"
+
+    @classmethod
+    def parse(cls, text: str) -> Edge:
+        """Reads ``LINE`` or ``LINE:rising|falling|any``; UsageError when it is neither."""
+        line, colon, polarity = text.rpartition(":")
+        if colon and polarity in _POLARITIES:
+            return cls(line, cast(Polarity, polarity))
+        if not text or (colon and (not line or re.fullmatch(r"[a-z]+", polarity))):
+            raise UsageError(
+                f"'{text}' names no edge", "write LINE, LINE:rising, LINE:falling or LINE:any"
+            )
+        return cls(text)
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.polarity}"
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """All responses of one configuration, in seconds, in the order of their stimuli.
+
+    ``at`` is when each stimulus came, in seconds since the start of the capture; empty for lists
+    of response times, which do not say. ``resolution_s`` is the error of a single time; None where
+    nobody knows. ``missed_at`` are the stimuli without an answer, ``extra_at`` the answers that
+    none waited for.
+    """
+
+    source: Path
+    seconds: Seconds
+    at: Seconds
+    missed_at: Seconds
+    extra_at: Seconds
+    resolution_s: float | None
+    stray: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shots(self) -> int:
+        """Stimuli, answered or not."""
+        return int(self.seconds.size + self.missed_at.size)
+
+
+def responses(
+    capture: Capture, stimulus: Edge, answer: Edge, window_s: float | None = None
+) -> Responses:
+    """The responses in a capture; ``window_s`` is how long an answer may take at most.
+
+    CaptureError when a line is not there or the stimulus never came. The last stimulus is left
+    out when the capture ends within the window, or without one before its answer.
+    """
+    starts = capture.line(stimulus.line).of(stimulus.polarity)
+    answers = capture.line(answer.line).of(answer.polarity)
+    if stimulus == answer or starts.size == 0:
+        raise CaptureError(
+            f"{capture.path}: "
+            + (
+                "stimulus and answer are the same edge"
+                if stimulus == answer
+                else f"there is no {stimulus.polarity} edge on {stimulus.line}"
+            ),
+            "name two lines by --from and --to; `benchvise signal info` lists them",
+        )
+    window = None if window_s is None else max(1, round(window_s / capture.clock.tick_s))
+    found = _match(starts, answers, window, capture.ticks)
+    tick = capture.clock.tick_s
+    return Responses(
+        source=capture.path,
+        seconds=_times(answers[found.answer] - starts[found.answered], tick),
+        at=_times(starts[found.answered], tick),
+        missed_at=_times(starts[found.missed], tick),
+        extra_at=_times(answers[found.extra], tick),
+        resolution_s=capture.clock.resolution_s,
+        stray=found.stray,
+        notes=(*capture.notes, *found.notes),
+    )
+
+
+def _times(ticks: Ticks, tick_s: float) -> Seconds:
+    return ticks.astype(np.float64) * tick_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Matched:
+    """Places in the arrays of stimuli and answers."""
+
+    answered: Ticks
+    answer: Ticks
+    missed: Ticks
+    extra: Ticks
+    stray: int
+    notes: tuple[str, ...]
+
+
+def _match(starts: Ticks, answers: Ticks, window: int | None, end: int) -> _Matched:
+    """Each stimulus with the first answer in its time."""
+    first = np.searchsorted(answers, starts, side="left")
+    following = np.append(first[1:], answers.size)
+    has = first < following
+    if window is not None:
+        reached = np.zeros(starts.size, dtype=bool)
+        reached[has] = answers[first[has]] - starts[has] <= window
+        has = reached
+    missed = ~has
+    notes: tuple[str, ...] = ()
+    left = end - int(starts[-1])
+    if missed[-1] and (window is None or left < window):
+        missed[-1] = False  # the capture ended before it could be answered
+        notes = ("the last stimulus is left out: the capture ends before its answer",)
+    extra = np.ones(answers.size, dtype=bool)
+    extra[first[has]] = False
+    extra[: first[0]] = False
+    return _Matched(
+        answered=np.flatnonzero(has),
+        answer=first[has],
+        missed=np.flatnonzero(missed),
+        extra=np.flatnonzero(extra),
+        stray=int(first[0]),
+        notes=notes,
+    )
+
+
+def is_list(path: Path) -> bool:
+    """Whether a file is a list of response times: a number, or a count and a number, a line."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False
+    lines = head.splitlines()
+    if len(head) == 4096:
+        lines = lines[:-1]
+    lines = [line for line in lines if line.strip()][:20]
+    return bool(lines) and all(
+        re.fullmatch(rb"\s*(\d+[\t ;,]+)?[-+0-9.eE]+\s*", line) for line in lines
+    )
+
+
+def read_list(path: Path) -> Responses:
+    """Reads response times in seconds, as an oscilloscope's statistics are saved: one a line, with
+    or without a running number. CaptureError says what is wrong with it.
+
+    A time that is not above zero is a missed shot.
+    """
+    try:
+        if path.stat().st_size > _LIST_BYTES:
+            raise CaptureError(f"{path}: the list is over 64 MiB", "split it")
+        values = []
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+            words = re.split(r"[\t ;,]+", line.strip())
+            if words == [""]:
+                continue
+            try:
+                values.append(float(words[-1]))
+            except ValueError:
+                raise CaptureError(
+                    f"{path}:{number}: '{line.strip()[:40]}' is no response time",
+                    "each line has a time in seconds, with or without a running number before it",
+                ) from None
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror}", "name a file that is there") from error
+    array = np.array(values, dtype=np.float64)
+    good = np.isfinite(array) & (array > 0) & (array < 1e9)
+    if not good.any():
+        raise CaptureError(f"{path}: it holds no response times", "record it again")
+    notes = ("when each shot was is not in the list",)
+    none = np.empty(0, dtype=np.float64)
+    missed = np.full(int((~good).sum()), np.nan)
+    return Responses(path, array[good], none, missed, none, None, notes=notes)

@@ -1,0 +1,364 @@
+"""What is wrong with a serial line, by how its bytes went wrong, with what supports it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchvise.signal.aligning import Change, Discrepancy
+from benchvise.signal.serial.exchange import Exchange, Way
+from benchvise.signal.serial.port import XOFF, XON, Flow
+
+_FLOW_BYTES = frozenset({XON, XOFF})
+_MOSTLY = 0.9
+_GARBLED = 0.2
+_FEW = 3
+_PICKED = 3.0  # times as often as other bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A cause: its word, a sentence, what was seen that speaks for it, and what to do."""
+
+    word: str
+    sentence: str
+    evidence: tuple[str, ...]
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """All patterns of one setting of the line."""
+
+    flow: Flow
+    baud: int
+    chunk: int
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Bytes of one kind over some ways."""
+
+    sent: int
+    lost: int
+    duplicated: int
+    added: int
+    altered: int
+    stalls: int
+
+    @property
+    def wrong(self) -> int:
+        """All that is not as sent."""
+        return self.lost + self.duplicated + self.added + self.altered
+
+
+def tally(ways: Iterable[Way]) -> Tally:
+    """Counts over ways."""
+    counts: Counter[Change] = Counter()
+    sent = stalls = 0
+    for way in ways:
+        sent += way.sent
+        stalls += way.stalled
+        for one in way.discrepancies:
+            counts[one.change] += max(len(one.sent), len(one.received))
+    return Tally(
+        sent,
+        counts[Change.LOST],
+        counts[Change.DUPLICATED],
+        counts[Change.ADDED],
+        counts[Change.ALTERED],
+        stalls,
+    )
+
+
+def reordered(found: Sequence[Discrepancy], least: int = 8) -> int:
+    """Bytes that are missing in one place and come in another: spans of eight and more."""
+    lost = {one.sent for one in found if one.change is Change.LOST and len(one.sent) >= least}
+    come = [
+        one.received
+        for one in found
+        if one.change in (Change.ADDED, Change.DUPLICATED) and len(one.received) >= least
+    ]
+    return sum(len(data) for data in come if data in lost)
+
+
+def classify(tested: Sequence[Tested]) -> tuple[Finding, ...]:
+    """The causes that the patterns show, the surest first; none where nothing went wrong."""
+    ways = [way for one in tested for exchange in one.exchanges for way in exchange.ways]
+    if not tally(ways).wrong and not tally(ways).stalls:
+        return ()
+    causes = [
+        cause
+        for look in (
+            _seven_bits,
+            _garbled,
+            _software_flow,
+            _line_ends,
+            _reordering,
+            _hardware_flow,
+            _overrun,
+            _collision,
+        )
+        if (cause := look(tested)) is not None
+    ]
+    # What spoils nearly every byte makes everything else look wrong too.
+    if causes and causes[0].word in ("seven bits", "baud mismatch"):
+        return (causes[0],)
+    return tuple(causes) or (_unknown(ways),)
+
+
+def _all(tested: Sequence[Tested]) -> list[tuple[Tested, Exchange, Way]]:
+    return [(one, ex, way) for one in tested for ex in one.exchanges for way in ex.ways]
+
+
+def _changes(tested: Sequence[Tested], *kinds: Change) -> list[Discrepancy]:
+    return [
+        found
+        for _, _, way in _all(tested)
+        for found in way.discrepancies
+        if not kinds or found.change in kinds
+    ]
+
+
+def _garbled(tested: Sequence[Tested]) -> Finding | None:
+    """Nearly all bytes altered, or the driver counts framing errors with bytes gone."""
+    by_rate: dict[int, list[Way]] = {}
+    frames: Counter[int] = Counter()
+    for one, exchange, way in _all(tested):
+        by_rate.setdefault(one.baud, []).append(way)
+        frames[one.baud] += (exchange.counted or {}).get("frame", 0)
+    bad = []
+    for baud, ways in by_rate.items():
+        counts = tally(ways)
+        if counts.sent and counts.altered + counts.added > _GARBLED * counts.sent:
+            bad.append((baud, counts, frames[baud]))
+    if not bad:
+        return None
+    evidence = [
+        f"{baud} baud: {100 * (counts.altered + counts.added) / counts.sent:.0f} % of the bytes "
+        "came as others" + (f", {count} framing errors counted" if count else "")
+        for baud, counts, count in bad
+    ]
+    good = [baud for baud, ways in by_rate.items() if not tally(ways).wrong]
+    if good:
+        evidence.append(f"nothing is wrong at {', '.join(map(str, good))} baud")
+    return Finding(
+        "baud mismatch",
+        "the two ends do not keep the same rate or frame",
+        tuple(evidence),
+        "set both ends to the same rate; measure it: benchvise signal uart CAPTURE",
+    )
+
+
+def _software_flow(tested: Sequence[Tested]) -> Finding | None:
+    """XON and XOFF are taken out of what is sent, or nothing follows a lone XOFF.
+
+    Judged by the patterns that were made for it: in the others a halt takes all kinds of bytes.
+    """
+    gone: Counter[bool] = Counter()
+    sent: Counter[bool] = Counter()
+    halts = []
+    for _, exchange, way in _all(tested):
+        data = exchange.pattern.data
+        if exchange.pattern.name in ("XON alone", "XOFF and XON"):
+            sent.update(byte in _FLOW_BYTES for byte in data[: way.sent])
+            for one in way.discrepancies:
+                if one.change is Change.LOST:
+                    gone.update(byte in _FLOW_BYTES for byte in one.sent)
+        if _ends_at_xoff(way):
+            halts.append(way)
+    lost = gone[True] / max(1, sent[True])
+    picked = (
+        gone[True] >= _FEW and lost > 0.5 and lost > _PICKED * gone[False] / max(1, sent[False])
+    )
+    if not picked and not halts:
+        return None
+    evidence = []
+    if gone[True]:
+        evidence.append(f"{gone[True]} of {sent[True]} bytes 0x11 and 0x13 did not arrive")
+        evidence.append(
+            f"{gone[False]} of {sent[False]} other bytes beside them were lost too"
+            if gone[False]
+            else "no other byte beside them was lost"
+        )
+    if halts:
+        again = not any(way.dead for way in halts)
+        evidence.append(
+            "nothing came after a lone 0x13"
+            + ("; after 0x11 the line carried again" if again else ", and 0x11 did not help")
+        )
+    return Finding(
+        "software flow control in the path",
+        "something on the way takes XON (0x11) and XOFF (0x13) for commands: binary data cannot "
+        "pass",
+        tuple(evidence),
+        "switch XON/XOFF off there (stty -ixon -ixoff; the module's own setting), or escape both "
+        "bytes",
+    )
+
+
+def _ends_at_xoff(way: Way) -> bool:
+    """Whether nothing came from a byte 0x13 on, to the end of what was sent."""
+    last = way.discrepancies[-1] if way.discrepancies else None
+    return (
+        last is not None
+        and last.change is Change.LOST
+        and last.sent[:1] == bytes([XOFF])
+        and last.sent_at + len(last.sent) == way.sent
+        and len(last.sent) > _FEW
+    )
+
+
+def _seven_bits(tested: Sequence[Tested]) -> Finding | None:
+    pairs = [
+        (a, b)
+        for one in _changes(tested, Change.ALTERED)
+        for a, b in zip(one.sent, one.received, strict=True)
+    ]
+    stripped = sum(a & 0x7F == b and a != b for a, b in pairs)
+    if stripped < _FEW or stripped < _MOSTLY * len(pairs):
+        return None
+    return Finding(
+        "seven bits",
+        "the highest bit of each byte is cut off on the way",
+        (f"{stripped} of {len(pairs)} altered bytes lost their highest bit and nothing else",),
+        "set both ends to 8 data bits without parity, and the terminal to raw (stty raw -istrip)",
+    )
+
+
+def _line_ends(tested: Sequence[Tested]) -> Finding | None:
+    altered = sum(
+        {a, b} == {0x0D, 0x0A}
+        for one in _changes(tested, Change.ALTERED)
+        for a, b in zip(one.sent, one.received, strict=True)
+    )
+    added = sum(
+        one.received.count(0x0D)
+        for one in _changes(tested, Change.ADDED, Change.DUPLICATED)
+        if set(one.received) <= {0x0D, 0x0A}
+    )
+    if altered + added < _FEW:
+        return None
+    return Finding(
+        "line ends translated",
+        "a terminal on the way turns line ends into others",
+        (f"{altered} bytes 0x0d and 0x0a exchanged, {added} bytes 0x0d added",),
+        "set the terminal to raw: stty raw -icrnl -onlcr",
+    )
+
+
+def _reordering(tested: Sequence[Tested]) -> Finding | None:
+    moved = sum(reordered(way.discrepancies) for _, _, way in _all(tested))
+    if not moved:
+        return None
+    return Finding(
+        "reordered",
+        "parts of the data overtake each other",
+        (f"{moved} bytes came in another place than they were sent",),
+        "look for a gateway that sends by several connections, or a driver with two queues",
+    )
+
+
+def _hardware_flow(tested: Sequence[Tested]) -> Finding | None:
+    """Bytes are doubled under RTS/CTS and not without it, or anywhere bytes are only doubled."""
+    with_it = tally(way for one, _, way in _all(tested) if one.flow is Flow.RTSCTS)
+    without = tally(way for one, _, way in _all(tested) if one.flow is not Flow.RTSCTS)
+    if with_it.duplicated < _FEW:
+        return None
+    rate = with_it.duplicated / max(1, with_it.sent)
+    other = without.duplicated / max(1, without.sent)
+    if without.sent and other > 0.5 * rate:
+        return None
+    if with_it.duplicated < 0.5 * with_it.wrong:
+        return None
+    evidence = [f"{with_it.duplicated} of {with_it.sent} bytes came twice under RTS/CTS"]
+    if without.sent:
+        evidence.append(f"without it {without.duplicated} of {without.sent}")
+    else:
+        evidence.append("it was not tested without: --flow none tells whether it is that")
+    return Finding(
+        "hardware flow control duplicates",
+        "a sender stopped by CTS sends its last byte again when it goes on",
+        tuple(evidence),
+        "switch RTS/CTS off in the module, or put a protocol with sequence numbers above it",
+    )
+
+
+def _overrun(tested: Sequence[Tested]) -> Finding | None:
+    """Bytes are lost in haste and not at leisure, or the driver says so."""
+    counted: Counter[str] = Counter()
+    for one in tested:
+        for exchange in one.exchanges:
+            counted.update(exchange.counted or {})
+    fast = tally(
+        way for _, ex, way in _all(tested) if ex.pattern.pause_s == 0 and not ex.pattern.both_ways
+    )
+    slow = tally(way for _, ex, way in _all(tested) if ex.pattern.pause_s > 0)
+    flow_bytes = sum(
+        one.sent.count(XON) + one.sent.count(XOFF) for one in _changes(tested, Change.LOST)
+    )
+    evidence = []
+    said = counted["overrun"] + counted["buffer_overrun"]
+    if said:
+        evidence.append(f"the driver counted {said} overruns")
+    lost = fast.lost - flow_bytes
+    runs = [
+        len(found.sent)
+        for _, ex, way in _all(tested)
+        if ex.pattern.pause_s == 0 and not ex.pattern.both_ways
+        for found in way.discrepancies
+        if found.change is Change.LOST and not set(found.sent) <= _FLOW_BYTES
+    ]
+    if lost >= _FEW and not slow.lost and slow.sent and not fast.stalls:
+        evidence.append(
+            f"{lost} of {fast.sent} bytes lost in haste, in runs of "
+            f"{min(runs, default=0)} to {max(runs, default=0)}; none of {slow.sent} at leisure"
+        )
+    if not evidence:
+        return None
+    return Finding(
+        "overrun",
+        "a receiver does not keep up: bytes are lost when they come without a pause",
+        tuple(evidence),
+        "use flow control that works at both ends, a lower rate, or larger FIFO and buffers",
+    )
+
+
+def _collision(tested: Sequence[Tested]) -> Finding | None:
+    """Bytes suffer only where both directions talk at the same time."""
+    both = tally(way for _, ex, way in _all(tested) if ex.pattern.both_ways and len(ex.ways) > 1)
+    one_way = tally(
+        way
+        for _, ex, way in _all(tested)
+        if not ex.pattern.both_ways and "XO" not in ex.pattern.name
+    )
+    if both.wrong < _FEW or not one_way.sent:
+        return None
+    if both.wrong / max(1, both.sent) < 5 * one_way.wrong / one_way.sent:
+        return None
+    return Finding(
+        "traffic in one direction hurts the other",
+        "bytes are lost or altered while something comes in from the other side",
+        (
+            f"both ways at once: {both.wrong} of {both.sent} bytes wrong "
+            f"({both.lost} lost, {both.altered} altered)",
+            f"one way at a time: {one_way.wrong} of {one_way.sent}",
+        ),
+        "wait for a reply before the next request; check each reply and ask again; newer firmware",
+    )
+
+
+def _unknown(ways: Sequence[Way]) -> Finding:
+    counts = tally(ways)
+    return Finding(
+        "unclear",
+        "bytes go wrong in no way that points to one cause",
+        (
+            f"{counts.lost} lost, {counts.duplicated} duplicated, {counts.added} added, "
+            f"{counts.altered} altered of {counts.sent}; {counts.stalls} halts",
+        ),
+        "record the line with a logic analyser and lay both beside each other: "
+        "benchvise signal uart CAPTURE --log FILE",
+    )

@@ -1,0 +1,86 @@
+"""The other end of a serial line: a plug, a port of this machine, the probe on a board."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
+
+from benchvise.board import Board, process, wire
+from benchvise.board.deploy import deploy
+from benchvise.board.sanitise import last_line, printable
+from benchvise.errors import BoardUnusable
+from benchvise.signal.serial.port import Flow, Port
+
+READY_SECONDS = 10.0
+
+FarEnd: TypeAlias = Callable[[int, Flow], AbstractContextManager[Port | None]]
+"""Makes the other end ready for a rate and a flow control; the port to be read, or None where what
+is sent comes back to where it was sent from."""
+
+
+@contextmanager
+def plug(_baud: int, _flow: Flow) -> Iterator[None]:
+    """A loop-back plug: there is nothing to do."""
+    yield None
+
+
+def port_of_this_machine(path: str) -> FarEnd:
+    """A second port of this machine."""
+
+    def opened(baud: int, flow: Flow) -> Port:
+        return Port(path, baud, flow)
+
+    return opened
+
+
+def port_of_board(board: Board, path: str) -> FarEnd:
+    """A port of a board, where the probe sends back what comes.
+
+    Raises BoardUnreachable, or BoardUnusable with what the probe says of the port.
+    """
+
+    @contextmanager
+    def echoing(baud: int, flow: Flow) -> Iterator[None]:
+        words = ["echo", "--port", path, "--baud", str(baud), "--flow", str(flow)]
+        child = board.spawn([deploy(board).path, *words])
+        try:
+            _await(board, process.Pipes(child))
+            yield None
+        finally:
+            if child.stdin is not None:
+                with contextlib.suppress(OSError):
+                    child.stdin.close()  # it puts the port's settings back, and ends
+            with contextlib.suppress(Exception):
+                child.wait(2)
+            process.end(child)
+
+    return echoing
+
+
+def _await(board: Board, pipes: process.Pipes) -> None:
+    """Waits until the port is ready; BoardUnusable with what is said when it is not."""
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        *lines, rest = bytes(pipes.stdout).split(b"\n")
+        for raw in lines:
+            line: wire.Line = {}
+            with contextlib.suppress(ValueError):  # a talkative login shell
+                line = wire.parse(raw)
+            if line.get("type") == "echoing":
+                return
+            if line.get("type") == "error":
+                raise _refused(board, str(line.get("message", "")))
+        if len(rest) > wire.LINE_LIMIT or pipes.at_end:
+            raise _refused(board, last_line(bytes(pipes.stderr)) or printable(rest))
+        if not pipes.pump(deadline - time.monotonic()):
+            raise _refused(board, f"it said nothing for {READY_SECONDS:g} s")
+
+
+def _refused(board: Board, said: str) -> BoardUnusable:
+    return BoardUnusable(
+        f"{board.name}: its end of the line cannot be used ({printable(said, 200)})",
+        "name a serial port of the board that nothing else has open, its console least of all",
+    )

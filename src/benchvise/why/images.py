@@ -1,0 +1,190 @@
+"""Two images of a diagnosis: the layers in which they differ, and images in between.
+
+An arm is one side's image with layers, or parts of layers, of the other one. A root file system
+is taken without the layers that are parts of it: its settings and its C library are suspects of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from benchvise.rig.compose import ComposeError, Part, differing, inside
+from benchvise.rig.compose.cache import Composed
+from benchvise.rig.compose.inside import (
+    Different,
+    configurations,
+    device_trees,
+    is_divisible,
+)
+from benchvise.rig.image import Image, open_image
+from benchvise.why.inside import kernel_options, tree_nodes
+from benchvise.why.layer_ranking import layer_terms, part_terms
+from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect
+from benchvise.why.provenance import find_origins, image_files
+from benchvise.why.reduction import reach_of
+
+_OF_ROOT = ("init-settings", "libc")
+
+_KINDS = {
+    "bootloader": Layer.BOOTLOADER,
+    "root": Layer.ROOT,
+    "libc": Layer.LIBC,
+    "init-settings": Layer.INIT_SETTINGS,
+    "kernel": Layer.KERNEL,
+    "device-tree": Layer.DEVICE_TREE,
+    "command-line": Layer.COMMAND_LINE,
+}
+
+_TITLES = {
+    "bootloader": "the boot loader",
+    "root": "the root file system, but for its settings and its C library",
+    "libc": "the C library",
+    "init-settings": "the init settings",
+    "kernel": "the kernel with its modules",
+    "device-tree": "the device tree",
+    "command-line": "the kernel's command line",
+}
+
+_SHOWN = 300  # characters of a value
+
+_FEW_PARTS = 40
+"""More of them, and whether it is the layer at all is asked first."""
+
+Flips = frozenset[LayerMeans]
+
+
+class Images:
+    """The image of each side. Raises as ``open_image`` does."""
+
+    def __init__(
+        self, paths: Mapping[Side, Path], benchmark: str, cache: Composed | None = None
+    ) -> None:
+        self._own = {side: open_image(path) for side, path in paths.items()}
+        self._reach = reach_of(benchmark)
+        self._cache = cache or Composed()
+        self._made: dict[tuple[Side, Flips], Path] = {
+            (side, frozenset()): image.path for side, image in self._own.items()
+        }
+        self._different: list[Different] | None = None
+        self._inside: dict[str, list[Part]] = {}
+
+    def own(self, side: Side) -> Image:
+        """That side's own image."""
+        return self._own[side]
+
+    def is_made(self, side: Side, flips: Flips) -> bool:
+        """Whether an arm's image is there already."""
+        return (side, flips) in self._made
+
+    def make(
+        self, side: Side, flips: Flips, say: Callable[[str], None] = lambda _step: None
+    ) -> Path:
+        """The image of an arm; raises as ``compose`` does."""
+        if (side, flips) not in self._made:
+            own, other = self._own[side], self._own[side.other]
+            whole = {means.layer for means in flips if not means.part}
+            base = own
+            if "root" in whole:
+                kept = [name for name in self._of_root() if name not in whole]
+                layers = {"root": other, **dict.fromkeys(kept, own)}
+                base = open_image(self._cache.make(base, layers, {}, say))
+            parts: dict[str, list[str]] = {}
+            for means in sorted(flips, key=lambda means: means.part):
+                if means.part and means.layer not in whole:
+                    parts.setdefault(means.layer, []).append(means.part)
+            layers = dict.fromkeys([*sorted(whole - {"root"}), *parts], other)
+            path = self._cache.make(base, layers, parts, say) if layers else base.path
+            self._made[side, flips] = path
+        return self._made[side, flips]
+
+    def layers(self) -> list[Suspect]:
+        """What can be swapped: layers that differ, and of those with few parts the parts.
+
+        A boot is dear, so a layer is not tried first and then its parts again. Raises as
+        ``compose`` does.
+        """
+        found: list[Suspect] = []
+        for different in self._differing():
+            parts = self.parts(different.layer) if is_divisible(different.layer) else []
+            found += parts if 0 < len(parts) <= _FEW_PARTS else [self._whole(different)]
+        return found
+
+    def parts(self, layer: str) -> list[Suspect]:
+        """What differs inside a layer: to be taken singly, or without means where it takes building
+        the layer anew; none where that cannot be told."""
+        paths = (self._own[Side.GOOD].path, self._own[Side.BAD].path)
+        if layer == "kernel":
+            return kernel_options(*configurations(*paths), self._reach)
+        if layer == "device-tree":
+            return tree_nodes(*device_trees(*paths))
+        if not is_divisible(layer):
+            return []
+        if layer not in self._inside:
+            try:
+                self._inside[layer] = inside(layer, *paths)
+            except ComposeError:
+                self._inside[layer] = []
+        return [self._part(layer, part) for part in self._inside[layer]]
+
+    def origins(self, side: Side, suspect: Suspect, roles: Mapping[str, str]) -> Sequence[Origin]:
+        """Where the image of a side has the line that a suspect is, or sets what it is.
+
+        ``roles`` are those of the devices of the board that it runs on.
+        """
+        means = suspect.means
+        if isinstance(means, LayerMeans):
+            return [
+                Origin(side, _KINDS[means.layer].value, part.file, line, text.splitlines()[0])
+                for part in self._inside.get(means.layer, ())
+                for line, text in [_of_side(part, side)]
+                if part.name == means.part and text
+            ]
+        with image_files(self._own[side].path, roles=roles) as files:
+            return find_origins(files, suspect, side)
+
+    def _whole(self, different: Different) -> Suspect:
+        name = different.layer
+        return Suspect(
+            name,
+            _TITLES[name],
+            _KINDS[name],
+            name,
+            different.one.words[:_SHOWN] or "none",
+            different.other.words[:_SHOWN] or "none",
+            means=LayerMeans(name),
+            terms=layer_terms(name, self._reach),
+        )
+
+    def _part(self, layer: str, part: Part) -> Suspect:
+        line, said = _of_side(part, Side.BAD) if part.other else _of_side(part, Side.GOOD)
+        where = f"{part.file}:{line}" if line else part.file
+        return Suspect(
+            f"{layer}:{part.name}",
+            f"{part.name} of the command line"
+            if layer == "command-line"
+            else f"{where}: {said.splitlines()[0]}",
+            _KINDS[layer],
+            layer,
+            part.one[:_SHOWN] or "not there",
+            part.other[:_SHOWN] or "not there",
+            (f"{layer}:{part.name}",),
+            LayerMeans(layer, part.name),
+            terms=part_terms(layer, part, self._reach),
+        )
+
+    def _of_root(self) -> Iterable[str]:
+        """The layers within a root file system in which the two differ."""
+        return [found.layer for found in self._differing() if found.layer in _OF_ROOT]
+
+    def _differing(self) -> list[Different]:
+        if self._different is None:
+            self._different = differing(self._own[Side.GOOD].path, self._own[Side.BAD].path)
+        return self._different
+
+
+def _of_side(part: Part, side: Side) -> tuple[int, str]:
+    """Line and text of a part: images are always looked at with the good one first."""
+    good = side is Side.GOOD
+    return (part.one_line, part.one) if good else (part.other_line, part.other)

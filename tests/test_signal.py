@@ -1,0 +1,271 @@
+"""``benchvise signal`` on captures made here and, where they are, on real ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import capture_data
+import numpy as np
+import pytest
+
+from benchvise.cli.main import run
+from benchvise.signal.infrared import infrared
+from benchvise.signal.reading import open_capture
+from benchvise.signal.uart import Fault, decode_line, find_rate
+from benchvise.signal.writing import write_session
+
+needs_decoders = pytest.mark.skipif(
+    shutil.which("sigrok-cli") is None, reason="sigrok-cli is not installed"
+)
+
+
+def benchvise(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchvise", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def document(*words: str | Path) -> dict[str, object]:
+    done = benchvise(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    data: dict[str, object] = json.loads(done.stdout)["data"]
+    return data
+
+
+# -- serial lines ----------------------------------------------------------------------------------
+
+TEXT = b"The quick brown fox jumps over the lazy dog. \x00\x11\x13\x7f\r\n" * 3
+
+
+@needs_decoders
+@pytest.mark.parametrize("baud", [300, 9600, 31250, 115200, 921600, 12345])
+def test_rate_and_bytes_are_found(tmp_path: Path, baud: int) -> None:
+    rate = max(1_000_000, baud * 12)
+    levels = capture_data.sent_serially(TEXT, rate, baud * 1.004)
+    capture = capture_data.sampled(rate, TX=levels)
+    found = decode_line(capture, "TX")
+    assert found.rate.measured == pytest.approx(baud * 1.004, rel=0.003)
+    assert found.rate.standard == (baud if baud != 12345 else None)
+    assert found.content == TEXT
+    assert not found.marks
+
+
+@needs_decoders
+@pytest.mark.parametrize(("bits", "parity"), [(7, "even"), (7, "odd"), (8, "even"), (8, "odd")])
+def test_the_frame_is_found(bits: int, parity: str) -> None:
+    text = bytes(byte & 0x7F for byte in TEXT)
+    levels = capture_data.sent_serially(text, 1_000_000, 19200, parity=parity, bits=bits)
+    found = decode_line(capture_data.sampled(1_000_000, TX=levels), "TX")
+    assert (found.frame.data_bits, found.frame.parity) == (bits, parity)
+    assert found.content == text
+
+
+@needs_decoders
+def test_an_inverted_line_is_seen_as_such() -> None:
+    levels = 1 - capture_data.sent_serially(TEXT, 1_000_000, 9600)
+    found = decode_line(capture_data.sampled(1_000_000, TX=levels), "TX")
+    assert found.frame.inverted
+    assert found.content == TEXT
+
+
+@needs_decoders
+def test_a_glitch_and_a_bad_stop_bit_are_marked() -> None:
+    levels = capture_data.sent_serially(TEXT, 1_000_000, 9600)
+    levels[100:103] = 0  # three microseconds on a line of 104 a bit
+    capture = capture_data.sampled(1_000_000, TX=levels)
+    assert decode_line(capture, "TX", baud=9600).faults()[Fault.GLITCH] >= 1
+
+
+def test_no_rate_is_made_up() -> None:
+    random = np.random.default_rng(7)
+    edges = np.cumsum(random.integers(30, 900, 400))
+    levels = np.zeros(edges[-1] + 10, dtype=np.uint8)
+    for begin, end in zip(edges[::2], edges[1::2], strict=False):
+        levels[begin:end] = 1
+    capture = capture_data.sampled(1_000_000, A=levels)
+    with pytest.raises(Exception, match="no multiples of any bit"):
+        find_rate(capture, capture.lines[0])
+
+
+@needs_decoders
+def test_what_the_host_got_is_laid_beside_the_line(tmp_path: Path) -> None:
+    levels = capture_data.sent_serially(TEXT, 1_000_000, 115200)
+    write_session(capture_data.sampled(1_000_000, RX=levels), tmp_path / "x.sr")
+    log = tmp_path / "got.bin"
+    log.write_bytes(TEXT.replace(b"\x11", b"").replace(b"\x13", b""))
+    data = document("signal", "uart", tmp_path / "x.sr", "--line", "RX", "--log", log)
+    changes = data["differences"]
+    assert isinstance(changes, list)
+    assert [(one["change"], one["sent"]) for one in changes] == [("lost", "1113")] * 3
+    shown = benchvise("signal", "uart", tmp_path / "x.sr", "--log", log).stdout
+    assert "6 bytes lost at 3 places" in shown
+
+
+@needs_decoders
+@capture_data.needs_captures
+@pytest.mark.parametrize(
+    ("name", "line", "options"),
+    [
+        ("uart/hello_world/8n1/hello_world_8n1_9600.sr", "TX", "baudrate=9600"),
+        ("uart/hello_world/8n1/hello_world_8n1_115200.sr", "TX", "baudrate=115200"),
+        (
+            "uart/hello_world/7e1/hello_world_7e1_115200.sr",
+            "TX",
+            "baudrate=115200:data_bits=7:parity=even",
+        ),
+        ("uart/gps/mtk3339/mtk3339_8n1_9600.sr", "TX", "baudrate=9600"),
+        ("uart/flow_control/uart_rts_1_excess_bytes_long_run.sr", "RX", "baudrate=115200"),
+        ("uart/errors/ampel64_4800_8n1_ok.sr", "TX", "baudrate=4800"),
+        ("uart/errors/ampel64_4800_8n1_frame_errors.sr", "TX", "baudrate=4800"),
+    ],
+)
+def test_real_serial_lines_say_what_sigrok_says(name: str, line: str, options: str) -> None:
+    """Rate and frame are given to sigrok-cli, and found by us."""
+    path = capture_data.CAPTURES / name
+    words = ["sigrok-cli", "-i", str(path), "-P", f"uart:rx={line}:{options}"]
+    said = subprocess.run(
+        [*words, "-A", "uart=rx-data"], capture_output=True, text=True, check=True
+    ).stdout
+    theirs = bytes(int(row.rpartition(" ")[2], 16) & 0xFF for row in said.splitlines())
+    assert decode_line(open_capture(path), line).content == theirs
+
+
+@needs_decoders
+@capture_data.needs_captures
+def test_captures_with_faults_are_flagged() -> None:
+    errors = capture_data.CAPTURES / "uart/errors"
+    bad = decode_line(open_capture(errors / "ampel64_4800_8n1_frame_errors.sr"), "TX")
+    good = decode_line(open_capture(errors / "ampel64_4800_8n1_ok.sr"), "TX")
+    assert bad.faults()[Fault.FRAME] >= 3
+    assert not good.marks
+    assert good.content == b"AMPEL 64\n"
+
+
+# -- other protocols -------------------------------------------------------------------------------
+
+
+@needs_decoders
+@capture_data.needs_captures
+def test_remote_controls_are_named_and_decoded_with_and_without_carrier() -> None:
+    nec = open_capture(
+        capture_data.CAPTURES
+        / "ir/nec/hama_8in1/tv_matsui_0001/tv_matsui_0001_button_mute_hold_3x.sr"
+    )
+    rc5 = open_capture(capture_data.CAPTURES / "ir/rc-5/hama_8in1/vcr_philips_0082_button1_hold.sr")
+    for line in ("IR Toy IRRX", "IR Toy IRDETECT"):
+        one, other = infrared(nec, line), infrared(rc5, line)
+        assert one.protocol is not None
+        assert other.protocol is not None
+        assert (one.protocol.name, other.protocol.name) == ("NEC", "RC-5")
+        assert any(said.text == "Command: 0x10" for said in one.decoded)
+        assert any(said.text.startswith("Address: 5") for said in other.decoded)
+        assert (one.carrier_hz is None) == (line == "IR Toy IRRX")
+    detected = infrared(nec, "IR Toy IRDETECT")
+    assert detected.carrier_hz == pytest.approx(38e3, rel=0.02)
+
+
+@needs_decoders
+@capture_data.needs_captures
+@pytest.mark.parametrize(
+    ("name", "stack"),
+    [
+        ("spi/cc1101/cc1101-burst-read.sr", ["spi:clk=CLK:mosi=MOSI:miso=MISO:cs=CS", "cc1101"]),
+        ("pwm/alsa_test/pwmtest_snippet.sr", ["pwm:data=4"]),
+    ],
+)
+def test_other_decoders_say_what_sigrok_cli_prints(name: str, stack: list[str]) -> None:
+    path = capture_data.CAPTURES / name
+    said = subprocess.run(
+        ["sigrok-cli", "-i", str(path), "-P", ",".join(stack), "--protocol-decoder-samplenum"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    words = [word for one in stack for word in ("-P", one)]
+    found = document("signal", "decode", path, *words)["annotations"]
+    assert isinstance(found, list)
+    assert len(found) == len(said.splitlines()) > 20
+    texts = [line.partition(": ")[2] for line in said.splitlines()]
+    assert [one["text"] for one in found] == texts
+
+
+@needs_decoders
+def test_a_dump_is_decoded_as_the_session_is(tmp_path: Path) -> None:
+    levels = capture_data.sent_serially(TEXT, 1_000_000, 57600)
+    write_session(capture_data.sampled(1_000_000, TX=levels), tmp_path / "x.sr")
+    subprocess.run(
+        ["sigrok-cli", "-i", tmp_path / "x.sr", "-O", "vcd", "-o", tmp_path / "x.vcd"], check=True
+    )
+    assert decode_line(open_capture(tmp_path / "x.vcd"), "TX").content == TEXT
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shots(tmp_path: Path) -> Path:
+    random = np.random.default_rng(8)
+    made = np.zeros((2, 200_000), dtype=np.uint8)
+    for begin in range(500, 199_000, 1000):
+        made[0, begin : begin + 300] = 1
+        answer = begin + int(random.integers(10, 20))
+        made[1, answer : answer + 50] = 1
+    write_session(capture_data.sampled(1_000_000, IN=made[0], OUT=made[1]), tmp_path / "shots.sr")
+    return tmp_path / "shots.sr"
+
+
+def test_responses_are_shown_compared_and_kept(
+    shots: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHVISE_STORE", str(tmp_path / "results.db"))
+    (tmp_path / "list.out").write_text("".join(f"{n}\t{(30 + n % 7) * 1e-6}\n" for n in range(99)))
+    words = [f"idle={shots}", f"busy={tmp_path / 'list.out'}", "--from", "IN", "--to", "OUT"]
+    data = document("signal", "response", *words, "--save", "board A")
+    configurations = data["configurations"]
+    assert isinstance(configurations, list)
+    first, second = configurations
+    assert first["missed"] == first["extra"] == 0
+    assert len(first["responses"]) == 199
+    assert second["relative"]["shown"]
+    done = benchvise("compare", "board A idle", "board A busy")
+    assert "signal.response" in done.stdout
+    assert "slower" in done.stdout
+    shown = benchvise("signal", "response", *words, "--histogram").stdout
+    assert "Response times" in shown
+    assert "█" in shown
+
+
+def test_every_command_says_what_is_wrong(
+    shots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, said, code in (
+        (["info", tmp_path / "none.sr"], "No such file", 1),
+        (["response", shots], "which edges are meant", 2),
+        (["response", shots, "--from", "IN", "--to", "NOTHING"], "there is no line", 1),
+        (["response", f"a/b/c={shots}", "--factors", "x,y"], "level of each", 2),
+        (["clock", shots, "--radio", "cc9999"], "no radio", 2),
+        (["clock", shots, "--radio", "cc1101", "--registers", "x"], "pair of registers", 2),
+        (["uart", shots, "--frame", "9q9"], "no frame", 2),
+        (["synth", "tone:x"], "no source", 2),
+        (["psk", "xyz", "--hex"], "48656c6c6f", 2),
+        (["info", shots, "--rate", "fast"], "no sample rate", 2),
+    ):
+        assert run(["signal", *map(str, words)]) == code, words
+        assert said in " ".join(capsys.readouterr().err.split()), words
+
+
+def test_radio_commands_write_symbols(tmp_path: Path) -> None:
+    data = document("signal", "psk", "Hi", "--bits", "500", "-o", tmp_path / "psk.bin")
+    assert data["received"] is True
+    assert (tmp_path / "psk.bin").read_bytes().hex() == data["symbols"]
+    assert len(str(data["symbols"])) == 2 * 2 * 10
+    made = document("signal", "synth", "sweep:300,3000,0.2", "--for", "0.4", "-o", tmp_path / "s")
+    assert (tmp_path / "s").stat().st_size == 0.4 * 100e3 / 4
+    assert made["signal_to_noise_db"] > 20  # type: ignore[operator]

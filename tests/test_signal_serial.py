@@ -1,0 +1,206 @@
+"""A serial line that lies is found out, and a clean one is not accused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import tty
+from collections.abc import Callable
+
+import pytest
+import serial_relay
+
+from benchvise.cli.main import run
+from benchvise.errors import UsageError
+from benchvise.signal.serial.classify import classify, tally
+from benchvise.signal.serial.far import plug, port_of_this_machine
+from benchvise.signal.serial.port import Flow, Port
+from benchvise.signal.serial.soak import soak
+
+RUNS = int(os.environ.get("BENCHVISE_SERIAL_RUNS", "2"))
+"""Of each fault; by hand ten."""
+
+FAULTS: dict[str, tuple[serial_relay.Fault, str, tuple[Flow, ...]]] = {
+    "takes XON and XOFF out": (
+        serial_relay.drops_flow_bytes,
+        "software flow control in the path",
+        (Flow.NONE,),
+    ),
+    "halts for ever": (
+        serial_relay.halts_for_ever,
+        "software flow control in the path",
+        (Flow.NONE,),
+    ),
+    "doubles bytes": (
+        serial_relay.duplicates,
+        "hardware flow control duplicates",
+        (Flow.RTSCTS,),
+    ),
+    "hurts the other way": (
+        serial_relay.loses_while_receiving,
+        "traffic in one direction hurts the other",
+        (Flow.NONE,),
+    ),
+    "garbles": (serial_relay.garbles, "baud mismatch", (Flow.NONE,)),
+    "cuts the high bit off": (serial_relay.strips_the_high_bit, "seven bits", (Flow.NONE,)),
+    "translates line ends": (
+        serial_relay.translates_line_ends,
+        "line ends translated",
+        (Flow.NONE,),
+    ),
+    "swaps blocks": (serial_relay.swaps_blocks, "reordered", (Flow.NONE,)),
+}
+
+
+def causes(fault: serial_relay.Fault, flows: tuple[Flow, ...], seed: int) -> list[str]:
+    with serial_relay.line(fault, seed) as (near, far):
+        found = soak(
+            near,
+            port_of_this_machine(far),
+            flows=flows,
+            bauds=[115200],
+            chunks=[256],
+            size=8192,
+            seed=seed,
+        )
+    return [cause.word for cause in classify(found)]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_is_named_every_time(name: str) -> None:
+    fault, word, flows = FAULTS[name]
+    for seed in range(RUNS):
+        assert causes(fault, flows, seed)[:1] == [word], seed
+
+
+def test_bytes_lost_in_haste_are_an_overrun() -> None:
+    with serial_relay.line(serial_relay.overruns, block=4096) as (near, far):
+        found = soak(
+            near,
+            port_of_this_machine(far),
+            flows=[Flow.NONE],
+            bauds=[115200],
+            chunks=[4096],
+            size=16384,
+            seed=3,
+        )
+    assert [cause.word for cause in classify(found)] == ["overrun"]
+
+
+@pytest.mark.parametrize("flow", list(Flow))
+def test_a_clean_line_is_not_accused(flow: Flow) -> None:
+    with serial_relay.line() as (near, far):
+        found = soak(
+            near,
+            port_of_this_machine(far),
+            flows=[flow],
+            bauds=[9600, 115200],
+            chunks=[64],
+            size=4096,
+            seed=1,
+        )
+    assert classify(found) == ()
+    with serial_relay.loop() as port:
+        found = soak(port, plug, flows=[flow], bauds=[115200], chunks=[256], size=4096, seed=1)
+    assert classify(found) == ()
+
+
+def test_a_loop_back_shows_faults_too() -> None:
+    with serial_relay.loop(serial_relay.drops_flow_bytes) as port:
+        found = soak(port, plug, flows=[Flow.NONE], bauds=[9600], chunks=[256], size=4096, seed=1)
+    assert classify(found)[0].word == "software flow control in the path"
+
+
+def test_no_false_alarm_over_many_bytes() -> None:
+    """Ten megabytes here; BENCHVISE_SERIAL_BYTES=100000000 takes more."""
+    size = int(os.environ.get("BENCHVISE_SERIAL_BYTES", "10000000"))
+    with serial_relay.line(block=65536) as (near, far):
+        found = soak(
+            near,
+            port_of_this_machine(far),
+            flows=[Flow.NONE],
+            bauds=[4000000],
+            chunks=[4096],
+            size=size // 6,
+            seed=2,
+        )
+    ways = [way for exchange in found[0].exchanges for way in exchange.ways]
+    counts = tally(ways)
+    assert counts.sent > 0.7 * size
+    assert counts.wrong == counts.stalls == 0
+    assert classify(found) == ()
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command_shows_patterns_causes_and_what_to_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--size", "4096", "--baud", "115200", "--chunk", "256", "--flow", "none"]
+    with serial_relay.line(serial_relay.drops_flow_bytes) as (near, far):
+        assert run(["signal", "serial", near, "--far", far, *words]) == 1
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "SOFTWARE FLOW CONTROL IN THE PATH" in shown
+        assert "stty -ixon" in shown
+        assert run(["signal", "serial", near, "--far", far, *words, "--json"]) == 1
+        data = json.loads(capsys.readouterr().out)["data"]
+    assert data["causes"][0]["word"] == "software flow control in the path"
+    assert {one["pattern"] for one in data["exchanges"]} >= {"every byte", "XOFF alone"}
+    with serial_relay.line() as (near, far):
+        assert run(["signal", "serial", near, "--far", far, *words]) == 0
+        assert "nothing went wrong" in capsys.readouterr().out
+
+
+def test_the_probe_of_a_board_is_the_other_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its end is the second of two ptys; the board is this machine."""
+    words = ["--size", "2048", "--chunk", "256", "--flow", "none", "--on", "local"]
+    with serial_relay.line() as (near, far):
+        assert run(["signal", "serial", near, "--far", far, *words]) == 0
+    with serial_relay.line(serial_relay.drops_flow_bytes) as (near, far):
+        assert run(["signal", "serial", near, "--far", far, *words]) == 1
+    assert "SOFTWARE FLOW CONTROL" in capsys.readouterr().out
+    with serial_relay.line() as (near, _):
+        assert run(["signal", "serial", near, "--far", "/dev/nothing", *words]) == 1
+        assert "cannot be opened" in " ".join(capsys.readouterr().err.split())
+        assert run(["signal", "serial", near, "--on", "local"]) == 2
+
+
+def broken_ports() -> dict[str, Callable[[], str]]:
+    return {"none": lambda: "/dev/nothing", "a file": lambda: __file__, "null": lambda: "/dev/null"}
+
+
+@pytest.mark.parametrize("kind", broken_ports())
+def test_what_is_no_port_is_said(kind: str) -> None:
+    with pytest.raises(UsageError):
+        Port(broken_ports()[kind](), 9600, Flow.NONE)
+
+
+def test_a_port_is_left_as_it_was_and_is_held_by_one_only() -> None:
+    import termios
+
+    master, slave = pty.openpty()
+    try:
+        tty.setcbreak(slave)
+        before = termios.tcgetattr(slave)
+        path = os.ttyname(slave)
+        with Port(path, 57600, Flow.XONXOFF):
+            assert termios.tcgetattr(slave) != before
+            with pytest.raises(UsageError, match="another program holds it"):
+                Port(path, 57600, Flow.NONE)
+        assert termios.tcgetattr(slave) == before
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def test_a_port_that_goes_is_named() -> None:
+    master, slave = pty.openpty()
+    path = os.ttyname(slave)
+    port = Port(path, 9600, Flow.NONE)
+    os.close(master)
+    os.close(slave)
+    assert port.read() == b""
+    port.close()
+    port.close()

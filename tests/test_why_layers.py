@@ -1,0 +1,142 @@
+"""Two images that differ in kernel, command line and init settings, of which one thing matters:
+found on a board that QEMU simulates, written and booted as needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig_bench import TestBench, running
+
+from benchvise.errors import BenchviseError
+from benchvise.rig.virtual import kinds
+from benchvise.rig.virtual.kinds import KINDS
+
+KIND = "arm64-direct"
+BOARD = "rig:one"
+OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
+
+
+@pytest.fixture(scope="module")
+def images() -> dict[str, Path]:
+    lacking = kinds.missing(KINDS[KIND])
+    if lacking:
+        pytest.skip(f"needs {', '.join(lacking)}")
+    try:
+        return {
+            name: kinds.image(KINDS[KIND], variant=name) for name in ("lean", "traced", "shielded")
+        }
+    except BenchviseError as error:
+        pytest.skip(f"no image for the simulated boards: {error}")
+
+
+@pytest.fixture(scope="module")
+def rig(images: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
+    place = tmp_path_factory.mktemp("layers")
+    with running(
+        place, [("one", KIND)], kinds=kinds.__name__, options=OPTIONS, images={KIND: images["lean"]}
+    ) as bench:
+        yield bench
+
+
+def diagnosed(rig: TestBench, images: dict[str, Path], bad: str, bench: str) -> dict[str, Any]:
+    """What ``why`` says of the lean image and another one; the board is off and free then."""
+    ran = rig.command(
+        *("why", images["lean"], images[bad], "--board", BOARD, "--bench", bench),
+        *("--seed", "1", "--json"),
+    )
+    assert ran.code == 0, ran.err or ran.out
+    assert is_let_go(rig)
+    found: dict[str, Any] = ran.data
+    return found
+
+
+def is_let_go(rig: TestBench) -> bool:
+    told = rig.told()["one"]
+    return not told["relay"] and not told["running"] and rig.status()["one"]["holder"] is None
+
+
+def test_a_line_of_a_start_script_is_found_by_flips_and_named_in_the_image(
+    rig: TestBench, images: dict[str, Path]
+) -> None:
+    found = diagnosed(rig, images, "traced", "os.fork")
+    assert found["verdict"] == "explained", found["headline"]
+    assert found["simulated"] is True
+    (cause,) = found["causes"]
+    assert cause["name"] == "tracing.current_tracer"
+    assert cause["repair"]["p"] < 0.01
+    assert cause["breaking"]["p"] < 0.01
+    bad = [origin for origin in cause["origins"] if origin["side"] == "bad"]
+    assert [(origin["file"], origin["line"]) for origin in bad] == [("/etc/rc.local", 5)]
+    assert "echo function" in bad[0]["text"]
+
+
+@pytest.mark.skipif(
+    "BENCHVISE_LONG" not in os.environ,
+    reason="boots a simulated board 54 times, 5 to 10 minutes: BENCHVISE_LONG=1",
+)
+def test_a_word_of_the_command_line_is_found_by_swapping_layers(
+    rig: TestBench, images: dict[str, Path]
+) -> None:
+    found = diagnosed(rig, images, "shielded", "os.syscall")
+    assert found["verdict"] == "explained", found["headline"]
+    (cause,) = found["causes"]
+    (suspect,) = cause["suspects"]
+    assert (suspect["layer"], suspect["good"], suspect["bad"]) == (
+        "command line",
+        "kpti=0",
+        "kpti=1",
+    )
+    assert cause["repair"]["p"] < 0.01
+    assert cause["breaking"]["p"] < 0.01
+    boots = {
+        trial["covariates"]["boot"]
+        for trial in found["trials"]
+        if suspect["id"] in trial["flipped"]
+    }
+    assert len(boots) >= cause["repair"]["blocks"]  # each in a boot of its own
+    files = {origin["side"]: origin["file"] for origin in cause["origins"]}
+    assert files == {"good": "/extlinux/extlinux.conf", "bad": "/extlinux/extlinux.conf"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+def test_stopped_in_the_middle_the_board_is_off_and_free(
+    rig: TestBench, images: dict[str, Path], tmp_path: Path, number: signal.Signals
+) -> None:
+    words = ["why", str(images["lean"]), str(images["traced"]), "--board", BOARD]
+    words += ["--bench", "os.fork", "--rig", str(rig.rig_file), "-o", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchvise", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        evidence = tmp_path / "out" / "evidence.jsonl"
+        until(lambda: evidence.exists() and evidence.read_text().count('"trial"') >= 2, 120)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    until(lambda: is_let_go(rig), 30)
+    if number is signal.SIGINT:
+        assert process.returncode == 4, said
+        assert b"measuring the gap" in said or b"incomplete" in said.lower(), said
+
+
+def until(condition: Any, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.2)
