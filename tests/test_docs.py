@@ -19,8 +19,8 @@ from benchvise.cli.main import app
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
-from benchvise.kernel_log import rules
 from benchvise.health.watch.rules import default_rules
+from benchvise.kernel_log import rules
 from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish

@@ -12,12 +12,20 @@ import sys
 
 import typer
 
-<<<<<<< HEAD
-from benchvise.cli import bench, doctor, measure, restore, results, rig, state, trace, watch, why
-=======
-from benchvise.cli import bench, doctor, health, measure, restore, results, rig, state, trace, why
+from benchvise.cli import (
+    bench,
+    doctor,
+    health,
+    measure,
+    restore,
+    results,
+    rig,
+    state,
+    trace,
+    watch,
+    why,
+)
 from benchvise.cli import signal as signals
->>>>>>> health
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
 from benchvise.state.interrupts import deferred
