@@ -67,9 +67,9 @@ def _counter_row(one: Counted) -> tuple[Cell, ...]:
             cells.append(_EMPTY)
         else:
             sign = "+" if rise > 0 else ""
-            text = f"{sign}{format_number(rise)}{'*' if late else ''}" if rise else "0"
+            text = f"{sign}{_number(rise)}{'*' if late else ''}" if rise else "0"
             cells.append(Cell(text, "doubt" if rise > 0 else "plain"))
-    total = f"{'+' if one.total > 0 else ''}{format_number(one.total)}"
+    total = f"{'+' if one.total > 0 else ''}{_number(one.total)}"
     tone: Tone = "bad" if one.rising >= _RISING else "strong"
     return (
         Cell(clean(one.metric.name), tone),
@@ -81,7 +81,7 @@ def _counter_row(one: Counted) -> tuple[Cell, ...]:
 
 def _trend(one: Counted, by: By) -> str:
     known = [rise for rise in one.rises if rise is not None][-one.rising :]
-    steps = ", ".join(f"+{format_number(rise)}" for rise in known[-_SHOWN:])
+    steps = ", ".join(f"+{_number(rise)}" for rise in known[-_SHOWN:])
     return f"{clean(one.metric.name)}: rises {by} by {by}, {one.rising} in a row: {steps}"
 
 
@@ -149,6 +149,11 @@ def _each(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     return tuple(cells[-_SHOWN:])
 
 
+def _number(value: float) -> str:
+    """A count as it is; what is no whole number with its digits that matter."""
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else format_number(value)
+
+
 def _share(share: float) -> str:
     if 0.995 <= share < 1:
         return ">99 %"
@@ -156,7 +161,7 @@ def _share(share: float) -> str:
 
 
 def _value(value: float, unit: str) -> str:
-    return f"{format_number(value)} {clean(unit, 10)}".strip()
+    return f"{_number(value)} {clean(unit, 10)}".strip()
 
 
 def _gap_remarks(table: HistoryTable) -> list[str]:
