@@ -333,7 +333,7 @@ def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
         run = begin(store, "old")
     for statement in (
         *WATCHES_GONE,
-            "DROP TABLE diagnosis",
+        "DROP TABLE diagnosis",
         "DROP TABLE attachment",
         "DROP TABLE snapshot",
         "DROP TABLE state",
