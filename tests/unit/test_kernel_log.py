@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -151,7 +152,11 @@ def test_reading_on_where_one_left_off_misses_and_repeats_nothing() -> None:
 
 @pytest.mark.parametrize("line", ["\x1b[31mata1: \x9b2J", "\0\xff" * 50, "x" * 10_240, "[" * 5000])
 def test_hostile_lines_do_no_harm(line: str) -> None:
-    Events.of(f"[    1.000000] {line}\n" * 3)
+    events = Events.of(f"[    1.000000] {line} ata1: hard resetting link\n" * 3)
+    assert "\x1b" not in json.dumps(
+        [event.as_json() for event in events.events], ensure_ascii=False
+    )
+    assert all(len(event.newest) <= 300 for event in events.events)
 
 
 def test_no_pattern_explodes_on_a_long_line() -> None:

@@ -53,6 +53,17 @@ def test_shares_by_the_same_blocks_cover(noise: Noise, blocks: int, share: float
 
 
 @pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("blocks", [6, 8, 10, 16])
+def test_shifts_cover(noise: Noise, blocks: int) -> None:
+    rng = np.random.default_rng(blocks)
+    hits = 0
+    for _ in range(ROUNDS):
+        bad, good = noise(rng, blocks, 2).T
+        hits += estimate.shift(3.0 + good - bad).contains(3.0)
+    assert LEAST <= hits / ROUNDS <= MOST
+
+
+@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize(("blocks", "apart"), [(8, 8), (12, 8), (8, 16)])
 def test_shares_of_a_gap_from_blocks_of_its_own_cover(
     noise: Noise, blocks: int, apart: int
@@ -122,6 +133,13 @@ def test_shifts_of_few_trials_are_wide_and_of_one_unbounded() -> None:
     assert estimate.shift(np.array([1.0])).high == estimate.UNBOUNDED
     three = estimate.shift(np.array([0.9, 1.0, 1.1]))
     assert three.low == pytest.approx(1.0 - 4.303 * 0.1 / 3**0.5, rel=1e-3)
+
+
+def test_an_interval_of_six_lies_between_those_of_the_ranks() -> None:
+    six = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+    bounds = estimate.shift(six)
+    # 96.9 % is from 1 to 32, 93.8 % from 1.5 to 24: 95 % is three fifths of the way
+    assert (bounds.low, bounds.high) == pytest.approx((1.3, 27.2))
 
 
 def test_spread_sees_through_wild_trials_and_different_centres() -> None:

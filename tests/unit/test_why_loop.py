@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 from why_bench import Given, MemoryBench, Response, diagnose, losses, suspect
 
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
 from benchvise.why import events
 from benchvise.why.model import (
+    Arm,
     Diagnosis,
     Finding,
     Grade,
     Purpose,
     Side,
     Stop,
+    Trial,
     Verdict,
 )
 from benchvise.why.options import Options
@@ -427,3 +432,38 @@ def test_contact_lost_while_something_was_set_leaves_it_open_whether_it_is_put_b
     )
     found = diagnose(MemoryBench(FORTY, losses(knob17=0.7), at={flipped: lost}))
     assert not found.restored
+
+
+# -- as before once it is put back -----------------------------------------------------------------
+
+
+class Lasting(MemoryBench):
+    """The bad side is better by ``step`` after each repair by knob17 alone, and after the first
+    ``rising`` of these worse again by as much."""
+
+    step = 0.25
+    rising = 100
+    repairs = 0
+
+    def measure(self, arm: Arm) -> Trial:
+        trial = super().measure(arm)
+        stays = self.step * (self.rising - abs(self.rising - self.repairs))
+        if arm.side is Side.GOOD:
+            return trial
+        self.repairs += arm.ids == ("knob17",)
+        return replace(trial, value=trial.value * math.exp(stays))
+
+
+def test_what_stays_of_a_repair_when_it_is_undone_overturns_it() -> None:
+    found = diagnose(Lasting(FORTY, losses(knob17=0.7)), points={"knob17": 6.0})
+    assert found.causes == ()
+    assert any("something of the repair stays" in sentence for sentence in found.needed)
+
+
+def test_a_drift_of_a_few_trials_does_not_overturn_what_is_proven_both_ways() -> None:
+    bench = Lasting(FORTY, losses(knob17=0.7))
+    bench.rising = 7
+    found = diagnose(bench, points={"knob17": 6.0})
+    (cause,) = found.causes
+    assert cause.name == "knob17"
+    assert cause.repair.blocks > 8  # it looked as if something stayed: more were taken

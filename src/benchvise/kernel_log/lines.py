@@ -28,6 +28,12 @@ _WRITTEN = re.compile(
 )
 
 
+# What a board writes into its log is shown later: nothing in it may speak to a terminal.
+_CONTROLS = {
+    number: " " if number == ord("\t") else None for number in (*range(32), *range(127, 160))
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line: seconds since boot (None where it does not say), level (0 to 7; None where it does
@@ -62,5 +68,5 @@ def parse(raw: str) -> Line:
     return Line(
         time=None if stamp is None else float(stamp),
         level=None if level is None else int(level) & 7,
-        text=kernel["text"].strip()[:LENGTH],
+        text=kernel["text"].translate(_CONTROLS).strip()[:LENGTH],
     )

@@ -14,7 +14,7 @@ from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.units import format_number, format_value
 from benchvise.why.model import FORMAT, Outcome, Purpose, Side
 from benchvise.why.shape import UNKNOWN, faults
-from benchvise.why.words import apart, share
+from benchvise.why.words import apart, reach, share
 
 Document: TypeAlias = Mapping[str, Any]
 """What ``Diagnosis.as_json`` gives."""
@@ -100,12 +100,10 @@ def times(ratio: float) -> str:
 def gap_text(gap: Mapping[str, Any]) -> str:
     """The gap, its interval and the noise floor in one line."""
     bounds = gap["goodness"]
-    low, high = sorted(abs(bounds[end]) for end in ("low", "high"))
-    if bounds["low"] <= 0 <= bounds["high"]:
-        reach = f"95 %: from {apart(bounds['low'])} one way to {apart(bounds['high'])} the other"
-    else:
-        reach = f"95 %: {apart(low)} to {apart(high)}"
-    return f"{apart(bounds['value'])} apart ({reach}); noise floor {apart(gap['floor'])}"
+    return (
+        f"{apart(bounds['value'])} apart (95 %: {reach(bounds['low'], bounds['high'])}); "
+        f"noise floor {apart(gap['floor'])}"
+    )
 
 
 def p_text(p: float | None) -> str:

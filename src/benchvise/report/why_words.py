@@ -34,7 +34,7 @@ from benchvise.report.why_document import (
 )
 from benchvise.why.model import Grade, Purpose, Side, Support, Verdict
 from benchvise.why.provenance import NOT_FOUND
-from benchvise.why.words import apart, percent
+from benchvise.why.words import apart, percent, scatters
 
 _SHOWN = 6
 """Differences that a list names before it counts the rest."""
@@ -174,7 +174,7 @@ def _gap(document: Document) -> Block:
 def _not_seen(gap: Mapping[str, Any]) -> str:
     """What noise may hide: the smallest gap that so many pairs would have shown."""
     bounds = gap["goodness"]
-    if abs(bounds["value"]) > gap["floor"]:
+    if scatters(bounds["value"], bounds["low"], bounds["high"], gap["floor"]):
         return "The values scatter too much to tell: ask again while the boards are quiet."
     smallest = max(gap["floor"], (bounds["high"] - bounds["low"]) / 2)
     return f"What is smaller than {apart(smallest)} would not have been seen."

@@ -6,7 +6,8 @@ blocks of its own; and where the good side cannot be set, the bad one with every
 good side stands in for it.
 
 A claim needs the paired test below 1 % in the right direction both times, and the bad side as
-before once the repair is undone (A-B-A: trials before and after each repaired one). How many blocks
+before once the repair is undone (A-B-A: trials before and after each repaired one). What overturns
+a proof is held to the same test: something stays only where that is below 1 % too. How many blocks
 that takes is settled beforehand from the noise; more follow while the tests are short of it.
 """
 
@@ -22,7 +23,7 @@ from benchvise.why.estimate import Floats
 from benchvise.why.events import ExperimentBegun
 from benchvise.why.gap import CLAIM
 from benchvise.why.laboratory import Blocks, Laboratory, Unmakeable
-from benchvise.why.model import Arm, Bounds, Experiment, Outcome, Purpose, Side, Suspect
+from benchvise.why.model import Arm, Bounds, Experiment, Outcome, Purpose, Side, Suspect, Trial
 from benchvise.why.question import Effect, Question, Unresolved, effect_of, unresolved
 from benchvise.why.scale import Scale
 
@@ -97,7 +98,7 @@ def confirm(
         )
     )
     blocks, refused = _first(lab, arms, question)
-    _more(lab, blocks, question.least, expected)
+    _more(lab, scale, blocks, question.least, expected)
     effects = blocks.gained(REPAIRED, BAD)
     effect = effect_of(lab, effects)
     repair = _experiment(lab, scale, question, blocks, REPAIRED, BAD)
@@ -146,14 +147,14 @@ def _first(lab: Laboratory, arms: dict[str, Arm], question: Question) -> tuple[B
         return blocks, not_broken
 
 
-def _more(lab: Laboratory, blocks: Blocks, planned: int, expected: float) -> None:
+def _more(lab: Laboratory, scale: Scale, blocks: Blocks, planned: int, expected: float) -> None:
     """Blocks up to the planned number unless it is hopeless, and then as long as it is not sure."""
     arms = list(blocks.arms.values())
     while blocks.count < MOST:
         effects = blocks.gained(REPAIRED, BAD)
         if blocks.count >= _LOOK and _hopeless(effect_of(lab, effects), expected):
             return
-        if blocks.count >= planned and _settled(lab, blocks, expected):
+        if blocks.count >= planned and _settled(lab, scale, blocks, expected):
             return
         step = 1 if blocks.count < planned else _STEP
         if not lab.affords(lab.seconds(arms, step)):
@@ -165,9 +166,13 @@ def _more(lab: Laboratory, blocks: Blocks, planned: int, expected: float) -> Non
             return
 
 
-def _settled(lab: Laboratory, blocks: Blocks, expected: float) -> bool:
-    """Whether the repair is sure, and the break too or nowhere near."""
-    if not _claims(blocks.gained(REPAIRED, BAD), expected):
+def _settled(lab: Laboratory, scale: Scale, blocks: Blocks, expected: float) -> bool:
+    """Whether the repair is sure, what it leaves too, and the break too or nowhere near."""
+    effects = blocks.gained(REPAIRED, BAD)
+    if not _claims(effects, expected):
+        return False
+    stayed, _ = _stayed(lab, blocks)
+    if _seems_to_stay(scale, stayed, float(np.median(effects))) and not _is_sure(stayed):
         return False
     if BROKEN not in blocks.arms:
         return True
@@ -185,7 +190,39 @@ def _claims(effects: Floats, expected: float) -> bool:
     """Whether differences show an effect in the expected direction."""
     if float(np.median(effects)) * expected <= 0.0:
         return False
-    return estimate.p_value(effects) < CLAIM
+    return _is_sure(effects)
+
+
+def _is_sure(differences: Floats) -> bool:
+    return estimate.p_value(differences) < CLAIM
+
+
+def _stayed(lab: Laboratory, blocks: Blocks) -> tuple[Floats, tuple[int, ...]]:
+    """By how much the bad side was better after each repair than before it; the trials' numbers.
+
+    Repairs between the same two trials of the bad side are one: it is one difference, not two.
+    """
+    goodness = lab.bench.metric.goodness
+    changes: list[float] = []
+    numbers: set[int] = set()
+    before: Trial | None = None
+    repaired = False
+    for name, trial in blocks.taken:
+        if name == REPAIRED:
+            repaired = True
+        elif name == BAD:
+            if before is not None and repaired:
+                changes.append(goodness(trial.value) - goodness(before.value))
+                numbers |= {before.number, trial.number}
+            before, repaired = trial, False
+    return np.array(changes), tuple(sorted(numbers))
+
+
+def _seems_to_stay(scale: Scale, stayed: Floats, effect: float) -> bool:
+    """Whether more is left of a repair than may be, and than noise alone would leave."""
+    left = abs(float(np.median(stayed)))
+    most = max(scale.floor, _BACK * abs(effect))
+    return left > most and not estimate.shift(stayed).contains(0.0)
 
 
 # -- the experiments made of them ------------------------------------------------------------------
@@ -292,19 +329,10 @@ def _again(
 
     Made of the trials of the repair, whose number it has: it took none of its own.
     """
-    metric = lab.bench.metric
-    trials = [(name, t) for name, t in blocks.taken if name in (BAD, REPAIRED)]
-    changes, numbers = [], set()
-    for place, (name, _) in enumerate(trials):
-        before = [t for n, t in trials[:place] if n == BAD]
-        after = [t for n, t in trials[place:] if n == BAD]
-        if name == REPAIRED and before and after:
-            changes.append(metric.goodness(after[0].value) - metric.goodness(before[-1].value))
-            numbers |= {before[-1].number, after[0].number}
-    differences = np.array(changes)
+    differences, numbers = _stayed(lab, blocks)
     bounds = estimate.shift(differences)
     left = float(np.median(differences))
-    back = abs(left) <= max(scale.floor, _BACK * abs(effect.value)) or bounds.contains(0.0)
+    back = not (_seems_to_stay(scale, differences, effect.value) and _is_sure(differences))
     return Experiment(
         number=repair.number,
         purpose=Purpose.AGAIN,
@@ -317,7 +345,7 @@ def _again(
         share=scale.share(bounds),
         p=estimate.p_value(differences),
         blocks=differences.size,
-        trials=tuple(sorted(numbers)),
+        trials=numbers,
         seconds=0.0,
         reason="" if back else "something of the repair stays when it is undone",
     )

@@ -19,6 +19,7 @@ from benchvise.statistics import (
     rank_sum,
     sign_flip_test,
     signed_rank,
+    signed_rank_interval,
 )
 from benchvise.why.model import Bounds
 
@@ -40,16 +41,17 @@ _MEDIAN_COST = 1.2533
 def shift(differences: Floats) -> Bounds:
     """The location of paired differences with its 95 % interval.
 
-    Of six or more the Hodges-Lehmann estimate with the signed-rank interval; of two to five, where
-    that cannot reach 95 %, the mean with Student's t; a single one bounds nothing.
+    Of six or more the Hodges-Lehmann estimate with the signed-rank interval, interpolated to 95 %;
+    of two to five, where that cannot reach it, the mean with Student's t; a single one bounds
+    nothing.
     """
     if differences.size < 2:
         return Bounds(float(differences[0]), -UNBOUNDED, UNBOUNDED)
     if differences.size < _RANKED:
         interval = paired_process_interval(differences)
         return Bounds(float(differences.mean()), interval.low, interval.high)
-    estimate = hodges_lehmann_paired(differences)
-    return Bounds(estimate.value, estimate.interval.low, estimate.interval.high)
+    interval = signed_rank_interval(differences)
+    return Bounds(hodges_lehmann_paired(differences).value, interval.low, interval.high)
 
 
 def p_value(differences: Floats) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchvise.why.bench import Bench
 from benchvise.why.case import Case
 from benchvise.why.model import Bounds, Cause, Gap, Grade, Side, Verdict
-from benchvise.why.words import apart, share
+from benchvise.why.words import apart, reach, scatters, share
 
 
 def headline(
@@ -60,10 +60,13 @@ def _cause(cause: Cause) -> tuple[str, str]:
 
 
 def _no_gap(gap: Gap) -> str:
-    found, floor = apart(gap.goodness.value), apart(gap.floor)
-    if abs(gap.goodness.value) > gap.floor:
-        return f"they seem {found} apart, but the values scatter too much to tell (p = {gap.p:.2g})"
-    return f"they are {found} apart, and the noise floor is {floor}"
+    found, bounds = apart(gap.goodness.value), gap.goodness
+    if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
+        return (
+            f"they seem {found} apart, but the values scatter too much to tell "
+            f"(95 %: {reach(bounds.low, bounds.high)}; p = {gap.p:.2g})"
+        )
+    return f"they are {found} apart, and the noise floor is {apart(gap.floor)}"
 
 
 def _share(bounds: Bounds) -> str:

@@ -69,8 +69,7 @@ def _bounded(
         return suspect
     risky = [s.knob.name for s in suspect.means.to_good if s.knob.risky]
     if risky and not with_risk:
-        why = "it can disturb the whole board: it is only tested with --risky"
-        return replace(suspect, means=None, untestable=why)
+        return replace(suspect, means=None, untestable=NEEDS_CONSENT)
     if not may_set.get(Side.BAD, False):
         instead = instead_of_setting(suspect, bad.roles.get("kernel", ""))
         if isinstance(instead, str):
@@ -82,6 +81,7 @@ def _bounded(
     return suspect
 
 
+NEEDS_CONSENT = "it can disturb the whole board: it is only tested with --risky"
 _ONE_WAY = "a process cannot be given what the good side has switched off"
 
 

@@ -1,8 +1,8 @@
-"""From what is known of a case to its answer: verdict, and what would be needed to know more."""
+"""From what is known of a case to its answer, whether or not it came to its end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from benchvise.why import together
 from benchvise.why.bench import Bench
@@ -12,18 +12,14 @@ from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import (
     Diagnosis,
     Finding,
-    Layer,
-    Outcome,
-    Purpose,
     Side,
     Stop,
     Verdict,
     Write,
 )
+from benchvise.why.needed import needed
 from benchvise.why.options import Options
 from benchvise.why.stages import as_cause
-
-_NAMED = 8
 
 
 def conclude(
@@ -56,7 +52,7 @@ def conclude(
         experiments=tuple(lab.experiments),
         trials=tuple(lab.trials),
         writes=tuple(bench.writes()),
-        needed=tuple(dict.fromkeys(_needed(case, lab, options, verdict))),
+        needed=tuple(dict.fromkeys(needed(case, lab, options, verdict))),
         stopped=stopped,
         reached=reached,
         restored=stopped is not Stop.NOT_PUT_BACK
@@ -90,70 +86,15 @@ def _verdict(case: Case, stopped: Stop | None) -> Verdict:
         return Verdict.REVERSED
     if not case.proven or case.unexplained is None:
         return Verdict.UNEXPLAINED
+    # What is left by the estimate must not count, also where its interval reaches zero: that it may
+    # be nothing does not explain it. More than all is unexplained only where it surely is more.
     negligible = case.scale.least / case.scale.gap
     left = case.unexplained
-    missing = left.value >= negligible and not left.contains(0.0)
-    return Verdict.PARTLY if missing or left.high < -negligible else Verdict.EXPLAINED
+    missing = left.value >= negligible or left.high < -negligible
+    return Verdict.PARTLY if missing else Verdict.EXPLAINED
 
 
 def _all_undone(writes: Sequence[Write]) -> bool:
     """Whether the last that was written to each file was its old value."""
     last = {(write.side, write.path): write.undone for write in writes}
     return all(last.values())
-
-
-# -- what would be needed --------------------------------------------------------------------------
-
-
-def _needed(case: Case, lab: Laboratory, options: Options, verdict: Verdict) -> Iterator[str]:
-    yield from case.needed
-    if verdict in (Verdict.NOT_ADMISSIBLE, Verdict.NO_DIFFERENCE, Verdict.EXPLAINED):
-        return
-    if verdict is Verdict.REVERSED:
-        yield "give the two sides the other way round"
-        return
-    bad = lab.bench.name(Side.BAD)
-    for (side, suspect), reason in lab.left_out.items():
-        if side is Side.BAD:
-            yield f"{suspect} could not be set on {bad} ({reason}); it may be a cause"
-    untested = [s for s in case.suspects if s.means is None]
-    for reason in dict.fromkeys(suspect.untestable for suspect in untested):
-        names = [suspect.id for suspect in untested if suspect.untestable == reason]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"not tested: {', '.join(names[:_NAMED])}{more} ({reason})"
-    for found in case.refuted:
-        if found.breaking is not None or found.again is not None:
-            yield f"{found.name} changes {bad}, but is not proven: {found.why_not}"
-    if case.by_all_in:
-        yield "the gap is only what the record's settings change: measure the good side itself"
-    if verdict is Verdict.INCOMPLETE:
-        return
-    yield from _layers_needed(case, lab, options)
-
-
-def _layers_needed(case: Case, lab: Laboratory, options: Options) -> Iterator[str]:
-    tested = any(experiment.purpose is Purpose.LAYER for experiment in lab.experiments)
-    unresolved = [
-        e for e in lab.experiments if e.purpose is Purpose.LAYER and e.outcome is Outcome.UNRESOLVED
-    ]
-    if tested:
-        for experiment in unresolved:
-            yield f"{', '.join(experiment.flipped)} could not be swapped: {experiment.reason}"
-        if not case.proven:
-            yield f"it is in none of the layers that were swapped: {_hardware(case)}"
-        return
-    words = "it is not in the settings that can be changed at run time"
-    if case.proven:
-        words = "what is left " + words.removeprefix("it ")
-    if not options.layers:
-        yield f"{words}; next: the layers, without --no-layers"
-    else:
-        yield (
-            f"{words}; next: swap userland and kernel, which takes images of both sides for one "
-            "board in a rig (rig compose)"
-        )
-
-
-def _hardware(case: Case) -> str:
-    hardware = [s.title for s in case.suspects if s.layer is Layer.HARDWARE]
-    return f"look at the hardware ({', '.join(hardware[:3])})" if hardware else "swap the boards"
