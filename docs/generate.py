@@ -16,6 +16,8 @@ from benchvise.cli.bench import DRIVEN_BY
 from benchvise.cli.main import app
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
+from benchvise.health.watch.alerts import spell
+from benchvise.health.watch.rules import default_rules
 from benchvise.kernel_log import LogClass, Rule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
@@ -470,6 +472,34 @@ def _rule(rule: Rule) -> Iterator[str]:
     yield ""
 
 
+def alerts_page() -> str:
+    """Every rule by which ``benchvise watch`` raises alerts."""
+    lines = [
+        "# Alerts",
+        "",
+        "When `benchvise watch` raises an alert, unless a file given by `--rules` says otherwise.",
+        "",
+    ]
+    for rule in default_rules():
+        patterns = ", ".join(f"`{pattern}`" for pattern in rule.match)
+        of = f"{rule.of} {patterns}" + (f", text `{rule.text}`" if rule.text else "")
+        lines += [f"## `{rule.name}`", "", f"{rule.why[:1].upper()}{rule.why[1:]}.", ""]
+        rows = [
+            ("of", of),
+            ("raised at", f"{rule.raise_at:g} {rule.unit}".strip()),
+            ("rearmed at", f"{rule.rearm:g} {rule.unit}".strip()),
+        ]
+        if rule.hold:
+            rows.append(("held for", spell(rule.hold)))
+        if rule.within:
+            rows.append(("within", spell(rule.within)))
+        if rule.limit is not None:
+            rows.append(("or below its own limit by", f"{rule.limit:g} {rule.unit}".strip()))
+        rows.append(("what to do", rule.remedy))
+        lines += [*_table(("", ""), rows), ""]
+    return "\n".join(lines)
+
+
 def health_page() -> str:
     """Every kind of counter that ``benchvise health`` reads."""
     lines = [
@@ -542,6 +572,7 @@ def main() -> None:
     (OUTPUT / "priors.md").write_text(priors_page())
     (OUTPUT / "kernel-log.md").write_text(kernel_log_page())
     (OUTPUT / "health.md").write_text(health_page())
+    (OUTPUT / "alerts.md").write_text(alerts_page())
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ TOGETHER = frozenset(
         "test_trace_open",
         "test_trace_query",
         "test_why_simulated",
+        "test_watch_store",
         "test_why_boot_trace",
         "test_why_page",
         "test_why_counted",

@@ -24,7 +24,7 @@ ALLOWED = {
     "rig": {"board", "errors"},
     "signal": {"board", "errors", "statistics"},
     "trace": {"board", "errors", "statistics"},
-    "store": {"errors", "measure", "state"},
+    "store": {"errors", "health", "measure", "state"},
     "report": {
         "errors",
         "health",

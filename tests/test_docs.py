@@ -19,6 +19,7 @@ from benchvise.cli.main import app
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
+from benchvise.health.watch.rules import default_rules
 from benchvise.kernel_log import rules
 from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
@@ -154,6 +155,13 @@ def test_every_prior_is_documented(generate: ModuleType) -> None:
             assert f"({direction.sure:.0%} sure)" in section
     for symptom in symptoms():
         assert symptom.why in page
+
+
+def test_every_rule_for_alerts_is_documented(generate: ModuleType) -> None:
+    page = generate.alerts_page()
+    for rule in default_rules():
+        section = page.split(f"## `{rule.name}`\n")[1].split("\n## ")[0]
+        assert rule.why[1:] in section and rule.remedy in section
 
 
 def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None:

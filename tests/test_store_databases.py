@@ -35,6 +35,15 @@ from benchvise.store.schema import NEWEST, VERSION_TABLE
 
 pytest_plugins = ["store_fixtures"]
 
+# The tables of watches, in the order in which they can go.
+WATCHES_GONE = tuple(
+    f"DROP TABLE {name}"
+    for name in (
+        *("watch_event", "watch_range", "watch_change", "watch_metric", "watch_span"),
+        "watched",
+    )
+)
+
 # What is stored
 
 
@@ -323,6 +332,7 @@ def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
     with Store.open(place.url) as store:
         run = begin(store, "old")
     for statement in (
+        *WATCHES_GONE,
         "DROP TABLE diagnosis",
         "DROP TABLE attachment",
         "DROP TABLE snapshot",

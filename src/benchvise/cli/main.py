@@ -12,7 +12,19 @@ import sys
 
 import typer
 
-from benchvise.cli import bench, doctor, health, measure, restore, results, rig, state, trace, why
+from benchvise.cli import (
+    bench,
+    doctor,
+    health,
+    measure,
+    restore,
+    results,
+    rig,
+    state,
+    trace,
+    watch,
+    why,
+)
 from benchvise.cli import signal as signals
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
@@ -35,6 +47,7 @@ app.command("show")(results.show)
 app.command("compare")(results.compare)
 app.command("report")(results.report)
 app.command("why")(why.why)
+app.command("watch")(watch.watch)
 app.command("snapshot")(state.snapshot)
 app.command("diff")(state.diff)
 app.command("health")(health.health)

@@ -7,5 +7,15 @@ from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.reading import RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.store import PlannedSeries, ProcessHandle, Store
+from benchvise.store.watches import Watched, Watches
 
-__all__ = ["DiagnosisInfo", "Moment", "PlannedSeries", "ProcessHandle", "RunInfo", "Store"]
+__all__ = [
+    "DiagnosisInfo",
+    "Moment",
+    "PlannedSeries",
+    "ProcessHandle",
+    "RunInfo",
+    "Store",
+    "Watched",
+    "Watches",
+]

@@ -1,7 +1,8 @@
 """The tables of the store: a run has series, a series has processes, a process has samples.
 
 A snapshot belongs to a run. What it found set is a state, which is kept once however often it is
-found, under the hash of its content. Diagnoses stand for themselves.
+found, under the hash of its content. Diagnoses stand for themselves. What a watch has seen belongs
+to a watched board, not to a run.
 
 What is queried is a column; what the board said is a JSON object beside it. A change here needs
 a migration (``migrations/versions``); a test compares the two on both databases.
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import BigInteger, ForeignKey, MetaData, String, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Index, MetaData, String, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from benchvise.store.values import (
@@ -171,3 +172,96 @@ class DiagnosisRow(Base):
     simulated: Mapped[bool]
     tool_version: Mapped[str]
     document: Mapped[Any] = mapped_column(PackedJson())
+
+
+class WatchedRow(Base):
+    """A board that is or was watched. ``machine`` tells apart those that are called ``local``.
+
+    ``memory`` is what is remembered from one look to the next.
+    """
+
+    __tablename__ = "watched"
+    __table_args__ = (UniqueConstraint("board", "machine"),)
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    board: Mapped[str]
+    machine: Mapped[str] = mapped_column(String(64))
+    simulated: Mapped[bool]
+    memory: Mapped[Any] = mapped_column(PackedJson())
+
+
+class WatchSpanRow(Base):
+    """A time in which a board was looked at without a gap; see ``health.watch.history.Span``."""
+
+    __tablename__ = "watch_span"
+    __table_args__ = (Index(None, "watched_number", "began"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    watched_number: Mapped[int] = mapped_column(ForeignKey("watched.number", ondelete="CASCADE"))
+    began: Mapped[datetime]
+    until: Mapped[datetime]
+    looks: Mapped[int]
+    interval: Mapped[float]
+    boot: Mapped[str]
+    ending: Mapped[str]
+    cpu: Mapped[float] = mapped_column(nullable=True)
+
+
+class WatchMetricRow(Base):
+    """The name of a figure of a board."""
+
+    __tablename__ = "watch_metric"
+    __table_args__ = (UniqueConstraint("watched_number", "name"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    watched_number: Mapped[int] = mapped_column(ForeignKey("watched.number", ondelete="CASCADE"))
+    name: Mapped[str]
+    kind: Mapped[str]
+    unit: Mapped[str]
+
+
+class WatchChangeRow(Base):
+    """A figure was not what it had been; ``delta`` is NULL where what was before is not known."""
+
+    __tablename__ = "watch_change"
+
+    metric_id: Mapped[int] = mapped_column(
+        ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True
+    )
+    at: Mapped[datetime] = mapped_column(primary_key=True)
+    since: Mapped[datetime]
+    value: Mapped[float]
+    delta: Mapped[float] = mapped_column(nullable=True)
+    anew: Mapped[bool]
+
+
+class WatchRangeRow(Base):
+    """What a sensor read over a time."""
+
+    __tablename__ = "watch_range"
+
+    metric_id: Mapped[int] = mapped_column(
+        ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True
+    )
+    began: Mapped[datetime] = mapped_column(primary_key=True)
+    until: Mapped[datetime]
+    looks: Mapped[int]
+    low: Mapped[float]
+    high: Mapped[float]
+    total: Mapped[float]
+
+
+class WatchEventRow(Base):
+    """Something that happened to a watched board, ``count`` times between ``at`` and ``last``."""
+
+    __tablename__ = "watch_event"
+    __table_args__ = (Index(None, "watched_number", "last"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    watched_number: Mapped[int] = mapped_column(ForeignKey("watched.number", ondelete="CASCADE"))
+    at: Mapped[datetime]
+    last: Mapped[datetime]
+    count: Mapped[int]
+    what: Mapped[str]
+    severity: Mapped[str]
+    text: Mapped[str]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import cast
+from datetime import UTC, datetime
+from typing import Any, cast
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from benchvise.measure.model import (
     Better,
@@ -22,6 +22,8 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.store.models import ProcessRow, RunRow, SampleRow, SeriesRow
+from benchvise.store.owner import Owner
+from benchvise.store.watches import remarks_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,26 @@ def load_run(connection: Connection, run_id: str) -> RunRecord:
         simulated=run.simulated,
         series=_load_series(connection, run.number),
         plan=run.plan,
-        remarks=tuple(
-            Remark(str(r["rule"]), str(r["sentence"]), tuple(r["families"]))
-            for r in run.remarks.get("remarks", ())
-        ),
+        remarks=(*_remarks(run.remarks), *_watched(connection, run)),
     )
+
+
+def _remarks(stored: Mapping[str, Any]) -> list[Remark]:
+    return [
+        Remark(str(r["rule"]), str(r["sentence"]), tuple(r["families"]))
+        for r in stored.get("remarks", ())
+    ]
+
+
+def _watched(connection: Connection, run: Row[Any]) -> list[Remark]:
+    """What a watch of the board saw meanwhile, less what the run itself has noted.
+
+    Looked up when the run is read, as the watch may have seen it only after the run's end.
+    """
+    ended = run.finished or datetime.now(UTC)
+    noted = " ".join(remark.sentence for remark in _remarks(run.remarks))
+    owner = Owner.from_json(run.owner)
+    return remarks_on(connection, run.board, owner, run.started, ended, noted)
 
 
 def _load_series(connection: Connection, run_number: int) -> tuple[SeriesRecord, ...]:

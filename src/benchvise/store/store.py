@@ -37,6 +37,7 @@ from benchvise.store.owner import Owner
 from benchvise.store.reading import RunInfo
 from benchvise.store.schema import prepare
 from benchvise.store.snapshots import Moment
+from benchvise.store.watches import Watches
 
 PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
 """A series before it is measured: its spec, unit, better and counted."""
@@ -282,6 +283,11 @@ class Store:
         """Keep a diagnosis, as ``Diagnosis.as_json`` gives it; returns its id."""
         with self._database.writing() as connection:
             return diagnoses.add_diagnosis(connection, document)
+
+    @property
+    def watches(self) -> Watches:
+        """What is kept of boards that are watched."""
+        return Watches(self._database)
 
     # Reading
 

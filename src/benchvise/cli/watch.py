@@ -1,0 +1,198 @@
+"""``benchvise watch``."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.text import Text
+
+from benchvise.board.sanitise import printable
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
+from benchvise.cli.rig_options import RigOption
+from benchvise.errors import UsageError
+from benchvise.flows import watch as flow
+from benchvise.flows.watch import CHEAP, Outcome, Told, WatchRequest
+from benchvise.health.watch.alerts import spell
+from benchvise.health.watch.rules import parse_time
+from benchvise.report.terminal import rendered
+from benchvise.report.watch_tables import history_data, history_tables
+from benchvise.store import Store
+
+_STYLES = {"alert": "bold red", "error": "red", "warning": "yellow", "note": "dim"}
+_LINE = 400
+
+
+def watch(
+    boards: Annotated[
+        list[str],
+        typer.Argument(metavar="BOARD...", help="local, ssh://user@host[:port], or rig:NAME."),
+    ],
+    every: Annotated[
+        str, typer.Option("--every", metavar="S", help="How often to look: 60, 30s, 5min, 1h.")
+    ] = "60",
+    duration: Annotated[
+        str | None,
+        typer.Option("--for", metavar="S", help="For how long; without it, until Ctrl-C."),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", metavar="FILE", help="Rules for alerts of your own, in TOML."),
+    ] = None,
+    on_alert: Annotated[
+        str | None,
+        typer.Option(
+            "--on-alert",
+            metavar="CMD",
+            help="Run this for each alert; ALERT_BOARD and others in its environment say what.",
+        ),
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Do not look; show what was seen so far.")
+    ] = False,
+    by: Annotated[
+        Literal["day", "week"], typer.Option("--by", help="With --show: a column for each.")
+    ] = "day",
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="TIME", help="With --show: from 2026-03-14, or from 30d ago."
+        ),
+    ] = None,
+    rig: RigOption = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at boards again and again: what counts up, what the kernel logs, what sensors read.
+
+    It is all kept in the store, goes on where it was, and belongs to the runs that it happened
+    during. With --show, a table of it by days or weeks.
+
+    Example: benchvise watch ssh://root@10.0.0.7 --every 60
+    """
+    if show:
+        _show(boards, by, since, store, as_json=as_json)
+        return
+    if since is not None:
+        raise UsageError("--since is for what was seen so far", "add --show")
+    request = WatchRequest(
+        tuple(boards),
+        _seconds(every, "--every", 1.0),
+        None if duration is None else _seconds(duration, "--for", 0.0),
+        rules,
+        on_alert,
+        rig,
+    )
+    with Store.open(store) as opened:
+        outcomes = flow.watch(request, opened, lambda told: _tell(told, as_json=as_json))
+    if as_json:
+        print_json("watch", [_data(outcome) for outcome in outcomes])
+    else:
+        for outcome in outcomes:
+            _print_outcome(outcome, request.every)
+    if any(outcome.error for outcome in outcomes):
+        raise typer.Exit(3)
+    if any(outcome.alerts for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _seconds(text: str, option: str, least: float) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = parse_time(text) or -1.0
+    if not least <= seconds <= 366 * 86400:
+        raise UsageError(f"{option} {printable(text)} is no time", "give 60, 30s, 5min, 1h or 7d")
+    return seconds
+
+
+def _tell(told: Told, *, as_json: bool) -> None:
+    """One line for what happened: a result for people, progress for programs."""
+    at = f"{datetime.fromtimestamp(told.at, UTC):%Y-%m-%d %H:%M:%S}"
+    what = told.what
+    if told.alert is not None:
+        what = f"ALERT {told.what}" if told.alert.raised else f"over: {told.what}"
+    line = (
+        f"{at}  {printable(told.board, 60)}  {printable(what, 80)}: {printable(told.text, _LINE)}"
+    )
+    if told.alert is not None and told.alert.raised and told.alert.remedy:
+        line += f"; {told.alert.remedy}"
+    style = _STYLES.get(told.severity, "")
+    if told.alert is not None and not told.alert.raised:
+        style = "green"
+    console = stderr() if as_json else stdout()
+    console.print(Text(line, style=style), soft_wrap=True)
+
+
+def _print_outcome(outcome: Outcome, every: float) -> None:
+    cost = outcome.cost
+    parts = [
+        f"{outcome.looks} looks in {spell(round(outcome.watched))}",
+        f"{outcome.events} events",
+        f"{outcome.alerts} alerts" + (f", {outcome.open_alerts} raised now"
+                                      if outcome.open_alerts else ""),
+        "cost on the board not known" if cost is None else f"cost {cost * 100:.2g} % of one CPU",
+    ]  # fmt: skip
+    if outcome.lost:
+        parts.append(f"contact lost {outcome.lost} times")
+    console = stdout()
+    console.print(Text(f"{printable(outcome.board)}: {', '.join(parts)}"), soft_wrap=True)
+    if cost is not None and cost > CHEAP:
+        enough = every * cost / CHEAP
+        console.print(
+            Text(f"more than {CHEAP:.1%}: look every {enough:.0f} s or less often", "yellow")
+        )
+    if outcome.error is not None:
+        console.print(Text(printable(str(outcome.error), _LINE), "bold red"), soft_wrap=True)
+    console.print(Text(f"benchvise watch --show {printable(outcome.board)}", "dim"), soft_wrap=True)
+
+
+def _data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "board": outcome.board,
+        "looks": outcome.looks,
+        "watched_s": outcome.watched,
+        "events": outcome.events,
+        "alerts": outcome.alerts,
+        "raised": outcome.open_alerts,
+        "contact_lost": outcome.lost,
+        "cpu_s": outcome.cpu,
+        "cost": outcome.cost,
+        "longest_look_s": outcome.longest_look,
+        "error": None if outcome.error is None else str(outcome.error),
+    }
+
+
+def _show(
+    boards: list[str], by: Literal["day", "week"], since: str | None, store: str | None, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    now = time.time()
+    begin = _begin(since, now)
+    found = [flow.history(store, board, begin, now) for board in boards]
+    if as_json:
+        print_json("watch-history", [history_data(one, by) for one in found])
+        return
+    for one in found:
+        for table in history_tables(one, by):
+            stdout().print(rendered(table))
+            stdout().print("")
+
+
+def _begin(since: str | None, now: float) -> float:
+    """When to begin; all that there is without ``--since``."""
+    if since is None:
+        return 0.0
+    seconds = parse_time(since)
+    if seconds is not None:
+        return now - seconds
+    try:
+        at = datetime.fromisoformat(since)
+    except ValueError as error:
+        raise UsageError(
+            f"--since {printable(since)} is no time", "give a date (2026-03-14) or 30d"
+        ) from error
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,289 @@
+"""From one look at a board to the next: what counted up, what is new in the log, what it means.
+
+Pure: what is remembered between two looks is a ``Memory``, which the store keeps with what came of
+it in one transaction. So a watch that was killed goes on where it was, and two of them on one
+board count nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any
+
+from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate
+from benchvise.health.watch.observation import Event, Figure, Kind, Observation
+
+RANGE_SECONDS = 1800.0
+"""For how long the readings of a sensor become one range, while they differ."""
+
+REBOOTED = "rebooted"
+COUNTER_RESET = "counter began anew"
+BEYOND = "further lines"
+"""The text of the row that counts what was too much for an hour."""
+
+# Boards that do not name their boots: an uptime that is this much short is another boot's.
+_UPTIME_SLACK = 30.0
+_EVENTS_A_LOOK = 200
+_FIGURES = 2000
+_KEPT_SECONDS = 90 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure is not what it was: it rose by ``delta`` after ``since``, at ``at`` at the latest.
+
+    The first one of a figure has no ``delta``: what was before is not known. ``anew`` where the
+    counter began at 0 in between: what it lost with that is not known.
+    """
+
+    name: str
+    since: float
+    at: float
+    value: float
+    delta: float | None
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a sensor read from ``began`` to ``until``: lowest, highest, and the sum of readings."""
+
+    began: float
+    until: float
+    readings: int
+    low: float
+    high: float
+    total: float
+
+    def with_value(self, at: float, value: float) -> Range:
+        """With one reading more."""
+        return Range(self.began, at, self.readings + 1, min(self.low, value),
+                     max(self.high, value), self.total + value)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of a board between two looks.
+
+    ``values`` are the figures as last seen, with the time; ``ranges`` those of sensors that are
+    still open. ``mark`` is up to where the kernel log was read.
+    """
+
+    at: float = 0.0
+    boot: str = ""
+    uptime: float | None = None
+    mark: Mapping[str, Any] | None = None
+    values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    alerts: Mapping[str, AlertState] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON objects."""
+        return {
+            "at": self.at,
+            "boot": self.boot,
+            "uptime": self.uptime,
+            "mark": self.mark,
+            "values": {name: list(value) for name, value in self.values.items()},
+            "ranges": {
+                name: [r.began, r.until, r.readings, r.low, r.high, r.total]
+                for name, r in self.ranges.items()
+            },
+            "alerts": {key: state.as_json() for key, state in self.alerts.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Memory:
+        """The memory that ``as_json`` wrote."""
+        return cls(
+            at=data["at"],
+            boot=data["boot"],
+            uptime=data["uptime"],
+            mark=data["mark"],
+            values={name: (value[0], value[1]) for name, value in data["values"].items()},
+            ranges={name: Range(*parts) for name, parts in data["ranges"].items()},
+            alerts={key: AlertState.from_json(one) for key, one in data["alerts"].items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of one look, to be kept with the new ``memory``.
+
+    ``named`` are the figures that are new. ``ranges`` are those that are complete.
+    """
+
+    memory: Memory
+    named: tuple[Figure, ...] = ()
+    changes: tuple[Change, ...] = ()
+    ranges: tuple[tuple[str, Range], ...] = ()
+    events: tuple[Event, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    rebooted: bool = False
+
+
+def advance(memory: Memory, seen: Observation, rules: Sequence[Rule], longest: float) -> Step:
+    """The next step from what was remembered and what is seen now.
+
+    Between looks that are more than ``longest`` seconds apart there is a gap: ranges end there.
+    """
+    if 0 <= memory.at - seen.at < longest:  # another watch of this board was faster
+        return Step(memory)  # (and where it is more, the host's clock was set back)
+    figures = tuple(figure for figure in seen.figures[:_FIGURES] if isfinite(figure.value))
+    rebooted = _rebooted(memory, seen)
+    changes = tuple(_changes(memory, seen.at, figures, rebooted))
+    ended, ranges = _ranges(memory, seen.at, figures, longest)
+    events = [*_around(memory, seen, changes, figures, rebooted), *_logged(memory, seen)]
+    alerts, states = evaluate(
+        rules,
+        memory.alerts,
+        seen.at,
+        figures,
+        {change.name: change.delta for change in changes if change.delta},
+        [Happening(event.what, event.text, event.count, event.last) for event in events],
+    )
+    now = Memory(
+        at=seen.at,
+        boot=seen.boot,
+        uptime=seen.uptime,
+        mark=seen.mark if seen.mark_before == memory.mark else memory.mark,
+        values=_values(memory, seen.at, figures),
+        ranges=ranges,
+        alerts=states,
+    )
+    named = tuple(figure for figure in figures if figure.name not in memory.values)
+    return Step(now, named, changes, tuple(ended), tuple(events), tuple(alerts), rebooted)
+
+
+def note(memory: Memory, event: Event, rules: Sequence[Rule]) -> Step:
+    """The step of something that the watch itself met, such as a connection that is lost."""
+    happening = Happening(event.what, event.text, event.count, event.last)
+    alerts, states = evaluate(rules, memory.alerts, event.last, (), {}, [happening])
+    return Step(replace(memory, alerts=states), events=(event,), alerts=tuple(alerts))
+
+
+def _values(memory: Memory, at: float, figures: Sequence[Figure]) -> dict[str, tuple[float, float]]:
+    """What the figures are; a device that is off for a while is known again when it comes back."""
+    values = {name: one for name, one in memory.values.items() if at - one[1] < _KEPT_SECONDS}
+    for figure in figures:
+        values.pop(figure.name, None)  # the oldest stand first
+        values[figure.name] = (figure.value, at)
+    return dict(list(values.items())[-2 * _FIGURES :])
+
+
+def _rebooted(memory: Memory, seen: Observation) -> bool:
+    if not memory.at:
+        return False
+    if memory.boot and seen.boot:
+        return memory.boot != seen.boot
+    if memory.uptime is None or seen.uptime is None:
+        return False
+    return seen.uptime + _UPTIME_SLACK < memory.uptime + (seen.at - memory.at)
+
+
+def _changes(memory: Memory, at: float, figures: Sequence[Figure], rebooted: bool) -> list[Change]:
+    found = []
+    for figure in figures:
+        if figure.kind is Kind.SENSOR:
+            continue
+        before = memory.values.get(figure.name)
+        change = _change(figure, before, at, rebooted)
+        if change is not None:
+            found.append(change)
+    return found
+
+
+def _change(
+    figure: Figure, before: tuple[float, float] | None, at: float, rebooted: bool
+) -> Change | None:
+    """How a figure differs from what it was; None where it does not."""
+    if before is None:
+        return Change(figure.name, at, at, figure.value, None)
+    value, since = before[0], min(before[1], at)
+    if figure.kind is Kind.LEVEL:
+        anew, delta = False, figure.value - value
+    elif figure.kind is Kind.COUNTER and (rebooted or figure.value < value):
+        # Counted from 0 since. What was counted between the last look and the end is lost.
+        anew, delta = value > 0 or figure.value > 0, figure.value
+    elif figure.value < value:  # a lasting one: another device, of which nothing is known
+        return Change(figure.name, since, at, figure.value, None, anew=True)
+    else:
+        anew, delta = False, figure.value - value
+    if not delta and figure.value == value:
+        return None
+    return Change(figure.name, since, at, figure.value, delta, anew)
+
+
+def _ranges(
+    memory: Memory, at: float, figures: Sequence[Figure], longest: float
+) -> tuple[list[tuple[str, Range]], dict[str, Range]]:
+    """The ranges that are complete, and those that are open now.
+
+    One whose readings are all the same stays open however long: what is unchanged is not written
+    again.
+    """
+    ended: list[tuple[str, Range]] = []
+    still = dict(memory.ranges)
+    for figure in figures:
+        if figure.kind is not Kind.SENSOR:
+            continue
+        value = figure.value
+        open_one = still.get(figure.name)
+        if open_one is not None:
+            steady = open_one.low == open_one.high == value
+            young = at - open_one.began < RANGE_SECONDS
+            if 0 <= at - open_one.until <= longest and (steady or young):
+                still[figure.name] = open_one.with_value(at, value)
+                continue
+            ended.append((figure.name, open_one))
+        still[figure.name] = Range(at, at, 1, value, value, value)
+    for name, one in list(still.items()):
+        if abs(at - one.until) > longest:  # the sensor is gone
+            ended.append((name, still.pop(name)))
+    return ended, still
+
+
+def _logged(memory: Memory, seen: Observation) -> list[Event]:
+    """What the log says that is not known yet; what is too much for one look is only counted.
+
+    Where another watch of this board went on from the same mark meanwhile, it has all of it.
+    """
+    if seen.mark_before != memory.mark:
+        return []
+    events = [
+        replace(event, at=min(event.at, seen.at), last=min(event.last, seen.at))
+        for event in sorted(seen.events, key=lambda event: event.at)
+    ]
+    kept = events[:_EVENTS_A_LOOK]
+    for event in events[_EVENTS_A_LOOK:]:
+        like = Event(event.what, BEYOND, event.at, event.last, event.count, event.severity)
+        if kept[-1].what == event.what and kept[-1].text == BEYOND:
+            like = replace(like, at=kept[-1].at, count=kept[-1].count + event.count)
+            kept.pop()
+        kept.append(like)
+    return kept
+
+
+def _around(
+    memory: Memory,
+    seen: Observation,
+    changes: Sequence[Change],
+    figures: Sequence[Figure],
+    rebooted: bool,
+) -> list[Event]:
+    """What is known from the look itself: a reboot, counters that began anew without one."""
+    events = []
+    if rebooted:
+        # When it was: between the last look and when the uptime began.
+        at = seen.at - seen.uptime if seen.uptime is not None else seen.at
+        at = min(max(at, memory.at), seen.at)
+        events.append(Event(REBOOTED, "the board was booted anew", at, at, 1, "warning"))
+    kinds = {figure.name: figure.kind for figure in figures}
+    for change in changes:
+        if change.anew and not (rebooted and kinds[change.name] is Kind.COUNTER):
+            was = memory.values[change.name][0]
+            text = f"{change.name} went from {was:g} to {change.value:g}"
+            events.append(Event(COUNTER_RESET, text, change.at, change.at, 1, "note"))
+    return events

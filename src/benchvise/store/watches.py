@@ -1,0 +1,522 @@
+"""Watches in the store: what was seen of a board over days and weeks.
+
+Each look is one transaction that reads the memory, lets ``health.watch`` say what is new, and
+writes that with the new memory. Where nothing is new, two rows change and none is added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from benchvise.health.watch.alerts import Alert
+from benchvise.health.watch.history import History, Metric, Span
+from benchvise.health.watch.observation import Event, Figure, Kind
+from benchvise.health.watch.tracker import BEYOND, Change, Memory, Range, Step
+from benchvise.measure.model import Remark
+from benchvise.store.database import Database
+from benchvise.store.models import (
+    Base,
+    WatchChangeRow,
+    WatchedRow,
+    WatchEventRow,
+    WatchMetricRow,
+    WatchRangeRow,
+    WatchSpanRow,
+)
+from benchvise.store.owner import Owner
+
+ALERT = "alert"
+ALERT_OVER = "alert over"
+_HOUR = 3600.0
+_MERGED_SECONDS = 600.0
+_PATTERNS_AN_HOUR = 200
+_NAMED = 3
+_ORDINARY = ("net-dropped/",)  # counters that rise on a board that is well
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A board in the store that is being watched."""
+
+    number: int
+
+
+class Watches:
+    """The watches of a store. Every method raises ``StoreError`` when it fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, board: str, *, simulated: bool) -> Watched:
+        """The board as one that is watched: as it was left, or new."""
+        with self._database.writing() as connection:
+            number = find_watched(connection, board)
+            if number is None:
+                put = (
+                    postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+                )
+                new = put(WatchedRow).values(
+                    board=board,
+                    machine=_machine(board),
+                    simulated=simulated,
+                    memory=Memory().as_json(),
+                )
+                connection.execute(new.on_conflict_do_nothing())
+                number = find_watched(connection, board)
+                assert number is not None  # noqa: S101 - it has just been put there
+            return Watched(number)
+
+    def step(self, watched: Watched, advance: Callable[[Memory], Step]) -> Step:
+        """Makes one step from what is remembered, and keeps what came of it, whole or not."""
+        with self._database.writing() as connection:
+            mine = WatchedRow.number == watched.number
+            remembered = connection.execute(select(WatchedRow.memory).where(mine).with_for_update())
+            step = advance(Memory.from_json(remembered.scalar_one()))
+            _keep(connection, watched.number, step)
+            connection.execute(update(WatchedRow).where(mine).values(memory=step.memory.as_json()))
+            return step
+
+    def memory(self, watched: Watched) -> Memory:
+        """What is remembered of a board."""
+        with self._database.reading() as connection:
+            mine = WatchedRow.number == watched.number
+            statement = select(WatchedRow.memory).where(mine)
+            return Memory.from_json(connection.execute(statement).scalar_one())
+
+    def begin_span(self, watched: Watched, span: Span) -> int:
+        """Adds a span; returns its id."""
+        with self._database.writing() as connection:
+            row = {"watched_number": watched.number, **_span_row(span)}
+            return _insert(connection, WatchSpanRow, row)
+
+    def extend_span(self, identity: int, span: Span) -> None:
+        """Says how far a span goes by now, or why it ended."""
+        with self._database.writing() as connection:
+            mine = WatchSpanRow.id == identity
+            connection.execute(update(WatchSpanRow).where(mine).values(**_span_row(span)))
+
+    def boards(self) -> list[str]:
+        """The names of the boards that were watched, as seen from this machine."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                select(WatchedRow.board, WatchedRow.machine).order_by(WatchedRow.number)
+            )
+            return [board for board, machine in rows if machine == _machine(board)]
+
+    def history(self, board: str, since: float, until: float) -> History | None:
+        """What is kept of a board between two times; None when it was never watched."""
+        with self._database.reading() as connection:
+            number = find_watched(connection, board)
+            return None if number is None else _history(connection, number, since, until)
+
+
+# -- a step ----------------------------------------------------------------------------------------
+
+
+def find_watched(connection: Connection, board: str, owner: Owner | None = None) -> int | None:
+    """The number of a watched board, as named by ``owner`` or here; None when it never was."""
+    found: int | None = connection.execute(
+        select(WatchedRow.number).where(
+            WatchedRow.board == board, WatchedRow.machine == _machine(board, owner)
+        )
+    ).scalar()
+    return found
+
+
+def _machine(board: str, owner: Owner | None = None) -> str:
+    """What tells this ``local`` from that of others who use the same store."""
+    if board != "local":
+        return ""
+    owner = owner or Owner.here()
+    return (owner.machine_id or owner.hostname)[:64]
+
+
+def _keep(connection: Connection, number: int, step: Step) -> None:
+    written = {change.name for change in step.changes} | {name for name, _ in step.ranges}
+    ids = _metrics(connection, number, written, step.named)
+    for change in step.changes:
+        change = _merged(connection, ids[change.name], change)
+        _put(
+            connection,
+            WatchChangeRow,
+            ("metric_id", "at"),
+            {
+                "metric_id": ids[change.name],
+                "at": _moment(change.at),
+                "since": _moment(change.since),
+                "value": change.value,
+                "delta": change.delta,
+                "anew": change.anew,
+            },
+        )
+    for name, one in step.ranges:
+        _put(
+            connection,
+            WatchRangeRow,
+            ("metric_id", "began"),
+            {
+                "metric_id": ids[name],
+                "began": _moment(one.began),
+                "until": _moment(one.until),
+                "looks": one.readings,
+                "low": one.low,
+                "high": one.high,
+                "total": one.total,
+            },
+        )
+    alerts = [event_of(alert) for alert in step.alerts]
+    _keep_events(connection, number, [*step.events, *alerts])
+
+
+def _merged(connection: Connection, metric: int, change: Change) -> Change:
+    """A change with the one before it, which goes, where a figure changes at every look."""
+    last = connection.execute(
+        select(WatchChangeRow.__table__)
+        .where(WatchChangeRow.metric_id == metric)
+        .order_by(WatchChangeRow.at.desc())
+        .limit(1)
+    ).first()
+    if (
+        last is None
+        or last.anew
+        or change.anew
+        or change.delta is None
+        or math.isnan(last.delta)
+        or not 0 < change.at - last.since.timestamp() < _MERGED_SECONDS
+    ):
+        return change
+    mine = (WatchChangeRow.metric_id == metric, WatchChangeRow.at == last.at)
+    connection.execute(delete(WatchChangeRow).where(*mine))
+    return replace(change, since=last.since.timestamp(), delta=last.delta + change.delta)
+
+
+def event_of(alert: Alert) -> Event:
+    """An alert as an event."""
+    what = ALERT if alert.raised else ALERT_OVER
+    severity = "alert" if alert.raised else "note"
+    return Event(what, f"{alert.rule}: {alert.sentence}", alert.at, alert.at, 1, severity)
+
+
+def _put(
+    connection: Connection,
+    table: type[WatchChangeRow] | type[WatchRangeRow],
+    keys: Sequence[str],
+    row: Mapping[str, object],
+) -> None:
+    """Inserts a row, or replaces that of the same moment (a clock that was set back)."""
+    put = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    rest = {name: value for name, value in row.items() if name not in keys}
+    new = put(table).values(**row)
+    connection.execute(new.on_conflict_do_update(index_elements=list(keys), set_=rest))
+
+
+def _metrics(
+    connection: Connection, number: int, written: Iterable[str], named: Iterable[Figure]
+) -> dict[str, int]:
+    """The ids of figures by name; those that are new are added."""
+    new = {figure.name: figure for figure in named}
+    wanted = {*written, *new}
+    if not wanted:
+        return {}
+    rows = connection.execute(
+        select(WatchMetricRow.name, WatchMetricRow.id).where(
+            WatchMetricRow.watched_number == number, WatchMetricRow.name.in_(sorted(wanted))
+        )
+    )
+    known: dict[str, int] = {row.name: row.id for row in rows}
+    for name, figure in new.items():
+        if name not in known:
+            row = {"watched_number": number, "name": name, "kind": figure.kind, "unit": figure.unit}
+            known[name] = _insert(connection, WatchMetricRow, row)
+    return known
+
+
+def _insert(connection: Connection, table: type[Base], row: Mapping[str, object]) -> int:
+    keys: Sequence[int] = connection.execute(insert(table), row).inserted_primary_key or ()
+    return keys[0]
+
+
+def _keep_events(connection: Connection, number: int, events: Sequence[Event]) -> None:
+    """Adds events; one that goes on what was met within the hour only counts up."""
+    if not events:
+        return
+    oldest = min(event.at for event in events) - _HOUR
+    rows = connection.execute(
+        select(WatchEventRow.__table__)
+        .where(WatchEventRow.watched_number == number, WatchEventRow.last >= _moment(oldest))
+        .order_by(WatchEventRow.id)
+    ).all()
+    recent = [(row.id, _event(row)) for row in rows]
+    for event in events:
+        like = _like(recent, event)
+        if like is None and event.text != BEYOND:
+            hour = [one for _, one in recent if abs(one.at - event.at) < _HOUR]
+            if len(hour) >= _PATTERNS_AN_HOUR:
+                event = replace(event, text=BEYOND)
+                like = _like(recent, event)
+        if like is None:
+            row = {"watched_number": number, **_event_row(event)}
+            recent.append((_insert(connection, WatchEventRow, row), event))
+            continue
+        identity, before = recent[like]
+        after = replace(
+            before,
+            at=min(before.at, event.at),
+            last=max(before.last, event.last),
+            count=before.count + event.count,
+        )
+        recent[like] = (identity, after)
+        connection.execute(
+            update(WatchEventRow).where(WatchEventRow.id == identity).values(**_event_row(after))
+        )
+
+
+def _like(recent: Sequence[tuple[int, Event]], event: Event) -> int | None:
+    """Where an event of the same kind stands that began less than an hour away."""
+    for index, (_, one) in enumerate(recent):
+        if (
+            one.what == event.what
+            and one.pattern == event.pattern
+            and abs(one.at - event.at) < _HOUR
+        ):
+            return index
+    return None
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _span_row(span: Span) -> dict[str, object]:
+    return {
+        "began": _moment(span.began),
+        "until": _moment(span.until),
+        "looks": span.looks,
+        "interval": span.interval,
+        "boot": span.boot,
+        "ending": span.ending,
+        "cpu": span.cpu,
+    }
+
+
+def _event_row(event: Event) -> dict[str, object]:
+    return {
+        "at": _moment(event.at),
+        "last": _moment(event.last),
+        "count": min(event.count, 2**31 - 1),
+        "what": event.what,
+        "severity": event.severity,
+        "text": event.text,
+    }
+
+
+def _event(row: Row[Any]) -> Event:
+    return Event(
+        row.what,
+        row.text,
+        row.at.timestamp(),
+        row.last.timestamp(),
+        row._mapping["count"],  # ``Row.count`` is a tuple's
+        row.severity,
+    )
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _history(connection: Connection, number: int, since: float, until: float) -> History:
+    board = connection.execute(
+        select(WatchedRow.__table__).where(WatchedRow.number == number)
+    ).one()
+    memory = Memory.from_json(board.memory)
+    begin, end = _moment(since), _moment(until)
+    spans = connection.execute(
+        select(WatchSpanRow.__table__)
+        .where(
+            WatchSpanRow.watched_number == number,
+            WatchSpanRow.until >= begin,
+            WatchSpanRow.began <= end,
+        )
+        .order_by(WatchSpanRow.began, WatchSpanRow.id)
+    ).all()
+    events = connection.execute(
+        select(WatchEventRow.__table__)
+        .where(
+            WatchEventRow.watched_number == number,
+            WatchEventRow.last >= begin,
+            WatchEventRow.at <= end,
+        )
+        .order_by(WatchEventRow.at, WatchEventRow.id)
+    ).all()
+    return History(
+        board=board.board,
+        simulated=board.simulated,
+        since=since,
+        until=until,
+        spans=tuple(
+            Span(
+                row.began.timestamp(),
+                row.until.timestamp(),
+                row.looks,
+                row.interval,
+                row.boot,
+                row.ending,
+                None if math.isnan(row.cpu) else row.cpu,
+            )
+            for row in spans
+        ),
+        metrics=tuple(_load_metrics(connection, number, memory, since, until)),
+        events=tuple(_event(row) for row in events),
+        open_alerts=tuple(
+            (*_split(key), state.raised)
+            for key, state in memory.alerts.items()
+            if state.raised is not None
+        ),
+    )
+
+
+def _split(key: str) -> tuple[str, str]:
+    rule, _, subject = key.partition("\n")
+    return rule, subject
+
+
+def _load_metrics(
+    connection: Connection, number: int, memory: Memory, since: float, until: float
+) -> list[Metric]:
+    """The figures with what is kept of them in that time, and the one change before it."""
+    begin, end = _moment(since), _moment(until)
+    mine = WatchMetricRow.watched_number == number
+    changes: dict[int, list[Change]] = {}
+    names = {
+        row.id: row for row in connection.execute(select(WatchMetricRow.__table__).where(mine))
+    }
+    # What a figure was before the time that is shown is what it began with.
+    before = (
+        select(WatchChangeRow.metric_id, func.max(WatchChangeRow.at).label("at"))
+        .join(WatchMetricRow, WatchMetricRow.id == WatchChangeRow.metric_id)
+        .where(mine, WatchChangeRow.at < begin)
+        .group_by(WatchChangeRow.metric_id)
+        .subquery()
+    )
+    earlier = connection.execute(
+        select(WatchChangeRow.__table__).join(
+            before,
+            (before.c.metric_id == WatchChangeRow.metric_id) & (before.c.at == WatchChangeRow.at),
+        )
+    ).all()
+    within = connection.execute(
+        select(WatchChangeRow.__table__)
+        .join(WatchMetricRow, WatchMetricRow.id == WatchChangeRow.metric_id)
+        .where(mine, WatchChangeRow.at >= begin, WatchChangeRow.at <= end)
+        .order_by(WatchChangeRow.at)
+    ).all()
+    for row in [*earlier, *within]:
+        changes.setdefault(row.metric_id, []).append(
+            Change(
+                names[row.metric_id].name,
+                row.since.timestamp(),
+                row.at.timestamp(),
+                row.value,
+                None if math.isnan(row.delta) else row.delta,
+                row.anew,
+            )
+        )
+    ranges: dict[str, list[Range]] = {}
+    rows = connection.execute(
+        select(WatchRangeRow.__table__)
+        .join(WatchMetricRow, WatchMetricRow.id == WatchRangeRow.metric_id)
+        .where(mine, WatchRangeRow.until >= begin, WatchRangeRow.began <= end)
+        .order_by(WatchRangeRow.began)
+    ).all()
+    for row in rows:
+        ranges.setdefault(names[row.metric_id].name, []).append(
+            Range(
+                row.began.timestamp(),
+                row.until.timestamp(),
+                row.looks,
+                row.low,
+                row.high,
+                row.total,
+            )
+        )
+    for name, one in memory.ranges.items():
+        if one.until >= since and one.began <= until:
+            ranges.setdefault(name, []).append(one)
+    return [
+        Metric(
+            row.name,
+            Kind(row.kind),
+            row.unit,
+            tuple(changes.get(identity, ())),
+            tuple(ranges.get(row.name, ())),
+        )
+        for identity, row in sorted(names.items())
+    ]
+
+
+# -- beside a run ----------------------------------------------------------------------------------
+
+
+def remarks_on(
+    connection: Connection,
+    board: str,
+    owner: Owner,
+    began: datetime,
+    ended: datetime,
+    noted: str,
+) -> list[Remark]:
+    """What a watch saw happen to a board in that time, as remarks on a run of ``owner``'s.
+
+    ``noted`` is what is said of the run already: lines that stand there are not said again.
+    """
+    number = find_watched(connection, board, owner)
+    if number is None:
+        return []
+    rows = connection.execute(
+        select(WatchEventRow.__table__)
+        .where(
+            WatchEventRow.watched_number == number,
+            WatchEventRow.last >= began,
+            WatchEventRow.at <= ended,
+        )
+        .order_by(WatchEventRow.at)
+    )
+    found: dict[str, list[Event]] = {}
+    for event in map(_event, rows):
+        if event.severity != "note" and event.text not in noted:
+            found.setdefault(event.what, []).append(event)
+    remarks = []
+    for what, events in found.items():
+        count = sum(event.count for event in events)
+        times = "once" if count == 1 else f"{count} times"
+        last = max(events, key=lambda event: event.last)
+        remarks.append(Remark("watch", f"{what}, {times} meanwhile, the last one: {last.text}"))
+    rises = connection.execute(
+        select(WatchMetricRow.name, func.sum(WatchChangeRow.delta))
+        .join(WatchMetricRow, WatchMetricRow.id == WatchChangeRow.metric_id)
+        .where(
+            WatchMetricRow.watched_number == number,
+            WatchMetricRow.kind != Kind.LEVEL,
+            *(~WatchMetricRow.name.startswith(prefix) for prefix in _ORDINARY),
+            WatchChangeRow.at >= began,
+            WatchChangeRow.since <= ended,
+            WatchChangeRow.delta > 0,
+        )
+        .group_by(WatchMetricRow.name)
+        .order_by(WatchMetricRow.name)
+    ).all()
+    if rises:
+        named = [f"{name} by {rise:g}" for name, rise in rises[:_NAMED]]
+        more = f" and {len(rises) - _NAMED} more" if len(rises) > _NAMED else ""
+        remarks.append(Remark("watch", f"counted meanwhile: {', '.join(named)}{more}"))
+    return remarks

@@ -1,0 +1,211 @@
+"""``benchvise watch`` on real boards: this machine, and others over SSH that are lost and found."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sshd import SshServer
+
+from benchvise.store import Store
+
+pytest_plugins = ["board_fixtures"]
+
+RULES = """
+[[alert]]
+name = "any look"
+of = "level"
+match = "clocks held down by cooling"
+below = 1000
+rearm = 2000
+why = "a rule that everything breaks"
+remedy = "none"
+"""
+
+
+def arguments(store: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "benchvise", "watch", *words, "--store", str(store)]
+
+
+def watch(store: Path, *words: str, code: int = 0) -> Any:
+    done = subprocess.run(
+        [*arguments(store, *words), "--json"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return json.loads(done.stdout)["data"]
+
+
+def history(store: Path, board: str) -> Any:
+    [data] = watch(store, "--show", board)
+    return data
+
+
+@pytest.fixture
+def servers(
+    plain: SshServer,
+    busybox: SshServer,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[tuple[SshServer, SshServer]]:
+    """Two boards behind SSH, and one configuration that knows the way to both."""
+    both = tmp_path / "config"
+    both.write_text(
+        "".join(
+            f"Match exec true host 127.0.0.1\n IdentityFile {one.directory}/client\n"
+            f" IdentitiesOnly yes\n UserKnownHostsFile {plain.known_hosts} {busybox.known_hosts}\n"
+            " IdentityAgent none\n GlobalKnownHostsFile /dev/null\n"
+            for one in (plain, busybox)
+        )
+    )
+    monkeypatch.setenv("BENCHVISE_SSH_CONFIG", str(both))
+    assert home.is_dir()
+    yield plain, busybox
+
+
+def test_this_machine_for_a_short_while(tmp_path: Path) -> None:
+    store = tmp_path / "w.db"
+    [outcome] = watch(store, "local", "--every", "1", "--for", "4")
+    assert outcome["looks"] >= 3
+    assert outcome["error"] is None
+    assert outcome["cost"] is not None and 0 < outcome["cost"] < 1
+    data = history(store, "local")
+    assert data["counters"] and len(data["spans"]) == 1
+    assert data["spans"][0]["ending"] == "stopped"
+    assert data["gaps"] == []
+
+
+def test_one_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    store = tmp_path / "w.db"
+    child = subprocess.Popen(
+        arguments(store, "local", "--every", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for_looks(store, "local", 2)
+    child.kill()
+    child.communicate()
+    time.sleep(4)
+    before = history(store, "local")
+    watch(store, "local", "--every", "1", "--for", "2")
+    after = history(store, "local")
+    first, second = after["spans"]
+    assert first["ending"] == "", "nobody could say why it ended"
+    assert first["looks"] >= 2 and second["ending"] == "stopped"
+    assert len(after["gaps"]) == 1
+    # Not one event of the kernel log twice, and no counter that begins again.
+    assert [e for e in after["events"] if e in before["events"]] == before["events"]
+    assert all(
+        sum(c["rise"] is None for c in counter["changes"]) == 1 for counter in after["counters"]
+    )
+
+
+def test_ctrl_c_is_the_usual_end(tmp_path: Path) -> None:
+    store = tmp_path / "w.db"
+    child = subprocess.Popen(
+        [*arguments(store, "local", "--every", "1"), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for_looks(store, "local", 2)
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=30)
+    assert child.returncode == 0, errors
+    assert json.loads(output)["data"][0]["looks"] >= 2
+    assert history(store, "local")["spans"][0]["ending"] == "stopped"
+
+
+def test_two_boards_at_once_of_which_one_is_lost_and_found(
+    servers: tuple[SshServer, SshServer], tmp_path: Path
+) -> None:
+    store = tmp_path / "w.db"
+    lost, other = servers
+    child = subprocess.Popen(
+        [*arguments(store, lost.name, other.name, "--every", "1", "--for", "25"), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for_looks(store, lost.name, 2)
+    wait_for_looks(store, other.name, 2)
+    lost.kill_sessions()
+    output, errors = child.communicate(timeout=120)
+    assert child.returncode == 0, errors
+    one, two = json.loads(output)["data"]
+    assert one["contact_lost"] == 1 and one["error"] is None
+    assert two["contact_lost"] == 0
+    assert "contact lost" in errors and "contact again" in errors
+    seen = history(store, lost.name)
+    assert [event["what"] for event in seen["events"] if "contact" in event["what"]] == [
+        "contact lost",
+        "contact again",
+    ]
+    assert len(seen["spans"]) == 2 and seen["spans"][0]["ending"]
+    assert len(history(store, other.name)["spans"]) == 1
+    assert two["cost"] is not None and two["cpu_s"] > 0
+
+
+def test_an_alert_runs_a_command_that_finds_it_in_its_environment(tmp_path: Path) -> None:
+    rules, script, said = tmp_path / "rules.toml", tmp_path / "alarm", tmp_path / "said"
+    rules.write_text(RULES)
+    script.write_text(f'#!/bin/sh\necho "$ALERT_STATE $ALERT_RULE $ALERT_BOARD" >> {said}\n')
+    script.chmod(0o755)
+    store = tmp_path / "w.db"
+    words = ("local", "--every", "1", "--for", "2", "--rules", str(rules))
+    [outcome] = watch(store, *words, "--on-alert", str(script), code=1)
+    assert outcome["alerts"] == outcome["raised"] == 1
+    assert said.read_text() == "raised any look local\n"
+    # It is still raised, so the next watch does not raise it again.
+    [outcome] = watch(store, *words, "--on-alert", str(script))
+    assert outcome["alerts"] == 0 and outcome["raised"] == 1
+    assert said.read_text().count("\n") == 1
+    [alert] = history(store, "local")["alerts"]
+    assert alert["rule"] == "any look"
+
+
+def test_what_cannot_be_watched_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = tmp_path / "w.db"
+    for words, code, said in (
+        (("nonsense",), 2, "is not the name of a board"),
+        (("local", "--every", "soon"), 2, "is no time"),
+        (("local", "--every", "0.1"), 2, "is no time"),
+        (("--show", "local"), 2, "was never watched"),
+        (("local", "--rules", str(tmp_path / "none")), 2, "cannot be read"),
+        (("local", "--on-alert", "'"), 2, "--on-alert"),
+        (("ssh://nobody@127.0.0.1:9", "--for", "2"), 3, "127.0.0.1"),
+        (("--show", "local", "--since", "tuesday"), 2, "is no time"),
+    ):
+        done = subprocess.run(arguments(store, *words), capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, words
+        assert said in " ".join(done.stderr.split()), done.stderr
+
+
+def wait_for_looks(store: Path, board: str, looks: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if store.exists():
+            with Store.open(str(store)) as opened:
+                found = opened.watches.history(board, 0, time.time() + 1e6)
+            if found is not None and sum(span.looks for span in found.spans) >= looks:
+                return
+        time.sleep(0.2)
+    raise AssertionError(f"{board} is not looked at ({store})")
+
+
+def test_a_watch_is_cheap(servers: tuple[SshServer, SshServer], tmp_path: Path) -> None:
+    """Under half a percent of one CPU of the board at the usual pace: what a look costs, measured
+    over many at a quicker one. (No time is asserted but the share, which has a factor to spare.)
+    """
+    store = tmp_path / "w.db"
+    [outcome] = watch(store, servers[0].name, "--every", "1", "--for", "15")
+    assert outcome["cpu_s"] is not None
+    per_look = outcome["cpu_s"] / (outcome["looks"] - 1)
+    share = per_look / 60
+    print(f"a look costs {per_look * 1e3:.1f} ms of the board's CPU: {share:.3%} at one a minute")
+    assert share < 0.005
