@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import subprocess
 import tty
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import serial_relay
@@ -17,6 +19,8 @@ from benchvise.signal.serial.classify import classify, tally
 from benchvise.signal.serial.far import plug, port_of_this_machine
 from benchvise.signal.serial.port import Flow, Port
 from benchvise.signal.serial.soak import soak
+
+pytest_plugins = ["probe_fixtures"]
 
 RUNS = int(os.environ.get("BENCHVISE_SERIAL_RUNS", "2"))
 """Of each fault; by hand ten."""
@@ -165,6 +169,29 @@ def test_the_probe_of_a_board_is_the_other_end(capsys: pytest.CaptureFixture[str
         assert run(["signal", "serial", near, "--far", "/dev/nothing", *words]) == 1
         assert "cannot be opened" in " ".join(capsys.readouterr().err.split())
         assert run(["signal", "serial", near, "--on", "local"]) == 2
+
+
+def test_the_far_end_says_how_much_it_was_and_ends_well(sanitized: Path) -> None:
+    master, slave = pty.openpty()
+    try:
+        tty.setraw(slave)
+        words = [sanitized, "echo", "--port", os.ttyname(slave), "--baud", "9600"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as child:
+            assert child.stdout is not None
+            assert json.loads(child.stdout.readline())["type"] == "echoing"
+            os.write(master, b"hello\x11\x13")
+            got = b""
+            while len(got) < 7:
+                got += os.read(master, 16)
+            out, err = child.communicate(timeout=20)
+        assert got == b"hello\x11\x13"
+        assert (child.returncode, err) == (0, "")
+        said = json.loads(out)
+        assert (said["type"], said["received"], said["returned"]) == ("echoed", 7, 7)
+    finally:
+        os.close(master)
+        os.close(slave)
 
 
 def broken_ports() -> dict[str, Callable[[], str]]:

@@ -113,7 +113,8 @@ static int serve(struct line *l)
 static int say_end(const struct line *l, const char *why)
 {
 	struct serial_icounter_struct counted;
-	struct json j;
+	struct json j = {0};
+	int status;
 
 	json_begin(&j, "echoed");
 	json_unsigned(&j, "received", l->received);
@@ -131,7 +132,9 @@ static int say_end(const struct line *l, const char *why)
 	} else {
 		json_na(&j, "counters", "this driver does not count");
 	}
-	return json_send(&j);
+	status = json_send(&j);
+	free(j.text);
+	return status;
 }
 
 int echo(int argc, char *const argv[])
@@ -139,7 +142,7 @@ int echo(int argc, char *const argv[])
 	static struct line l;
 	struct termios2 before;
 	struct args args;
-	struct json j;
+	struct json j = {0};
 	const char *path;
 	int status, error;
 
@@ -162,6 +165,7 @@ int echo(int argc, char *const argv[])
 	json_begin(&j, "echoing");
 	args_describe(&args, &j, "params");
 	status = json_send(&j);
+	free(j.text);
 	if (status == 0) {
 		error = serve(&l);
 		status = say_end(&l, error ? strerror(-error) : NULL);
