@@ -175,7 +175,7 @@ def test_the_far_end_says_how_much_it_was_and_ends_well(sanitized: Path) -> None
     master, slave = pty.openpty()
     try:
         tty.setraw(slave)
-        words = [sanitized, "echo", "--port", os.ttyname(slave), "--baud", "9600"]
+        words = [str(sanitized), "echo", "--port", os.ttyname(slave), "--baud", "9600"]
         pipe = subprocess.PIPE
         with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as child:
             assert child.stdout is not None
