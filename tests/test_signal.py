@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from benchvise.cli.main import run
+from benchvise.signal.flow_control import control_lines, excess
 from benchvise.signal.infrared import infrared
 from benchvise.signal.reading import open_capture
 from benchvise.signal.uart import Fault, decode_line, find_rate
@@ -146,6 +147,37 @@ def test_captures_with_faults_are_flagged() -> None:
     assert bad.faults()[Fault.FRAME] >= 3
     assert not good.marks
     assert good.content == b"AMPEL 64\n"
+
+
+@needs_decoders
+def test_bytes_after_stop_are_excess() -> None:
+    rate, baud = 1_000_000, 100_000
+    levels = capture_data.sent_serially(bytes(range(20)), rate, baud)
+    rts = np.zeros_like(levels)
+    frame = round(11.2 * rate / baud)  # ten bits, and the rest before the next byte
+    begin = round(12 * rate / baud)
+    rts[begin + 5 * frame + 30 : begin + 8 * frame - 20] = 1  # within the sixth, to the eighth
+    capture = capture_data.sampled(rate, **{"RTS#": rts, "RX": levels})
+    assert control_lines(capture) == ["RTS#"]
+    found = excess(capture, decode_line(capture, "RX"), "RTS#")
+    assert (found.stops, found.overrun, found.most, found.total) == (1, 1, 2, 2)
+
+
+@needs_decoders
+@capture_data.needs_captures
+@pytest.mark.parametrize(
+    ("name", "stops", "most"),
+    [("uart_rts_0_excess_bytes", 1, 0), ("uart_rts_1_excess_bytes_long_run", 35, 1)],
+)
+def test_real_captures_with_excess_bytes_are_flagged(name: str, stops: int, most: int) -> None:
+    """Their names say how many bytes come after each stop."""
+    path = capture_data.CAPTURES / f"uart/flow_control/{name}.sr"
+    excesses = document("signal", "uart", path)["excess"]
+    assert isinstance(excesses, list)
+    (found,) = excesses
+    assert (found["control"], found["stops"], found["most"]) == ("RTS#", stops, most)
+    shown = benchvise("signal", "uart", path, "--bytes", "0").stdout
+    assert ("EXCESS BYTES" in shown) == (most > 0)
 
 
 # -- other protocols -------------------------------------------------------------------------------

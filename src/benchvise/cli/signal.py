@@ -241,11 +241,16 @@ def uart(
     )
     if as_json:
         document = signal_json.serial(
-            found.capture, found.lines, found.skipped, found.beside, found.differences
+            found.capture,
+            found.lines,
+            found.skipped,
+            found.excesses,
+            found.beside,
+            found.differences,
         )
         print_json("signal-uart", document)
         return
-    tables = [signal_tables.serial_rows(found.lines, found.skipped)]
+    tables = [signal_tables.serial_rows(found.lines, found.skipped, found.excesses)]
     if rows:
         tables += [signal_tables.byte_rows(found.capture, one, rows) for one in found.lines]
     if found.beside is not None:

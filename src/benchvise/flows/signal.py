@@ -16,6 +16,7 @@ from benchvise.signal.decoders import Annotation, Decoder, decode
 from benchvise.signal.distribution import Difference, Distribution, Effect, difference
 from benchvise.signal.distribution import distribution as figures
 from benchvise.signal.distribution import effects as factor_effects
+from benchvise.signal.flow_control import Excess, control_lines, excess
 from benchvise.signal.fsk import Keying, keying
 from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.radio import CRYSTALS, Explained, data_rate, explain
@@ -233,6 +234,7 @@ class Serial:
     capture: Capture
     lines: tuple[SerialLine, ...]
     skipped: tuple[str, ...]
+    excesses: tuple[Excess, ...]
     beside: str | None
     differences: tuple[Discrepancy, ...]
     logged: int
@@ -252,7 +254,9 @@ def uart(
     capture = open_capture(path, options)
     bits, parity = _frame(frame)
     lines, skipped = [], []
-    for name in names or [line.name for line in capture.lines if line.edges.size > 0]:
+    controls = control_lines(capture)
+    talking = [o.name for o in capture.lines if o.edges.size > 0 and o.name not in controls]
+    for name in names or talking:
         try:
             lines.append(
                 decode_line(
@@ -271,7 +275,10 @@ def uart(
             raise UsageError(f"{log}: {error.strerror}", "name the host's log") from error
         beside, logged = lines[0].line, len(received)
         differences = discrepancies(lines[0].content, received)
-    return Serial(capture, tuple(lines), tuple(skipped), beside, tuple(differences), logged)
+    excesses = tuple(excess(capture, line, control) for control in controls for line in lines)
+    return Serial(
+        capture, tuple(lines), tuple(skipped), excesses, beside, tuple(differences), logged
+    )
 
 
 def _frame(text: str | None) -> tuple[int | None, str | None]:

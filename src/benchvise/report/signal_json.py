@@ -14,6 +14,7 @@ from benchvise.signal.capture import Capture
 from benchvise.signal.clock import ClockFigures
 from benchvise.signal.decoders import Annotation
 from benchvise.signal.distribution import Difference, Distribution, Effect, histogram
+from benchvise.signal.flow_control import Excess
 from benchvise.signal.fsk import Keying
 from benchvise.signal.infrared import Infrared
 from benchvise.signal.psk import ErrorRate, Spectrum
@@ -133,6 +134,7 @@ def serial(
     capture: Capture,
     lines: Sequence[SerialLine],
     skipped: Sequence[str],
+    excesses: Sequence[Excess],
     beside: str | None,
     differences: Sequence[Discrepancy],
 ) -> Document:
@@ -159,6 +161,7 @@ def serial(
                 for one in lines
             ],
             "skipped": list(skipped),
+            "excess": [asdict(one) for one in excesses],
             "beside": beside,
             "differences": [
                 {

@@ -15,6 +15,7 @@ from benchvise.signal.capture import Capture
 from benchvise.signal.clock import ClockFigures
 from benchvise.signal.decoders import Annotation
 from benchvise.signal.distribution import Difference, Distribution, Effect, histogram
+from benchvise.signal.flow_control import Excess
 from benchvise.signal.infrared import Infrared
 from benchvise.signal.radio import Explained
 from benchvise.signal.response import Responses
@@ -311,7 +312,9 @@ def _explanation(found: Explained, tolerance: float) -> list[str]:
 # -- serial lines ----------------------------------------------------------------------------------
 
 
-def serial_rows(lines: Sequence[SerialLine], skipped: Sequence[str]) -> Table:
+def serial_rows(
+    lines: Sequence[SerialLine], skipped: Sequence[str], excesses: Sequence[Excess]
+) -> Table:
     """A row for each serial line: rate, frame, bytes, faults."""
     columns = (
         Column("Line"),
@@ -331,7 +334,7 @@ def serial_rows(lines: Sequence[SerialLine], skipped: Sequence[str]) -> Table:
         rows.append(
             (
                 Cell(clean(one.line), "strong"),
-                Cell(f"{one.rate.measured:.5g}"),
+                Cell(f"{one.rate.measured:.0f}"),
                 Cell(f"{near} {100 * one.rate.off:+.2f} %") if near else NOTHING,
                 Cell(one.frame.name.partition(" ")[2]),
                 count(len(one.data)),
@@ -341,7 +344,18 @@ def serial_rows(lines: Sequence[SerialLine], skipped: Sequence[str]) -> Table:
                 ),
             )
         )
-    return Table("Serial lines", columns, tuple(rows), tuple(map(clean, skipped)))
+    told = [*map(clean, skipped), *map(_excess, excesses)]
+    return Table("Serial lines", columns, tuple(rows), tuple(told))
+
+
+def _excess(found: Excess) -> str:
+    name = f"{clean(found.line)}, {clean(found.control)}"
+    if not found.total:
+        return f"{name}: no byte began while it said stop ({found.stops} times)"
+    return (
+        f"{name}: EXCESS BYTES: {found.total} began after it said stop, at {found.overrun} of "
+        f"{found.stops} stops, up to {found.most} at one: lost where the receiver has no room"
+    )
 
 
 def byte_rows(capture: Capture, line: SerialLine, limit: int = _SHOWN) -> Table:
