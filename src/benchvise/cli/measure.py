@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from benchvise.board.sanitise import printable
+from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.progress import RunProgress
 from benchvise.cli.rig_options import RigOption
@@ -16,7 +17,6 @@ from benchvise.errors import UsageError
 from benchvise.flows import run as flow
 from benchvise.flows.results import summaries
 from benchvise.flows.settings import Combination, restores_due
-from benchvise.measure.model import Better
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
 from benchvise.report.data import run_data
@@ -53,20 +53,9 @@ def run(
             help="A command of yours: how long it takes, or with --match, what it prints.",
         ),
     ] = None,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            "--match",
-            metavar="REGEX",
-            help="Finds the number in the command's output: the first group of the last match.",
-        ),
-    ] = None,
-    better: Annotated[
-        Better | None, typer.Option("--better", help="Which way that number is better.")
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option("--unit", metavar="TEXT", help="The unit of that number.")
-    ] = None,
+    match: MatchOption = None,
+    better: BetterOption = None,
+    unit: UnitOption = None,
     param: Annotated[
         list[str] | None,
         typer.Option(

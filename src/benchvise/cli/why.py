@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from benchvise.board.sanitise import printable
+from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.measure import user_command
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.rig_options import RigOption
@@ -19,7 +20,6 @@ from benchvise.errors import UsageError
 from benchvise.flows import why as flow
 from benchvise.flows.settings import restores_due
 from benchvise.flows.why_sides import Sides
-from benchvise.measure.model import Better
 from benchvise.report.html import PAGE
 from benchvise.report.why_plan import plan_page
 from benchvise.report.why_terminal import tables
@@ -56,20 +56,9 @@ def why(
             help="A command of yours that differs: its time, or with --match, what it prints.",
         ),
     ] = None,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            "--match",
-            metavar="REGEX",
-            help="Finds the number in the command's output: the first group of the last match.",
-        ),
-    ] = None,
-    better: Annotated[
-        Better | None, typer.Option("--better", help="Which way that number is better.")
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option("--unit", metavar="TEXT", help="The unit of that number.")
-    ] = None,
+    match: MatchOption = None,
+    better: BetterOption = None,
+    unit: UnitOption = None,
     budget: Annotated[
         float | None,
         typer.Option(

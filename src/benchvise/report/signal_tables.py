@@ -265,11 +265,10 @@ def clock_rows(
             f"jitter is below the resolution of the capture, {seconds(found.resolution)}: "
             "it says nothing of the clock"
         )
-    if found.ppm_unknown is None:
-        remarks.append(
-            "the sampling clock's own error comes on top of the ±: the file does not say it "
-            "(50 ppm is usual, 0.5 % for an RC oscillator)"
-        )
+    remarks.append(
+        "the sampling clock's own error comes on top of the ±: the file does not say it "
+        "(50 ppm is usual, 0.5 % for an RC oscillator)"
+    )
     for at, length in found.pauses[:5]:
         remarks.append(f"it pauses at {seconds(at)} for {seconds(length)}")
     if len(found.pauses) > 5:

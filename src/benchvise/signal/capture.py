@@ -30,13 +30,12 @@ class Clock:
     """What the times of a capture are counted by.
 
     ``tick`` is its period in seconds. ``sampled`` is whether lines were looked at once a tick; if
-    not, edges are events whose times are rounded to a tick. ``ppm`` is how far the clock may be
-    off, in parts per million; None where the file does not say, as hardly any does.
+    not, edges are events whose times are rounded to a tick. How far the clock itself may be off,
+    no file says.
     """
 
     tick: Fraction
     sampled: bool
-    ppm: float | None = None
 
     @property
     def tick_s(self) -> float:

@@ -27,18 +27,17 @@ class ClockFigures:
     """A clock line; frequencies in Hz, times in seconds.
 
     ``frequency`` has ``error``, the standard error of the fit and of the two ends' resolution;
-    ``ppm_unknown`` is what the sampling clock adds to it, None where nobody knows. ``duty`` is the
-    share of time that it is high. ``jitter_rms`` and ``jitter_peak`` are those of the period
-    (peak to peak), ``cycle_jitter`` the greatest change from one period to the next; below
-    ``resolution`` nothing can be said of jitter. ``drift_ppm`` is the change of the frequency from
-    start to end; None where the capture is too short to tell.
+    what the sampling clock adds to it nobody knows. ``duty`` is the share of time that it is high.
+    ``jitter_rms`` and ``jitter_peak`` are those of the period (peak to peak), ``cycle_jitter`` the
+    greatest change from one period to the next; below ``resolution`` nothing can be said of
+    jitter. ``drift_ppm`` is the change of the frequency from start to end; None where the capture
+    is too short to tell.
     """
 
     line: str
     periods: int
     frequency: float
     error: float
-    ppm_unknown: float | None
     duty: float
     jitter_rms: float
     jitter_peak: float
@@ -76,7 +75,6 @@ def clock_figures(capture: Capture, line: str) -> ClockFigures:
         periods=int(periods.size),
         frequency=1.0 / slope,
         error=error / slope**2,
-        ppm_unknown=capture.clock.ppm,
         duty=_duty(found.of("falling"), stretch),
         jitter_rms=float(running.std()),
         jitter_peak=float(np.ptp(running)),
