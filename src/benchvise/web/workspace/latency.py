@@ -1,0 +1,96 @@
+"""Latency from any point to any other, with its stages, its shape, and the longest occurrences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchvise.errors import UsageError
+from benchvise.flows import trace_analyses as flow
+from benchvise.flows.trace_analyses import Loaded, plain
+from benchvise.trace.analysis.latency.answer import Occurrence
+from benchvise.trace.analysis.model import Ints
+from benchvise.web.workspace.asking import Asking, head, since
+
+_STEPS_A_DECADE = 20
+_WAYS = 8
+
+
+def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
+    """``latency``: ``from`` one end by ``via`` to another, in the words of the command line.
+
+    Raises:
+        UsageError: an end is missing, or the trace has nothing that it means.
+    """
+    part = asking.part(loaded)
+    start, end = asking.text("from"), asking.text("to")
+    if not start or not end:
+        raise UsageError("a latency has two ends", "say from= and to=: irq:NAME, task:NAME, ...")
+    asked = flow.question(
+        [start, *_via(asking), end],
+        [],
+        method={"auto": ""}.get(method := asking.choice("match", ("auto", "cause", "next")), method),
+        hops=asking.whole("hops", 4, 0, 64),
+        unsure=asking.flag("unsure"),
+        worst=asking.whole("worst", 20, 0, 200),
+    )
+    found, _ = flow.latency(part, asked)
+    return {
+        **head(part),
+        "hops": plain(found.hops),
+        "occurrences": found.occurrences,
+        "unsure": found.unsure,
+        "unsure_kept": found.unsure_kept,
+        "total": plain(found.total),
+        "ways": plain(found.ways[:_WAYS]),
+        "more_ways": max(0, len(found.ways) - _WAYS),
+        "steps": _steps(found.values),
+        "worst": [_occurrence(part, one) for one in found.worst],
+    }
+
+
+def _via(asking: Asking) -> list[str]:
+    """Ends between, a line each: their names may hold commas."""
+    return [line.strip() for line in asking.text("via").splitlines() if line.strip()]
+
+
+def _steps(values: Ints) -> list[dict[str, float]]:
+    """The histogram: shares of all in steps of equal width on a logarithmic axis."""
+    if values.size == 0:
+        return []
+    scaled = np.floor(np.log10(np.maximum(values, 1)) * _STEPS_A_DECADE).astype(np.int64)
+    steps, counts = np.unique(scaled, return_counts=True)
+    return [
+        {
+            "low": float(10 ** (step / _STEPS_A_DECADE)),
+            "high": float(10 ** ((step + 1) / _STEPS_A_DECADE)),
+            "share": float(count / values.size),
+        }
+        for step, count in zip(steps.tolist(), counts.tolist(), strict=True)
+    ]
+
+
+def _occurrence(loaded: Loaded, one: Occurrence) -> dict[str, Any]:
+    return {
+        "begin": since(loaded, one.begin),
+        "end": since(loaded, one.end),
+        "latency": one.latency,
+        "begin_cpu": one.begin_cpu,
+        "end_cpu": one.end_cpu,
+        "end_actor": one.end_actor,
+        "actor": _actor(loaded, one),
+        "stages": [{"name": name, "time": time} for name, time in one.stages],
+    }
+
+
+def _actor(loaded: Loaded, one: Occurrence) -> int | None:
+    """Who it ended in: of several lives of one thread id, that which was alive then."""
+    known = loaded.analysis.tables["actors"]
+    for actor in loaded.analysis.actors:
+        if actor.label == one.end_actor:
+            first = known.column("first")[actor.id].as_py()
+            last = known.column("last")[actor.id].as_py()
+            if first <= one.end <= last:
+                return actor.id
+    return None
