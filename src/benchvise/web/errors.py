@@ -12,15 +12,15 @@ from benchvise.errors import (
 )
 
 
-class NotFound(UsageError):
+class NotFound(UsageError):  # noqa: N818
     """There is nothing at this address."""
 
 
-class Refused(BenchviseError):
+class Refused(BenchviseError):  # noqa: N818
     """The request may not be made, by this page or by anybody."""
 
 
-class Busy(BenchviseError):
+class Busy(BenchviseError):  # noqa: N818
     """The server has too much to do already."""
 
 
