@@ -46,7 +46,7 @@ export function dataOf(element: HTMLElement): Result<unknown> {
   const script = element.querySelector(':scope > script[type="application/json"]');
   if (script === null) return okay(undefined);
   try {
-    return okay(JSON.parse(script.textContent ?? "") as unknown);
+    return okay(JSON.parse(script.textContent) as unknown);
   } catch {
     return failed("its data is no JSON");
   }
