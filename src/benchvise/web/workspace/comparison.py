@@ -10,10 +10,11 @@ from typing import Any
 from benchvise.flows import trace_analyses as flow
 from benchvise.flows.trace_analyses import Loaded, plain
 from benchvise.report.text import clean
-from benchvise.trace.analysis.actors import Instance, describe, instances_of, response
+from benchvise.trace.analysis.actors import describe, instances_of, measured, response
 from benchvise.trace.analysis.compare import Change, Rate
-from benchvise.trace.analysis.names import find_all
+from benchvise.trace.analysis.model import NONE, Ints
 from benchvise.web.workspace.asking import since
+from benchvise.web.workspace.shapes import shape
 
 FIGURES = ("execution", "response", "latency", "period")
 
@@ -149,29 +150,33 @@ def _told(row: ActorRow) -> dict[str, Any]:
     }
 
 
-def typical(loaded: Loaded, name: str) -> Instance | None:
-    """The instance of the actors of a name that shows them best: that of the median response.
+def shape_of(loaded: Loaded, name: str, figure: str) -> dict[str, Any] | None:
+    """How a figure of the actors of a name is distributed, of sure instances; None for none."""
+    values = measured(loaded.analysis)[figure][_rows(loaded, name)]
+    return shape(values[values != NONE])
 
-    None when the trace has none that is sure.
+
+def place(loaded: Loaded, name: str) -> dict[str, Any] | None:
+    """Where on the time line the actors of a name are seen at their usual work.
+
+    That is the instance of the median response; None when the trace has none that is sure.
     """
     analysis = loaded.analysis
-    actors = [actor for actor in find_all(analysis.actors, ()) if actor.group == name]
-    rows = instances_of(analysis, actors)
+    rows = _rows(loaded, name)
     rows = rows[analysis.sure[rows]]
     if rows.size == 0:
         return None
     times = response(analysis)[rows]
-    middle = rows[times.argsort(kind="stable")[rows.size // 2]]
-    return describe(analysis, middle.reshape(1))[0]
-
-
-def place(loaded: Loaded, name: str) -> dict[str, Any] | None:
-    """Where on the time line an actor is seen at work; None where it is nowhere."""
-    found = typical(loaded, name)
-    if found is None:
-        return None
+    middle = times.argsort(kind="stable")[rows.size // 2]
+    found = describe(analysis, rows[middle : middle + 1])[0]
     return {
         "actor": found.actor_id,
         "begin": since(loaded, found.begin if found.ready is None else found.ready),
         "end": since(loaded, found.end),
     }
+
+
+def _rows(loaded: Loaded, name: str) -> Ints:
+    """The instances of the actors of a name, in order of time."""
+    analysis = loaded.analysis
+    return instances_of(analysis, [actor for actor in analysis.actors if actor.group == name])

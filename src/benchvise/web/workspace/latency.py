@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from benchvise.errors import UsageError
 from benchvise.flows import trace_analyses as flow
 from benchvise.flows.trace_analyses import Loaded, plain
 from benchvise.trace.analysis.latency.answer import Occurrence
-from benchvise.trace.analysis.model import Ints
 from benchvise.web.workspace.asking import Asking, head, since
+from benchvise.web.workspace.shapes import steps
 
-_STEPS_A_DECADE = 20
 _WAYS = 8
 
 
@@ -45,7 +42,7 @@ def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
         "total": plain(found.total),
         "ways": plain(found.ways[:_WAYS]),
         "more_ways": max(0, len(found.ways) - _WAYS),
-        "steps": _steps(found.values),
+        "steps": steps(found.values),
         "worst": [_occurrence(part, one) for one in found.worst],
     }
 
@@ -53,22 +50,6 @@ def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
 def _via(asking: Asking) -> list[str]:
     """Ends between, a line each: their names may hold commas."""
     return [line.strip() for line in asking.text("via").splitlines() if line.strip()]
-
-
-def _steps(values: Ints) -> list[dict[str, float]]:
-    """The histogram: shares of all in steps of equal width on a logarithmic axis."""
-    if values.size == 0:
-        return []
-    scaled = np.floor(np.log10(np.maximum(values, 1)) * _STEPS_A_DECADE).astype(np.int64)
-    steps, counts = np.unique(scaled, return_counts=True)
-    return [
-        {
-            "low": float(10 ** (step / _STEPS_A_DECADE)),
-            "high": float(10 ** ((step + 1) / _STEPS_A_DECADE)),
-            "share": float(count / values.size),
-        }
-        for step, count in zip(steps.tolist(), counts.tolist(), strict=True)
-    ]
 
 
 def _occurrence(loaded: Loaded, one: Occurrence) -> dict[str, Any]:

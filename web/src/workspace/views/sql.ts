@@ -1,5 +1,5 @@
-import { ask } from "../../base/answers";
-import { okay } from "../../base/result";
+import { errorOf } from "../../base/answers";
+import { failed, okay, type Result } from "../../base/result";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { QueryAnswer, TableList } from "./answers";
@@ -99,10 +99,18 @@ const HELP =
   "One query in DuckDB's SQL. It reads the tables of the trace and nothing else. The table selection " +
   "holds the begin and end of the chosen range.";
 
-async function post(where: string, query: string, signal: AbortSignal) {
-  const answer = await ask(where, signal, { sql: query });
-  if (!answer.ok) return answer;
-  return okay((await answer.value.json()) as QueryAnswer);
+async function post(where: string, query: string, signal: AbortSignal): Promise<Result<QueryAnswer>> {
+  try {
+    const answer = await fetch(where, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ sql: query }),
+      signal,
+    });
+    return answer.ok ? okay((await answer.json()) as QueryAnswer) : failed(await errorOf(answer));
+  } catch (error) {
+    return failed(`the server does not answer (${String(error)}): is it still running?`);
+  }
 }
 
 async function listTables(workspace: Workspace, host: HTMLElement, signal: AbortSignal): Promise<void> {
