@@ -31,6 +31,8 @@ export interface Row {
   readonly name: string;
   /** A few words beside the name, as a thread's number. */
   readonly detail: string;
+  /** Of a row that is one CPU's. */
+  readonly cpu: number | null;
   /** The analysis' number of the actor; null of rows that show several. */
   readonly actor: number | null;
   /** ns that it was busy, and how often; null where that means nothing. */
@@ -81,9 +83,12 @@ export interface Overview {
 /** How one state is drawn, and how it is called. */
 export interface StateLook {
   readonly name: string;
-  /** Which thirds of the bar: upper 1, middle 2, lower 4. */
+  /** Which bands of the bar are painted in full: upper 1, middle 2, lower 4. */
   readonly bands: number;
-  readonly paint: "actor" | "faint" | "muted" | "warning" | "line";
+  /** Which of the others are painted faintly. */
+  readonly faint: number;
+  /** `line` is a level of a digital line: what begins it is an edge, over all bands. */
+  readonly paint: "actor" | "muted" | "warning" | "line";
   /** Where two fall on one pixel, the higher is seen. */
   readonly rank: number;
   /** Whether there is room for a text in it. */

@@ -1,32 +1,13 @@
+import type { Changed, Choices, Chosen, Listener, Place } from "../timeline/choices";
 import { clampSpan, sameSpan, type Span, viewOf, wholeSpan } from "../timeline/span";
 
-/** An item of a row: the one that is there at a time. */
-export interface Place {
-  readonly row: number;
-  readonly time: number;
-}
-
-/** What the reader looks at and has chosen. Times are ns since the first event. */
-export interface Chosen {
-  /** What the time line shows. */
-  readonly view: Span;
-  /** What filters all views; null is everything. */
-  readonly range: Span | null;
-  readonly place: Place | null;
-  /** The actor that all views bring out; null is none. */
-  readonly actor: number | null;
-}
-
-/** Which of them another value has. */
-export type Changed = Readonly<Record<keyof Chosen, boolean>>;
-
-export type Listener = (now: Chosen, changed: Changed) => void;
+export type { Changed, Chosen, Listener, Place } from "../timeline/choices";
 
 /**
  * The one state that all views of a trace share. A view never tells another view anything: it
  * changes this, and all that subscribe draw what there is now.
  */
-export class Selection {
+export class Selection implements Choices {
   private readonly listeners = new Set<Listener>();
   private chosen: Chosen;
 
