@@ -47,8 +47,10 @@ impl Forest {
         );
         let mut rows = cpus?;
         rows.extend(others?);
-        let mut made: Vec<Made> =
-            rows.into_par_iter().map(|(kind, actor, cpu, spans)| finished(kind, actor, cpu, spans)).collect();
+        let mut made: Vec<Made> = rows
+            .into_par_iter()
+            .map(|(kind, actor, cpu, spans)| finished(kind, actor, cpu, spans))
+            .collect();
         // Handlers of an actor stay together, in order of CPUs.
         let mut of_actor: HashMap<(Kind, Option<u32>), i64> = HashMap::new();
         for Made { row, .. } in &made {

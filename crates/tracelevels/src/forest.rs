@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, StringArray, UInt16Array, UInt32Array};
 use arrow_buffer::ScalarBuffer;
 
@@ -173,7 +171,11 @@ impl Forest {
         let levels = batch(vec![
             ("row", column::<UInt32Type>(all().map(|(r, _)| r as u32).collect::<Vec<_>>()), false),
             ("shift", column::<UInt32Type>(all().map(|l| l.1.shift).collect::<Vec<_>>()), false),
-            ("from", column::<UInt64Type>(all().map(|l| l.1.from as u64).collect::<Vec<_>>()), false),
+            (
+                "from",
+                column::<UInt64Type>(all().map(|l| l.1.from as u64).collect::<Vec<_>>()),
+                false,
+            ),
             ("to", column::<UInt64Type>(all().map(|l| l.1.to as u64).collect::<Vec<_>>()), false),
         ]);
         let mut entries = self.entries.columns();
@@ -189,7 +191,8 @@ impl Forest {
     pub fn from_tables(tables: [&RecordBatch; 5]) -> Result<Self, Missing> {
         let [rows, levels, items, entries, overview] = tables;
         let items = Spans::of(items)?;
-        let (count, ran) = (numbers::<UInt32Type>(entries, "count")?, numbers::<Int64Type>(entries, "ran")?);
+        let (count, ran) =
+            (numbers::<UInt32Type>(entries, "count")?, numbers::<Int64Type>(entries, "ran")?);
         let entries = Spans::of(entries)?;
         let within = |from: u64, to: u64, most: usize| {
             let (from, to) = (usize::try_from(from).ok()?, usize::try_from(to).ok()?);
@@ -204,7 +207,8 @@ impl Forest {
         }
         let of = numbers::<UInt32Type>(levels, "row")?;
         let shift = numbers::<UInt32Type>(levels, "shift")?;
-        let (from, to) = (numbers::<UInt64Type>(levels, "from")?, numbers::<UInt64Type>(levels, "to")?);
+        let (from, to) =
+            (numbers::<UInt64Type>(levels, "from")?, numbers::<UInt64Type>(levels, "to")?);
         for at in 0..of.len() {
             let place = places.get_mut(of[at] as usize).ok_or_else(outside)?;
             let (from, to) = within(from[at], to[at], entries.begin.len()).ok_or_else(outside)?;

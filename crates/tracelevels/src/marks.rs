@@ -205,7 +205,9 @@ impl<'a> Gathering<'a> {
     fn new(forest: &'a Forest, events: &'a Events, rows: &[u32], view: View) -> Self {
         let mut cpus: Vec<Option<OfCpu>> = Vec::new();
         for (row, place) in forest.rows.iter().zip(&forest.places) {
-            let Some(cpu) = row.cpu.filter(|_| row.kind == Kind::Cpu).map(usize::from) else { break };
+            let Some(cpu) = row.cpu.filter(|_| row.kind == Kind::Cpu).map(usize::from) else {
+                break;
+            };
             if cpus.len() <= cpu {
                 cpus.resize_with(cpu + 1, || None);
             }

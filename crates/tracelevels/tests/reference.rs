@@ -85,7 +85,8 @@ fn on_top_is_what_began_last() {
                 match (latest, shown) {
                     (None, shown) => assert!(shown.is_none_or(|s| s.0 == s.1), "seed {seed}"),
                     (Some(latest), Some((begin, end, actor, state))) if begin < end => {
-                        let may = holding.filter(|s| s.0 == latest).any(|s| (s.2, s.3) == (actor, state));
+                        let may =
+                            holding.filter(|s| s.0 == latest).any(|s| (s.2, s.3) == (actor, state));
                         assert!(may, "seed {seed} row {at} time {time}");
                         looked += 1;
                     }
@@ -165,7 +166,10 @@ fn each_bucket_shows_what_ranks_highest_in_it() {
                 .flat_map(|&row| {
                     let shown = drawn(&spans[row as usize], begin, end, shift);
                     let buckets = ((end - 1) >> shift) - (begin >> shift) + 1;
-                    assert!(shown.len() as i64 <= buckets + 2, "at most one a bucket, and the edges");
+                    assert!(
+                        shown.len() as i64 <= buckets + 2,
+                        "at most one a bucket, and the edges"
+                    );
                     shown.into_iter().map(move |shown| (row, shown))
                 })
                 .collect();
@@ -259,7 +263,10 @@ fn marks_are_of_the_cpu_and_of_who_was_on_top() {
             for &row in &rows {
                 let of = forest.rows()[row as usize];
                 let is_mine = |time: i64, cpu: u16| {
-                    let Some(there) = forest.rows().iter().position(|r| r.kind == Kind::Cpu && r.cpu == Some(cpu))
+                    let Some(there) = forest
+                        .rows()
+                        .iter()
+                        .position(|r| r.kind == Kind::Cpu && r.cpu == Some(cpu))
                     else {
                         return false;
                     };
@@ -274,7 +281,8 @@ fn marks_are_of_the_cpu_and_of_who_was_on_top() {
                 for (index, &(time, cpu, event)) in said.events.iter().enumerate() {
                     let time = time - said.span.0;
                     let bucket = time >> shift;
-                    if bucket < begin >> shift || bucket > (end - 1) >> shift || !is_mine(time, cpu) {
+                    if bucket < begin >> shift || bucket > (end - 1) >> shift || !is_mine(time, cpu)
+                    {
                         continue;
                     }
                     match marks.last_mut() {
@@ -292,11 +300,25 @@ fn marks_are_of_the_cpu_and_of_who_was_on_top() {
             let found = forest.marks(&events, &rows, begin, end, shift);
             assert!(!found.only_rare);
             let found = found.into_batch();
-            let (row, time) = (found["row"].as_primitive::<UInt32Type>(), found["time"].as_primitive::<Float64Type>());
-            let (event, count) = (found["event"].as_primitive::<UInt16Type>(), found["count"].as_primitive::<UInt32Type>());
+            let (row, time) = (
+                found["row"].as_primitive::<UInt32Type>(),
+                found["time"].as_primitive::<Float64Type>(),
+            );
+            let (event, count) = (
+                found["event"].as_primitive::<UInt16Type>(),
+                found["count"].as_primitive::<UInt32Type>(),
+            );
             let index = found["index"].as_primitive::<UInt64Type>();
             let found: Vec<_> = (0..found.num_rows())
-                .map(|at| (row.value(at), time.value(at) as i64, event.value(at), count.value(at), index.value(at)))
+                .map(|at| {
+                    (
+                        row.value(at),
+                        time.value(at) as i64,
+                        event.value(at),
+                        count.value(at),
+                        index.value(at),
+                    )
+                })
                 .collect();
             assert_eq!(found, wanted, "seed {seed} {begin}..{end} shift {shift}");
             seen += found.len();
@@ -310,7 +332,8 @@ fn too_many_events_leave_the_rare_ones() {
     let mut said = anything(1, 10);
     said.fragments = vec![(1, 0, said.span.0, said.span.0 + 1_000_000)];
     said.waits.clear();
-    said.events = (0..500_000).map(|at| (said.span.0 + at, 0, u16::from(at % 50_000 == 7))).collect();
+    said.events =
+        (0..500_000).map(|at| (said.span.0 + at, 0, u16::from(at % 50_000 == 7))).collect();
     said.span.1 = said.span.0 + 500_000;
     let forest = said.forest();
     let events = Events::new(&said.index(), said.span.0).unwrap();

@@ -116,7 +116,8 @@ pub fn anything(seed: u64, most: i64) -> Said {
     for _ in 0..random.below(most) {
         time += if random.below(50) == 0 { random.below(100 * pace) } else { random.below(pace) };
         let actor = random.below(kinds.len() as i64) as u32;
-        let length = if random.below(9) == 0 { random.below(50 * pace) } else { random.below(pace) };
+        let length =
+            if random.below(9) == 0 { random.below(50 * pace) } else { random.below(pace) };
         let begin = (time - length).max(origin);
         if random.below(3) == 0 {
             waits.push((actor, begin, time, random.below(6) as u8));
