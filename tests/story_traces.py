@@ -178,7 +178,9 @@ class Board:
             return
         task.waiting, task.left, task.then = False, self.jitter(work), then
         cpu = self.cpus[task.cpu]
-        self.tell(self.cpus[waker], time, "sched_waking", task.name, task.tid, task.prio, cpu.number)
+        self.tell(
+            self.cpus[waker], time, "sched_waking", task.name, task.tid, task.prio, cpu.number
+        )
         cpu.queue.append(task)
         self.at(max(time + 1200, cpu.free + 300), lambda t: self._schedule(cpu, t))
 

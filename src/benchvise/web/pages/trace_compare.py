@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
@@ -22,6 +23,12 @@ from benchvise.web.workspace.comparison import Sides
 from benchvise.web.workspace.opened import Opened
 
 _KEPT = 8
+_TITLES = {
+    "execution": "Execution time",
+    "response": "Response time",
+    "latency": "Start latency",
+    "period": "Period",
+}
 _NAMES = {"all": "All", "irq": "Interrupts", "softirq": "Softirqs", "task": "Tasks"}
 
 
@@ -55,6 +62,7 @@ def trace_compare(request: Request) -> Response:
         title=f"{files[1].name} against {files[0].name}",
         crumbs=[Crumb("Traces", "/traces")],
         kind_names=_NAMES,
+        figures=_figures(document),
         others=[listed(file) for file in shelf.files()],
     )
 
@@ -82,11 +90,13 @@ def _detail(sides: list[Opened], found: Sides, actor: str) -> dict[str, Any] | N
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
         return None
-    row = next((row for row in found.rows if row.actor == actor), None)
+    row = next((row for row in found.rows if printable(row.actor) == actor), None)
     if row is None:
-        raise UsageError(f"no actor of both traces is {actor[:80]}", "choose one of the table")
+        raise UsageError(
+            f"no actor of both traces is {printable(actor, 80)}", "choose one of the table"
+        )
     return {
-        "actor": row.actor,
+        "actor": printable(row.actor),
         "verdict": row.verdict,
         "places": [comparison.place(side.loaded, row.actor) for side in sides],
         "figures": {
@@ -95,6 +105,23 @@ def _detail(sides: list[Opened], found: Sides, actor: str) -> dict[str, Any] | N
             if name in row.figures
         },
     }
+
+
+def _figures(document: dict[str, Any]) -> dict[str, Any]:
+    """What the charts of the report draw: both distributions of each figure that has any."""
+    detail = document["detail"] or {"figures": {}}
+    names = [document["a"]["name"], document["b"]["name"]]
+    figures = []
+    for name, shapes in detail["figures"].items():
+        lines = [
+            {"name": of, "style": style, "latencies": shape}
+            for style, (of, shape) in enumerate(zip(names, shapes, strict=True))
+            if shape is not None
+        ]
+        if lines:
+            figures.append({"id": f"of-{name}", "title": _TITLES[name], "lines": lines})
+    empty: list[Any] = []
+    return {"format": 1, "curves": empty, "latencies": figures, "samples": empty, "changes": empty}
 
 
 @dataclass

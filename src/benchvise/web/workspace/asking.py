@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
 from benchvise.trace.analysis.model import NONE, Actor, Span
@@ -134,7 +135,7 @@ def head(loaded: Loaded) -> dict[str, Any]:
     return {
         "begin": span.begin - whole.begin,
         "end": min(span.end, whole.end) - whole.begin,
-        "cautions": list(loaded.cautions),
+        "cautions": [printable(caution, 1000) for caution in loaded.cautions],
     }
 
 

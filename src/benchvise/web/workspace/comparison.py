@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
+from benchvise.board.sanitise import printable
 from benchvise.flows import trace_analyses as flow
 from benchvise.flows.trace_analyses import Loaded, plain
-from benchvise.report.text import clean
 from benchvise.trace.analysis.actors import describe, instances_of, measured, response
 from benchvise.trace.analysis.compare import Change, Rate
 from benchvise.trace.analysis.model import NONE, Ints
@@ -127,20 +127,18 @@ def document(found: Sides, kind: str) -> dict[str, Any]:
     """The answer as JSON has it; ``kind`` leaves out the actors of others. Times in ns."""
     rows = [row for row in found.rows if kind in ("all", row.kind)]
     return {
-        "cautions": list(found.cautions),
+        "cautions": [printable(caution, 1000) for caution in found.cautions],
         "changed": sum(bool(row.changed) for row in found.rows),
-        "kinds": {
-            name: sum(name in ("all", row.kind) for row in found.rows) for name in KINDS
-        },
+        "kinds": {name: sum(name in ("all", row.kind) for row in found.rows) for name in KINDS},
         "rows": [_told(row) for row in rows],
-        "only": [[clean(name) for name in names] for names in found.only],
+        "only": [[printable(name) for name in names] for names in found.only],
         "unsure": list(found.unsure),
     }
 
 
 def _told(row: ActorRow) -> dict[str, Any]:
     return {
-        "actor": row.actor,
+        "actor": printable(row.actor),
         "kind": row.kind,
         "verdict": row.verdict,
         "changed": list(row.changed),

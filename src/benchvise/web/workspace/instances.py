@@ -94,9 +94,7 @@ def _numbers(values: Ints) -> Floats:
     return numbers
 
 
-def _table(
-    analysis: Analysis, rows: Ints, columns: dict[str, Floats], count: Ints
-) -> pa.Table:
+def _table(analysis: Analysis, rows: Ints, columns: dict[str, Floats], count: Ints) -> pa.Table:
     instances = analysis.instances
     ready = minus(instances["ready"][rows], np.full(rows.size, analysis.whole.begin))
     return pa.table(

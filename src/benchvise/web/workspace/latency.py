@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows import trace_analyses as flow
 from benchvise.flows.trace_analyses import Loaded, plain
-from benchvise.trace.analysis.latency.answer import Occurrence
+from benchvise.trace.analysis.latency.answer import Hop, Occurrence, Way
 from benchvise.web.workspace.asking import Asking, head, since
 from benchvise.web.workspace.shapes import steps
 
 _WAYS = 8
+_STAGE = 400
 
 
 def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
@@ -27,7 +29,9 @@ def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
     asked = flow.question(
         [start, *_via(asking), end],
         [],
-        method={"auto": ""}.get(method := asking.choice("match", ("auto", "cause", "next")), method),
+        method={"auto": ""}.get(
+            method := asking.choice("match", ("auto", "cause", "next")), method
+        ),
         hops=asking.whole("hops", 4, 0, 64),
         unsure=asking.flag("unsure"),
         worst=asking.whole("worst", 20, 0, 200),
@@ -35,12 +39,12 @@ def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
     found, _ = flow.latency(part, asked)
     return {
         **head(part),
-        "hops": plain(found.hops),
+        "hops": [_hop(hop) for hop in found.hops],
         "occurrences": found.occurrences,
         "unsure": found.unsure,
         "unsure_kept": found.unsure_kept,
         "total": plain(found.total),
-        "ways": plain(found.ways[:_WAYS]),
+        "ways": [_way(way) for way in found.ways[:_WAYS]],
         "more_ways": max(0, len(found.ways) - _WAYS),
         "steps": steps(found.values),
         "worst": [_occurrence(part, one) for one in found.worst],
@@ -52,6 +56,17 @@ def _via(asking: Asking) -> list[str]:
     return [line.strip() for line in asking.text("via").splitlines() if line.strip()]
 
 
+def _hop(hop: Hop) -> dict[str, Any]:
+    told: dict[str, Any] = plain(hop)
+    return {**told, "start": printable(hop.start), "end": printable(hop.end)}
+
+
+def _way(way: Way) -> dict[str, Any]:
+    told: dict[str, Any] = plain(way)
+    stages = [{**stage, "name": printable(stage["name"], _STAGE)} for stage in told["stages"]]
+    return {**told, "stages": stages}
+
+
 def _occurrence(loaded: Loaded, one: Occurrence) -> dict[str, Any]:
     return {
         "begin": since(loaded, one.begin),
@@ -59,9 +74,9 @@ def _occurrence(loaded: Loaded, one: Occurrence) -> dict[str, Any]:
         "latency": one.latency,
         "begin_cpu": one.begin_cpu,
         "end_cpu": one.end_cpu,
-        "end_actor": one.end_actor,
+        "end_actor": printable(one.end_actor),
         "actor": _actor(loaded, one),
-        "stages": [{"name": name, "time": time} for name, time in one.stages],
+        "stages": [{"name": printable(name, _STAGE), "time": time} for name, time in one.stages],
     }
 
 

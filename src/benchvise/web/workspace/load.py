@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchvise.board.sanitise import printable
 from benchvise.flows.trace_analyses import Loaded
 from benchvise.trace.analysis import series
 from benchvise.trace.analysis.series import OverTime, Series
@@ -52,7 +53,7 @@ def _told(loaded: Loaded, found: OverTime, top: int) -> dict[str, Any]:
 
 def _series(loaded: Loaded, one: Series) -> dict[str, Any]:
     return {
-        "name": one.name,
+        "name": printable(one.name),
         "ids": list(one.ids),
         "whole": one.whole,
         "values": list(one.values),

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
-from benchvise.report.text import clean
 from benchvise.trace.analysis.latency.ends import Condition, meets, parse_conditions, running
 from benchvise.trace.analysis.model import Analysis, Bools, Ints, Span, integers
 from benchvise.web.workspace.asking import Asking, head
@@ -89,9 +89,9 @@ def described(part: Loaded, rows: Ints) -> list[dict[str, Any]]:
                 "index": int(rows[at]),
                 "time": int(times[at]) - origin,
                 "cpu": None if cpus[at] == _UNKNOWN_CPU else int(cpus[at]),
-                "event": clean(kind["name"]),
+                "event": printable(kind["name"]),
                 "actor": actor,
-                "actor_name": None if actor is None else clean(analysis.actors[actor].label),
+                "actor_name": None if actor is None else printable(analysis.actors[actor].label),
                 "fields": _fields(part.trace.tables[kind["name"]], int(places[at])),
             }
         )
@@ -101,7 +101,7 @@ def described(part: Loaded, rows: Ints) -> list[dict[str, Any]]:
 def _fields(table: pa.Table, row: int) -> list[list[str]]:
     names = [name for name in table.column_names if name not in ("time", "cpu")]
     return [
-        [clean(name), clean(_text(table.column(name)[row].as_py()), _VALUE)]
+        [printable(name), printable(_text(table.column(name)[row].as_py()), _VALUE)]
         for name in names[:_FIELDS]
     ]
 

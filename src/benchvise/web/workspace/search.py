@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
-from benchvise.report.text import clean
 from benchvise.trace.analysis.latency.ends import meets, parse_conditions
 from benchvise.trace.analysis.model import Ints, integers
 from benchvise.web.workspace.asking import Asking, head
@@ -53,14 +53,14 @@ def names(loaded: Loaded, _asking: Asking) -> dict[str, Any]:
     counts = loaded.trace.counts
     kinds = [kind for kind in loaded.trace.description["events"] if counts.get(kind["name"])]
     kinds.sort(key=lambda kind: -counts[kind["name"]])
-    groups = list(dict.fromkeys(clean(actor.group) for actor in loaded.chosen([])))
+    groups = list(dict.fromkeys(printable(actor.group) for actor in loaded.chosen([])))
     return {
         "actors": groups[:_LIKE],
         "events": [
             {
-                "name": clean(kind["name"]),
+                "name": printable(kind["name"]),
                 "count": counts[kind["name"]],
-                "fields": [clean(field["name"]) for field in kind["fields"][:_NAMES]],
+                "fields": [printable(field["name"]) for field in kind["fields"][:_NAMES]],
             }
             for kind in kinds[:_LIKE]
         ],
@@ -83,7 +83,7 @@ def _actors(part: Loaded, text: str) -> list[dict[str, Any]]:
     return [
         {
             "actor": one.id,
-            "name": clean(one.label),
+            "name": printable(one.label),
             "kind": one.kind,
             "busy": int(mine[one.id]),
             "first": first[one.id].as_py() - analysis.whole.begin,
@@ -96,12 +96,10 @@ def _events(part: Loaded, text: str) -> list[dict[str, Any]]:
     counts = part.trace.counts
     near = [name for name in counts if text.lower() in name.lower()]
     near.sort(key=lambda name: -counts[name])
-    return [{"name": clean(name), "count": counts[name]} for name in near[:_NAMES]]
+    return [{"name": printable(name), "count": counts[name]} for name in near[:_NAMES]]
 
 
-def _values(
-    part: Loaded, text: str, *, condition: bool
-) -> tuple[list[dict[str, Any]], int, bool]:
+def _values(part: Loaded, text: str, *, condition: bool) -> tuple[list[dict[str, Any]], int, bool]:
     """The first events that carry a value, how many there are, and whether all were looked at."""
     until = monotonic() + _SECONDS
     conditions = parse_conditions(text, text) if condition else ()
@@ -172,16 +170,14 @@ def _first(
     ]
 
 
-def _described(
-    part: Loaded, found: list[tuple[int, int, str, int, str]]
-) -> list[dict[str, Any]]:
+def _described(part: Loaded, found: list[tuple[int, int, str, int, str]]) -> list[dict[str, Any]]:
     origin = part.analysis.whole.begin
     return [
         {
             "time": time - origin,
-            "event": clean(event),
+            "event": printable(event),
             "cpu": cpu,
-            "says": clean(says, 200),
+            "says": printable(says, 200),
         }
         for time, _, event, cpu, says in sorted(found)[:_HITS]
     ]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
-from benchvise.report.text import clean
 from benchvise.trace.query import Answer, Limits, Tables, ask
 from benchvise.web.workspace.asking import Asking, head
 
@@ -47,7 +47,7 @@ def answer(loaded: Loaded, asking: Asking, sql: str) -> dict[str, Any]:
     return {
         **head(part),
         "columns": [
-            {"name": clean(name), "type": kind}
+            {"name": printable(name), "type": kind}
             for name, kind in zip(found.columns, found.types, strict=True)
         ],
         "rows": [[_plain(value) for value in row] for row in found.rows],
@@ -63,10 +63,10 @@ def tables(loaded: Loaded, _asking: Asking) -> dict[str, Any]:
     return {
         "tables": [
             {
-                "name": clean(one.name),
+                "name": printable(one.name),
                 "kind": one.kind,
                 "rows": one.rows,
-                "columns": clean(one.columns, _CELL),
+                "columns": printable(one.columns, _CELL),
             }
             for one in listed[:2000]
             if one.rows != 0
@@ -100,6 +100,6 @@ def _plain(value: object) -> object:
         case float():
             return value if value - value == 0 else str(value)
         case bytes():
-            return clean(value.hex(), _CELL)
+            return printable(value.hex(), _CELL)
         case _:
-            return clean(value, _CELL)
+            return printable(value, _CELL)

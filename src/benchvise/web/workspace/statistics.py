@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchvise.board.sanitise import printable
 from benchvise.flows.trace_analyses import Loaded, plain
 from benchvise.trace.analysis.actors import ActorFigures, actor_figures
 from benchvise.trace.analysis.model import Actor
@@ -40,7 +41,10 @@ def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
         **head(part),
         "duration": part.analysis.span.duration,
         "cpus": [plain(cpu) for cpu in found.cpus],
-        "actors": [{**plain(one), **_figures(part, figures.get(one.ids))} for one in shown],
+        "actors": [
+            {**plain(one), "actor": printable(one.actor), **_figures(part, figures.get(one.ids))}
+            for one in shown
+        ],
         "more": len(found.actors) - len(shown),
     }
 

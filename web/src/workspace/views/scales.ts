@@ -2,6 +2,7 @@
 
 import { decadeTicks } from "../../base/axis";
 import { formatValue } from "../../base/units";
+import { formatTime } from "../../timeline/time-format";
 
 export interface Tick {
   readonly value: number;
@@ -46,11 +47,7 @@ export function niceStep(low: number, high: number, most: number): number {
 /** Ticks of time since the first event, in seconds with as many digits as tell them apart. */
 export function timeTicks(begin: number, end: number, most: number): Tick[] {
   const step = Math.max(1, niceStep(begin, end, most));
-  const digits = Math.max(0, 9 - Math.floor(Math.log10(step) + 1e-9));
-  return multiples(begin, end, step).map((value) => ({
-    value,
-    text: `${(value / 1e9).toFixed(Math.min(digits, 9))} s`,
-  }));
+  return multiples(begin, end, step).map((value) => ({ value, text: formatTime(value, step) }));
 }
 
 /** Ticks of durations on a linear axis. */

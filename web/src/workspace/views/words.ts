@@ -1,9 +1,7 @@
 /** Times and numbers of a trace in words. */
 
 import { formatNumber, formatValue } from "../../base/units";
-import type { Span } from "../../timeline/span";
-
-const SECOND = 1e9;
+import { formatTime } from "../../timeline/time-format";
 
 /** A duration in ns; what is not known is a dash. */
 export function duration(value: number | null | undefined): string {
@@ -12,17 +10,9 @@ export function duration(value: number | null | undefined): string {
     : formatValue(value, "ns");
 }
 
-/** A moment to the nanosecond, in seconds since the first event: `1.234 567 890 s`. */
+/** A moment to the nanosecond since the first event: `1.234 567 890 s`. */
 export function moment(time: number): string {
-  const whole = Math.round(Math.abs(time));
-  const seconds = Math.floor(whole / SECOND);
-  const rest = String(whole - seconds * SECOND).padStart(9, "0");
-  const digits = rest.replace(/(...)(...)(...)/, "$1 $2 $3");
-  return `${time < 0 ? "−" : ""}${seconds}.${digits} s`;
-}
-
-export function spanText({ begin, end }: Span): string {
-  return `${moment(begin)} to ${moment(end)} (${duration(end - begin)})`;
+  return formatTime(time, 1);
 }
 
 export function share(value: number): string {
