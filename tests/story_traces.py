@@ -1,4 +1,4 @@
-"""Two traces of story 11, made by a small simulated board: a driver before and after a careless patch.
+"""Two traces of story 11, made by a small simulated board: a driver before and after a patch.
 
 A sensor raises its interrupt every 80 ms. The handler wakes its thread, which asks the sensor over
 I2C and fetches its data over SPI by DMA; a logger writes them to a file. Meanwhile iperf3 receives
@@ -85,7 +85,7 @@ class Task:
 
 @dataclass
 class Cpu:
-    """What one CPU does: ``free`` is when its last interrupt ends, ``version`` the switch it is at."""
+    """One CPU: ``free`` is when its last interrupt ends, ``version`` counts its plans to go on."""
 
     number: int
     idle: Task

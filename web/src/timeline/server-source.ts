@@ -5,6 +5,9 @@ import type { Items, Loss, Look, Marks, Overview, Row, Source } from "./source";
 import type { Span } from "./span";
 import { numberRuns } from "./tiles";
 
+/** What the server writes where an event's CPU is not known. */
+const NO_CPU = 65_535;
+
 /** A trace on the server, by the address of its answers: `/api/traces/KEY`. */
 export class ServerSource implements Source {
   private constructor(
@@ -79,12 +82,24 @@ export class ServerSource implements Source {
   }
 
   async overview(buckets: number, signal: AbortSignal): Promise<Overview> {
-    const columns = await this.columns(`overview?width=${buckets}`, ["events"], signal);
-    const lanes: Float32Array[] = [];
-    while (columns.has(`cpu${lanes.length}`)) {
-      lanes.push(columns.get(`cpu${lanes.length}`, Float32Array));
+    const wanted = ["cpu", "begin", "busy", "events"];
+    const columns = await this.columns(`overview?width=${buckets}`, wanted, signal);
+    const cpu = columns.get("cpu", Uint16Array);
+    const begin = columns.get("begin", Float64Array);
+    const busy = columns.get("busy", Float32Array);
+    const seen = columns.get("events", Float64Array);
+    const lanes = new Map<number, Float32Array>();
+    const events = new Float64Array(buckets);
+    for (let at = 0; at < columns.length; at += 1) {
+      const bucket = Math.floor(((begin[at] ?? 0) / Math.max(this.duration, 1)) * buckets);
+      const into = Math.min(Math.max(bucket, 0), buckets - 1);
+      events[into] = (events[into] ?? 0) + (seen[at] ?? 0);
+      if ((cpu[at] ?? NO_CPU) === NO_CPU) continue;
+      const lane = lanes.get(cpu[at] ?? 0) ?? new Float32Array(buckets);
+      lane[into] = busy[at] ?? 0;
+      lanes.set(cpu[at] ?? 0, lane);
     }
-    return { lanes, events: columns.get("events", Float64Array) };
+    return { lanes: [...lanes.values()], events };
   }
 
   private async columns(

@@ -4,6 +4,8 @@ import { lengthOf, type Span } from "./span";
 import type { TileStore } from "./tile-store";
 import { BLOCK, levelOf } from "./tiles";
 
+const ALL = 7;
+
 /**
  * The item before or behind `here` in a row, as far as there are tiles: an activation, not the time
  * between two.
@@ -31,8 +33,7 @@ export function neighbour(
       // What began before its tile was met there.
       if (starts < clip.begin || starts >= clip.end) continue;
       const looked = looks[data.state[at] ?? 0];
-      if (looked === undefined || (looked.paint === "actor" && looked.bands === 0)) continue;
-      if (looked.paint !== "actor" && looked.paint !== "line") continue;
+      if (looked === undefined || !(looked.bands === ALL || looked.paint === "line")) continue;
       const item = { begin: starts, end: data.end[at] ?? starts };
       if (by > 0 && starts > here.begin && starts >= here.end) return item;
       if (by < 0 && starts < here.begin) found = item;

@@ -61,7 +61,7 @@ export class Paints {
     this.states = look.states.map(({ paint }) => {
       if (paint === "actor") return null;
       if (paint === "line") return this.paint(theme.line, 0.16);
-      return this.paint(paint === "warning" ? theme.loss : theme.strong, 0.4);
+      return this.paint(paint === "warning" ? theme.property("--doubt") : theme.strong, 0.45);
     });
   }
 
