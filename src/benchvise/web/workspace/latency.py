@@ -26,12 +26,11 @@ def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
     start, end = asking.text("from"), asking.text("to")
     if not start or not end:
         raise UsageError("a latency has two ends", "say from= and to=: irq:NAME, task:NAME, ...")
+    method = asking.choice("match", ("auto", "cause", "next"))
     asked = flow.question(
         [start, *_via(asking), end],
         [],
-        method={"auto": ""}.get(
-            method := asking.choice("match", ("auto", "cause", "next")), method
-        ),
+        method="" if method == "auto" else method,
         hops=asking.whole("hops", 4, 0, 64),
         unsure=asking.flag("unsure"),
         worst=asking.whole("worst", 20, 0, 200),
