@@ -19,24 +19,17 @@ from benchvise.web.workspace.opened import OpenTraces
 
 @dataclass
 class Context:
-<<<<<<< HEAD
-    """The settings, the open store, the live streams, and the files that may be looked at.
+    """The settings, the open store, the live streams, the rig, and the files to look at.
 
     ``opened`` are the traces that are open.
     """
-=======
-    """The settings, the open store, the live streams, the rig, and the files to look at."""
->>>>>>> server
 
     settings: Settings
     hub: Hub
     traces: Shelf
     captures: Shelf
-<<<<<<< HEAD
-    opened: OpenTraces = field(default_factory=OpenTraces)
-=======
+    opened: OpenTraces = field(default_factory=OpenTraces, init=False)
     control: Control = field(default_factory=Control, init=False)
->>>>>>> server
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 

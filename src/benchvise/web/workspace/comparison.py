@@ -142,10 +142,15 @@ def _told(row: ActorRow) -> dict[str, Any]:
         "kind": row.kind,
         "verdict": row.verdict,
         "changed": list(row.changed),
-        "figures": {name: plain(row.figures.get(name)) for name in FIGURES},
+        "figures": {name: _figure(row.figures.get(name)) for name in FIGURES},
         "load": list(row.load),
         "per_second": list(row.per_second),
     }
+
+
+def _figure(change: Change | None) -> dict[str, Any] | None:
+    told: dict[str, Any] | None = plain(change)
+    return told and {name: told[name] for name in told if name not in ("actor", "figure")}
 
 
 def shape_of(loaded: Loaded, name: str, figure: str) -> dict[str, Any] | None:
