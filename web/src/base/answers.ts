@@ -36,7 +36,7 @@ export async function askBytes(
 }
 
 /** Message and remedy of an error answer, whatever it is made of. */
-async function errorOf(answer: Response): Promise<string> {
+export async function errorOf(answer: Response): Promise<string> {
   try {
     const { error } = (await answer.json()) as { error: { message: string; remedy: string } };
     return error.remedy === "" ? error.message : `${error.message}: ${error.remedy}`;
