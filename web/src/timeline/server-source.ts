@@ -5,13 +5,12 @@ import type { Items, Loss, Look, Marks, Overview, Row, Source } from "./source";
 import type { Span } from "./span";
 import { numberRuns } from "./tiles";
 
-/** What the server writes where an event's CPU is not known. */
-const NO_CPU = 65_535;
-
 /** A trace on the server, by the address of its answers: `/api/traces/KEY`. */
 export class ServerSource implements Source {
   private constructor(
     private readonly address: string,
+    /** What the trace's contents are known by: the browser may keep an answer as long as it is so. */
+    private readonly tag: string,
     readonly name: string,
     readonly duration: number,
     readonly rows: readonly Row[],
@@ -22,20 +21,19 @@ export class ServerSource implements Source {
   /** Asks for what does not change; `look` is made of the rows. */
   static async open(
     address: string,
-    name: string,
-    duration: number,
+    { name, duration, tag }: { name: string; duration: number; tag: string },
     look: (rows: readonly Row[]) => Look,
   ): Promise<Result<ServerSource>> {
     const [rows, losses] = await Promise.all([
-      askJson(`${address}/rows`),
-      askJson(`${address}/losses`),
+      askJson(`${address}/rows?v=${tag}`),
+      askJson(`${address}/losses?v=${tag}`),
     ]);
     if (!rows.ok) return rows;
     if (!losses.ok) return losses;
-    const read = readRows(listIn(rows.value, "rows"));
+    const read = readRows(listOf(rows.value));
     if (read.length === 0) return failed("there is nothing to show on a time line in this trace");
-    const lost = readLosses(listIn(losses.value, "losses"));
-    return okay(new ServerSource(address, name, duration, read, lost, look(read)));
+    const lost = readLosses(listOf(losses.value));
+    return okay(new ServerSource(address, tag, name, duration, read, lost, look(read)));
   }
 
   async items(
@@ -82,24 +80,12 @@ export class ServerSource implements Source {
   }
 
   async overview(buckets: number, signal: AbortSignal): Promise<Overview> {
-    const wanted = ["cpu", "begin", "busy", "events"];
-    const columns = await this.columns(`overview?width=${buckets}`, wanted, signal);
-    const cpu = columns.get("cpu", Uint16Array);
-    const begin = columns.get("begin", Float64Array);
-    const busy = columns.get("busy", Float32Array);
-    const seen = columns.get("events", Float64Array);
-    const lanes = new Map<number, Float32Array>();
-    const events = new Float64Array(buckets);
-    for (let at = 0; at < columns.length; at += 1) {
-      const bucket = Math.floor(((begin[at] ?? 0) / Math.max(this.duration, 1)) * buckets);
-      const into = Math.min(Math.max(bucket, 0), buckets - 1);
-      events[into] = (events[into] ?? 0) + (seen[at] ?? 0);
-      if ((cpu[at] ?? NO_CPU) === NO_CPU) continue;
-      const lane = lanes.get(cpu[at] ?? 0) ?? new Float32Array(buckets);
-      lane[into] = busy[at] ?? 0;
-      lanes.set(cpu[at] ?? 0, lane);
+    const columns = await this.columns(`overview?width=${buckets}`, ["events"], signal);
+    const lanes: Float32Array[] = [];
+    while (columns.has(`cpu${lanes.length}`)) {
+      lanes.push(columns.get(`cpu${lanes.length}`, Float32Array));
     }
-    return { lanes: [...lanes.values()], events };
+    return { lanes, events: columns.get("events", Float64Array) };
   }
 
   private async columns(
@@ -107,7 +93,7 @@ export class ServerSource implements Source {
     wanted: readonly string[],
     signal: AbortSignal,
   ): Promise<Columns> {
-    const bytes = await askBytes(`${this.address}/${question}`, signal);
+    const bytes = await askBytes(`${this.address}/${question}&v=${this.tag}`, signal);
     if (!bytes.ok) throw new Error(bytes.error);
     const columns = readArrow(bytes.value, wanted);
     if (!columns.ok) throw new Error(columns.error);
@@ -118,10 +104,8 @@ export class ServerSource implements Source {
 const part = ({ begin, end }: Span, buckets: number): string =>
   `begin=${begin}&end=${end}&width=${buckets}`;
 
-/** A list, by itself or under a name. */
-function listIn(value: unknown, name: string): readonly Readonly<Record<string, unknown>>[] {
-  const list = Array.isArray(value) ? value : (value as Record<string, unknown> | null)?.[name];
-  return Array.isArray(list) ? (list as Record<string, unknown>[]) : [];
+function listOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? (value as Record<string, unknown>[]) : [];
 }
 
 const numberOr = <T>(value: unknown, otherwise: T): number | T =>

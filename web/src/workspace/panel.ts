@@ -12,16 +12,19 @@ export interface TraceInfo {
   readonly duration: number;
   readonly events: number;
   readonly cpus: number;
-  readonly losses: string;
-  readonly damage: string;
+  /** How many spans of time lack events. */
+  readonly losses: number;
+  readonly damage: readonly string[];
   readonly remarks: readonly string[];
   /** What a reader must know before believing a number. */
   readonly cautions: readonly string[];
   readonly actors: number;
   /** Names of events by the number that marks carry. */
-  readonly event_names: readonly string[];
+  readonly event_types: readonly string[];
   /** Names of states by the number that items carry. */
   readonly states: readonly string[];
+  /** Changes with the trace's contents: an answer asked for with `v=` and this may be kept. */
+  readonly tag: string;
 }
 
 /** What a view of the workspace has to work with. */
