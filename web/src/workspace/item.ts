@@ -31,7 +31,8 @@ export interface Instance {
   readonly period?: number | null;
   readonly latency?: number | null;
   readonly preemptions?: number | null;
-  readonly cause: string | null;
+  /** Why its figures may be wrong. */
+  readonly unsure: readonly string[];
   readonly waker: {
     readonly actor: number;
     readonly name: string;

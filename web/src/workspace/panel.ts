@@ -1,4 +1,4 @@
-import type { Row } from "../timeline/source";
+import type { Loss, Row } from "../timeline/source";
 import type { Selection } from "./selection";
 
 /** What the server says of a trace, `GET info`. */
@@ -33,6 +33,7 @@ export interface Workspace {
   readonly api: string;
   readonly info: TraceInfo;
   readonly rows: readonly Row[];
+  readonly losses: readonly Loss[];
   readonly selection: Selection;
   /** The row of an actor; null when it has none. */
   rowOf(actor: number): Row | null;
