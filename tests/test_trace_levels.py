@@ -11,7 +11,7 @@ import pytest
 from trace_data import trace
 
 from benchvise.flows.trace_analyses import Loaded, load
-from benchvise.trace.levels import Levels, Row, shift_of
+from benchvise.trace.levels import Levels, Row, shift_of, states
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -106,7 +106,7 @@ def test_each_bucket_shows_what_ranks_highest(
             shift = shift_of(begin, begin + length, chance.choice([100, 2000]))
             table = levels.items([row.id], begin, begin + length, shift).to_pylist()
             shown = [
-                (int(i["begin"]), int(i["end"]), levels.states[i["state"]], i["count"])
+                (int(i["begin"]), int(i["end"]), states()[i["state"]], i["count"])
                 for i in table
                 if int(i["begin"]) >= begin >> shift << shift
             ]
