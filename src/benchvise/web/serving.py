@@ -6,6 +6,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 
 import uvicorn
 
@@ -45,11 +46,16 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Ends the live streams first: the pages that watch would keep it waiting."""
+    """Ctrl-C is how it is meant to end, and it ends the live streams first, which would last."""
 
     def __init__(self, config: uvicorn.Config, close: Callable[[], None]) -> None:
         super().__init__(config)
         self._close = close
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """See uvicorn, which would raise the signal once more at the end."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
