@@ -1,4 +1,4 @@
-"""The workspace of a trace in a real browser: from a list to a slow handler, and through all views."""
+"""The workspace of a trace in a real browser: from a list to a slow handler, through all views."""
 
 from __future__ import annotations
 
