@@ -10,16 +10,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
+import signal
 import statistics
 import subprocess
 import sys
-import time
+import tempfile
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rich.table import Table
 
@@ -28,7 +29,6 @@ from benchmarks.pairs_trace import trace
 
 _WEB = HERE.parent / "web"
 _CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
-_START_SECONDS = 60.0
 
 _ROWS = (
     # What, unit, field, divisor, asked
@@ -97,32 +97,23 @@ def _panzoom(page: str) -> dict[str, Any]:
 
 @contextmanager
 def _serving(traces: Path) -> Iterator[str]:
-    """A workbench that shows the traces of a directory."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    words = ["-m", "benchvise", "serve", "--port", str(port), "--traces", str(traces)]
-    server = subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _wait_for(address, server)
-        yield address
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + _START_SECONDS
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/traces.json"):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError("benchvise serve does not start: try it by hand")
+    """A workbench that shows the traces of a directory, with a store of its own."""
+    with tempfile.TemporaryDirectory() as own:
+        store = str(Path(own, "store.db"))
+        words = ["serve", "--port", "0", "--json", "--store", store, "--traces", str(traces)]
+        with subprocess.Popen(
+            [sys.executable, "-m", "benchvise", *words], stdout=subprocess.PIPE, text=True
+        ) as server:
+            try:
+                assert server.stdout is not None
+                line = server.stdout.readline()
+                if not line:
+                    raise RuntimeError("benchvise serve does not start: try it by hand")
+                parts = urlsplit(json.loads(line)["data"]["address"])
+                yield f"http://{parts.netloc}"
+            finally:
+                server.send_signal(signal.SIGINT)
+                server.wait(30)
 
 
 def _key(address: str, name: str) -> str:

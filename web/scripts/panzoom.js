@@ -9,7 +9,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
-import { chromium } from "playwright-core";
+import { launch, watch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -19,17 +19,10 @@ const seconds = Number(values.seconds);
 const VIEWPORT = { width: 1920, height: 1080 };
 const COMPLETE = '.tl[data-state="complete"]';
 
-const browser = await chromium.launch({
-  executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"],
-});
+const browser = await launch();
 try {
   const page = await browser.newPage({ viewport: VIEWPORT });
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
-  });
+  const { complaints } = watch(page, () => true);
   const began = performance.now();
   await page.goto(positionals[0], { waitUntil: "commit" });
   await page.waitForSelector(COMPLETE, { timeout: 60_000 });

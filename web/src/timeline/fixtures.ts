@@ -65,5 +65,6 @@ export function items(...each: readonly (readonly [number, number, number, numbe
     actor: Int32Array.from(each, () => 1),
     state: Uint8Array.from(each, ([, , state]) => state),
     count: Uint32Array.from(each, ([, , , count]) => count),
+    ran: Float64Array.from(each, ([begin, end]) => end - begin),
   };
 }

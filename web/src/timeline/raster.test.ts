@@ -9,13 +9,16 @@ import { traceLook } from "./trace-look";
 import { LINE_STATE, lineLook } from "./line-look";
 
 const LOOK = traceLook([], ["running", "sleeping"], []);
-const PAINTS = { of: (state: number) => ({ full: 10 + state, faint: 20 + state }) } as unknown as Paints;
+const PAINTS = {
+  of: (state: number) => ({ full: 10 + state, faint: 20 + state, shades: [30, 31, 32] }),
+} as unknown as Paints;
 const EVER: Span = { begin: -Infinity, end: Infinity };
 
 /** The lines of a row of `width` pixels, one ns each, as three lists. */
 function painted(of: Items, width: number, clip: Span = EVER, look: Look = LOOK): number[][] {
   const lines: RowLines = { pixels: new Uint32Array(3 * width), ranks: new Uint8Array(width), width };
-  paintItems(lines, of, [0, of.length], clip, { begin: 0, perPixel: 1 }, look, PAINTS, Infinity, vi.fn());
+  const brush = { look, paints: PAINTS, wideFrom: Infinity, wide: vi.fn() };
+  paintItems(lines, of, [0, of.length], clip, { begin: 0, perPixel: 1 }, 1, brush);
   return [0, 1, 2].map((band) => [...lines.pixels.subarray(band * width, (band + 1) * width)]);
 }
 
@@ -28,6 +31,11 @@ describe("a row", () => {
     const [upper, , lower] = painted(items([0, 2.2, 1, 1], [2.2, 2.3, 0, 1], [2.3, 6, 1, 1]), 6);
     expect(upper).toEqual([0, 0, 10, 0, 0, 0]);
     expect(lower).toEqual([21, 21, 10, 21, 21, 21]);
+  });
+
+  it("is fainter where less of a pixel's time was used", () => {
+    const [upper] = painted(items([0, 0.1, 0, 5], [1, 1.5, 0, 5], [2, 3, 0, 5], [3, 3.1, 0, 1]), 4);
+    expect(upper).toEqual([30, 31, 32, 10]);
   });
 
   it("paints nothing outside of its part of the time, nor of the screen", () => {
@@ -55,7 +63,8 @@ describe("a row", () => {
     const wide = vi.fn();
     const lines = { pixels: new Uint32Array(90), ranks: new Uint8Array(30), width: 30 };
     const of = items([0, 4, 0, 1], [5, 25, 0, 1], [25, 30, 1, 1]);
-    paintItems(lines, of, [0, 3], EVER, { begin: 0, perPixel: 1 }, LOOK, PAINTS, 10, wide);
+    const brush = { look: LOOK, paints: PAINTS, wideFrom: 10, wide };
+    paintItems(lines, of, [0, 3], EVER, { begin: 0, perPixel: 1 }, 1, brush);
     expect(wide.mock.calls).toEqual([[1, 5, 25]]);
   });
 });

@@ -39,6 +39,7 @@ it("reads rows, losses and columns of the server", async () => {
     actor: columnFromArray([5, 5], int32()),
     state: columnFromArray([0, 0], uint8()),
     count: columnFromArray([1, 3], uint32()),
+    ran: columnFromArray([30, 10], uint64()),
   });
   const marks = tableFromColumns({
     row: columnFromArray([1], uint32()),
