@@ -32,6 +32,7 @@ function see(hidden: boolean): void {
 
 const heard: unknown[] = [];
 const troubles: (LiveError | null)[] = [];
+let stop: () => void;
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -39,7 +40,7 @@ beforeEach(() => {
   FakeSource.all = [];
   heard.length = troubles.length = 0;
   see(false);
-  listen(
+  stop = listen(
     "/live/x",
     { said: (data: unknown) => heard.push(data) },
     (error) => troubles.push(error),
@@ -47,7 +48,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  dispatchEvent(new Event("pagehide"));
+  stop();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });

@@ -15,7 +15,7 @@ const AGAIN_MS = 10_000;
 const UNSEEN_MS = 5_000;
 
 /**
- * Listens until the page goes. The browser connects again by itself when the connection is lost;
+ * Listens until the page goes, or until what is returned is called. The browser connects again by itself when the connection is lost;
  * `troubled` is told of that, of what failed at the server, and with null that all is well again.
  */
 export function listen(
@@ -62,17 +62,31 @@ export function listen(
   };
 
   connect();
-  addEventListener("pagehide", end);
-  addEventListener("pageshow", (event) => {
-    if (event.persisted) connect();
-  });
-  document.addEventListener("visibilitychange", () => {
+  const listeners = new AbortController();
+  const { signal } = listeners;
+  addEventListener("pagehide", end, { signal });
+  addEventListener(
+    "pageshow",
+    (event) => {
+      if (event.persisted) connect();
+    },
+    { signal },
+  );
+  document.addEventListener(
+    "visibilitychange",
+    () => {
+      clearTimeout(unseen);
+      if (document.hidden) {
+        unseen = window.setTimeout(end, UNSEEN_MS);
+      } else if (source === null) {
+        connect();
+      }
+    },
+    { signal },
+  );
+  return () => {
+    listeners.abort();
     clearTimeout(unseen);
-    if (document.hidden) {
-      unseen = window.setTimeout(end, UNSEEN_MS);
-    } else if (source === null) {
-      connect();
-    }
-  });
-  return end;
+    end();
+  };
 }
