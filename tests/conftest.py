@@ -82,6 +82,8 @@ TOGETHER = frozenset(
         "test_why_boot_trace",
         "test_why_page",
         "test_why_counted",
+        "test_web_rig",
+        "test_web_serving",
     }
 )
 

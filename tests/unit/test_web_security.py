@@ -77,7 +77,7 @@ def test_elsewhere_addresses_are_answered_and_foreign_names_are_not(remote: Clie
 def test_what_changes_something_comes_from_a_page_of_ours(
     local: Client, headers: dict[str, str]
 ) -> None:
-    answer = local.post("/rig/one/power/on", **headers)
+    answer = local.ask("POST", "/rig/one/power/on", headers)
     assert answer.status == 403
     assert "another site" in answer.text
 
@@ -91,7 +91,7 @@ def test_what_changes_something_comes_from_a_page_of_ours(
     ],
 )
 def test_and_then_it_is_looked_at(local: Client, headers: dict[str, str]) -> None:
-    answer = local.post("/rig/one/power/on", accept="application/json", **headers)
+    answer = local.ask("POST", "/rig/one/power/on", {"accept": "application/json", **headers})
     assert answer.status == 403
     assert "--allow-control" in answer.json["error"]["remedy"]
 
