@@ -1,3 +1,4 @@
+import type { Row } from "../../timeline/source";
 import type { Workspace } from "../panel";
 import { button, choice, labelled, make } from "./elements";
 
@@ -27,14 +28,29 @@ export function actorField(workspace: Workspace, every: string): [HTMLElement, (
   return [labelled("Actor", field), update];
 }
 
-/** Moves the time line to a span of an actor and chooses what is there. */
-export function reveal(workspace: Workspace, actor: number | null, begin: number, end = begin): void {
-  const row = actor === null ? null : workspace.rowOf(actor);
+/**
+ * Moves the time line to a span of an actor and chooses what is there; where no actor is known,
+ * what a CPU did.
+ */
+export function reveal(
+  workspace: Workspace,
+  actor: number | null,
+  begin: number,
+  end = begin,
+  cpu: number | null = null,
+): void {
+  const row = (actor === null ? null : workspace.rowOf(actor)) ?? cpuRow(workspace, cpu);
   workspace.selection.reveal(
     { begin, end: Math.max(end, begin + 1) },
     row === null ? null : { row: row.id, time: begin },
     actor,
   );
+}
+
+/** The row of a CPU; of any where none is named. */
+function cpuRow({ rows }: Workspace, cpu: number | null): Row | null {
+  const cpus = rows.filter(({ kind }) => kind === "cpu");
+  return cpus.find(({ name }) => name === `CPU ${cpu ?? ""}`) ?? cpus[0] ?? null;
 }
 
 /** A button that reads as a number or a name, and leads to a place of the time line. */
