@@ -77,7 +77,7 @@ function overTime(kind: Kind): Panel {
         if (found === null || stage.clientWidth < 50) return;
         const lines = linesOf(found, lineKind(workspace, kind));
         picture.replaceChildren(drawing(kind, found, lines, stage.clientWidth, workspace));
-        legend.replaceChildren(...key(kind, lines, workspace));
+        legend.replaceChildren(...key(kind, found, lines, workspace));
       };
       const answer = new Answer<OverTime>(
         picture,
@@ -149,7 +149,7 @@ function drawing(
   workspace: Workspace,
 ): Chart {
   const bins = corners(found, lines);
-  const colour = ({ line }: Bin): string => colourOf(lines, line);
+  const colour = ({ line }: Bin): string => colourOf(found, lines, line);
   const { place, actor } = workspace.selection.value;
   // When the actor that is brought out has a line, the others step back.
   const own = actor === null ? -1 : lines.findIndex(({ ids }) => ids.includes(actor));
@@ -217,11 +217,9 @@ export function topOf(kind: { readonly stacked: boolean }, found: OverTime, line
   return top > 0 ? top * 1.02 : 1;
 }
 
-function colourOf(lines: readonly Series[], line: number): string {
-  const one = lines[line];
-  return one !== undefined && one.ids.length === 0 && line === lines.length - 1 && line > 0 && !one.name.startsWith("cpu")
-    ? "var(--rule-strong)"
-    : lineColour(line);
+/** The rest together is grey: it is no actor. */
+function colourOf({ others }: OverTime, lines: readonly Series[], line: number): string {
+  return others !== null && lines[line] === others ? "var(--rule-strong)" : lineColour(line);
 }
 
 /** The CPU on which the most happened in a bin. */
@@ -230,11 +228,16 @@ function busiest({ cpus }: OverTime, bin: number): number | null {
   return first === undefined ? null : Number(first.name.replace("cpu ", ""));
 }
 
-function key(kind: Kind, lines: readonly Series[], workspace: Workspace): Node[] {
+function key(
+  kind: Kind,
+  found: OverTime,
+  lines: readonly Series[],
+  workspace: Workspace,
+): Node[] {
   if (lines.length === 0) return [nothing("Nothing ran in this span.")];
   return lines.map((line, at) => {
     const swatch = make("span", { class: "view-swatch", "aria-hidden": "true" });
-    swatch.style.background = colourOf(lines, at);
+    swatch.style.background = colourOf(found, lines, at);
     const text = `${line.name} ${kind.amount(line.whole)}`;
     const first = line.ids[0];
     const name =
