@@ -7,7 +7,9 @@ floor is what two such measurements of one and the same side would differ by (A/
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -59,13 +61,20 @@ class PairedGap:
 
 @dataclass(frozen=True, slots=True)
 class RecordedGap:
-    """A gap to recorded trials of the good side, in goodness."""
+    """A gap to recorded trials of the good side, in goodness.
+
+    They were taken at another time than those that a share starts from. What that may mean is
+    told by how far the bad side drifts while it is diagnosed: ``plain`` gives all its trials.
+    """
 
     good: Floats
+    plain: Callable[[], Floats]
 
     def share(self, effects: Floats, bad: Floats) -> Bounds:
-        """See ``estimate.share_recorded``."""
-        return estimate.share_recorded(effects, bad, self.good)
+        """See ``estimate.share_recorded``, with the drift that was seen."""
+        share = estimate.share_recorded(effects, bad, self.good)
+        gap = abs(float(np.median(np.subtract.outer(self.good, bad))))
+        return estimate.drifting(share, estimate.drift(self.plain()) / gap) if gap else share
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +184,7 @@ def _recorded(lab: Laboratory, good: Floats) -> Measured:
         p=p,
         trials=recorded + blocks.numbers,
     )
-    return Measured(gap, RecordedGap(good), is_shown)
+    return Measured(gap, RecordedGap(good, partial(_plain, lab)), is_shown)
 
 
 def _floor(sides: list[Floats]) -> float:
@@ -189,6 +198,13 @@ def _floor(sides: list[Floats]) -> float:
         return _LEAST_FLOOR
     deviation = float(np.median(steps)) / 0.6745
     return max(_LEAST_FLOOR, 1.96 * deviation / math.sqrt(min(side.size for side in sides)))
+
+
+def _plain(lab: Laboratory) -> Floats:
+    """All trials of the bad side as it is so far, in the order of time."""
+    goodness = lab.bench.metric.goodness
+    plain = [t for t in lab.trials if t.side is Side.BAD and not t.flipped]
+    return np.array([goodness(trial.value) for trial in plain])
 
 
 def _median(lab: Laboratory, goodness: Floats) -> float:
