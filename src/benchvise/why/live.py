@@ -173,6 +173,10 @@ class LiveBench:
         plain = self._durations.get((arm.side, False), [0.0])
         return statistics.median(plain) + _SETTING_S * bool(arm.flipped)
 
+    def boots(self, arm: Arm, after: Arm | None) -> bool:  # noqa: ARG002
+        """See Bench: never."""
+        return False
+
     def during(self, arm: Arm) -> Mapping[str, float]:
         """See Bench."""
 
