@@ -19,6 +19,7 @@ from benchmarks.why.plants import PLANTS, Plant, Scene
 from benchmarks.why.score import Result
 from benchmarks.why.virtual_plants import VIRTUAL
 from benchvise.errors import UsageError
+from benchvise.why.model import Verdict
 
 _PROCESSES = 12
 _TIMEOUT_S = 1800
@@ -50,6 +51,8 @@ def run(plant: Plant, keep: Path | None = None) -> Result:
         return Result(
             "real", plant.name, problems=(str(error),), hit=False if plant.expected else None
         )
+    if plant.turned is not None and document["verdict"] == Verdict.REVERSED:
+        return run(plant.turned, keep)
     return judge(plant, document, changed, time.monotonic() - begin)
 
 
