@@ -1,4 +1,4 @@
-"""Causes that are planted in images and boards that QEMU simulates: command line, kernel, C library,
+"""Causes that are planted in images and boards that QEMU simulates: command line, kernel, libc,
 start script, CPUs, card.
 
 Where a layer is swapped each value takes a boot of its own, fifty for a diagnosis; so each cause is
@@ -146,17 +146,11 @@ def _two_live(
     with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
         for board, make in (("good", good), ("bad", bad)):
             words = [sys.executable, "-m", "benchvise", "rig", "flash", board, _made(make)]
-            done = subprocess.run(
-                words,
-                env={**os.environ, **environment},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            known = {**os.environ, **environment}
+            done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise NotHere(
-                    f"the card of {board} cannot be written: {done.stderr.strip()[-300:]}"
-                )
+                said = done.stderr.strip()[-300:]
+                raise NotHere(f"the card of {board} cannot be written: {said}")
         yield Scene(metric, good="rig:good", bad="rig:bad", environment=environment)
 
 
