@@ -22,6 +22,9 @@ BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 # more. Those that needed it are listed at the end, and are to be mended.
 RERUN := --reruns 2 --reruns-delay 2
 
+# Where this is set, every `benchvise` that a test starts would compile all its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Of several targets at once, the lines of each come together.
 SIDE_BY_SIDE := $(MAKE) --no-print-directory --output-sync=target -j2
 
@@ -37,7 +40,7 @@ test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(SIDE_BY_SIDE) install probes web guest-kernel
 	+@$(SIDE_BY_SIDE) lint test-crates test-web
-	$(BIN)/pytest -m "not alone" -n 3 --dist worksteal $(RERUN)
+	$(BIN)/pytest -m "not alone" -n 3 --dist loadfile --no-loadscope-reorder $(RERUN)
 	$(BIN)/pytest -m alone $(RERUN)
 
 lint: lint-python lint-web lint-crates
