@@ -1,5 +1,8 @@
-"""For all tests: what a shell may have left to its background jobs is put right, and which tests
-need the machine for themselves.
+"""For all tests: what a shell may have left to its background jobs is put right.
+
+Most tests run beside others. Those that judge figures which a neighbour would change, or that change
+settings of the machine which others look at, are marked ``alone``; what two tests cannot have at
+once they lock.
 
 A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
 test interrupts.
@@ -26,27 +29,6 @@ settings.load_profile("repeat")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-# These judge figures that a neighbour would change, or change settings of the machine that others
-# look at. Of other modules, single tests say so with the mark `alone`. All the rest run beside
-# each other; what two of them cannot have at once they lock.
-ALONE = frozenset(
-    {
-        "test_planted",
-        "test_probe_net_link",
-        "test_probe_timers",
-        "test_settings",
-        "test_why_live",
-        "test_why_real_suspects",
-        "test_why_userland",
-    }
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.stem in ALONE:
-            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,7 @@ import pytest
 import storage_places
 
 pytest_plugins = ["probe_fixtures"]
+pytestmark = pytest.mark.alone
 
 REPETITIONS = 3
 CPU = max(os.sched_getaffinity(0))
