@@ -1,7 +1,7 @@
 """For all tests: what a shell may have left to its background jobs is put right.
 
-Most tests run beside others. Those that judge figures which a neighbour would change, or that change
-settings of the machine which others look at, are marked ``alone``; what two tests cannot have at
+Most tests run beside others. Those that judge figures which a neighbour would change, or change
+settings of the machine that others look at, are marked ``alone``; what two tests cannot have at
 once they lock.
 
 A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
