@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    levels,
     pairs_flash,
     pairs_host,
     pairs_net,
@@ -235,6 +236,7 @@ def main() -> None:
         console.print(pairs_flash.verification())
     if any("trace" in pair.name or "CTF" in pair.name for pair in chosen):
         console.print(pairs_trace.costs(min(rounds, 5)))
+        console.print(levels.costs(min(rounds, 3)))
     if any(pair.name.startswith("signal") for pair in chosen):
         console.print(pairs_signal.table(min(rounds, 5)))
     if not arguments.only:

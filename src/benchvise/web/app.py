@@ -23,6 +23,7 @@ from benchvise.web.pages import boards, home, traces
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
 from benchvise.web.shelves import capture_shelf, trace_shelf
+from benchvise.web.workspace import levels
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -32,6 +33,7 @@ def create_app(settings: Settings) -> Starlette:
             *home.routes,
             *boards.routes,
             *traces.routes,
+            *levels.routes,
             Mount("/assets", StaticFiles(directory=assets.DIRECTORY, check_dir=False)),
         ],
         middleware=[Middleware(Guard, settings=settings)],

@@ -14,16 +14,21 @@ from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
+from benchvise.web.workspace.opened import OpenTraces
 
 
 @dataclass
 class Context:
-    """The settings, the open store, the live streams, the rig, and the files to look at."""
+    """The settings, the open store, the live streams, the rig, and the files to look at.
+
+    ``opened`` are the traces that are open.
+    """
 
     settings: Settings
     hub: Hub
     traces: Shelf
     captures: Shelf
+    opened: OpenTraces = field(default_factory=OpenTraces)
     control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -55,6 +60,7 @@ class Context:
     def close(self) -> None:
         """Ends what was opened."""
         self.hub.close()
+        self.opened.close()
         with self._lock:
             if self._store is not None:
                 self._store.close()
