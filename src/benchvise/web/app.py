@@ -19,11 +19,11 @@ from benchvise.web.answers import failure
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.live import Hub
-from benchvise.web.pages import boards, home, traces
+from benchvise.web.pages import boards, home, trace, trace_compare, traces
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
 from benchvise.web.shelves import capture_shelf, trace_shelf
-from benchvise.web.workspace import levels
+from benchvise.web.workspace import levels, views
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -32,8 +32,11 @@ def create_app(settings: Settings) -> Starlette:
         routes=[
             *home.routes,
             *boards.routes,
+            *trace_compare.routes,
             *traces.routes,
+            *trace.routes,
             *levels.routes,
+            *views.routes,
             Mount("/assets", StaticFiles(directory=assets.DIRECTORY, check_dir=False)),
         ],
         middleware=[Middleware(Guard, settings=settings)],

@@ -28,7 +28,7 @@ class Context:
     hub: Hub
     traces: Shelf
     captures: Shelf
-    opened: OpenTraces = field(default_factory=OpenTraces)
+    opened: OpenTraces = field(default_factory=OpenTraces, init=False)
     control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)

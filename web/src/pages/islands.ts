@@ -19,6 +19,7 @@ const ISLANDS: Readonly<Record<string, () => Promise<Island>>> = {
   console: () => import("./console"),
   figures: () => import("./figures"),
   rig: () => import("./rig"),
+  workspace: () => import("./workspace"),
 };
 
 /** Starts every island of the page. One that fails says so in its place; the others stand. */
