@@ -3,14 +3,14 @@
 Method: E-divisive (D. Matteson and N. James, J. Am. Stat. Assoc. 109 (2014) 334), as it is used on
 the results of benchmarks (D. Daly et al., ICPE 2020, 67). On the logarithms of the values, the
 split that sets both sides furthest apart is looked for, by the energy distance, which assumes no
-shape of distribution. It is a change when fewer than one in twenty of random orders of the same
+shape of distribution. It is a change when fewer than one in a hundred of random orders of the same
 values have a split as good (a permutation test, with a fixed seed, so that the same runs always
 give the same answer); then both sides are searched in turn. A change that is no larger than the
-noise floor of a comparison is not reported.
+least noise floor of a comparison is not reported.
 
 Runs are the units here, not their batches: what differs from one run to the next although nothing
 was changed (a boot, a layout of memory) is the noise against which a change has to show. So it
-takes four runs on either side, or more on one of them, until one can show at all.
+takes five runs on either side, or more on one of them, until one can show at all.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.measure.compare import LEAST_NOISE_FLOOR
+from benchvise.measure.compare import LEAST_NOISE_FLOOR, SIGNIFICANCE
 from benchvise.statistics import Floats, hodges_lehmann_shift
 
-SIGNIFICANCE = 0.05
-PERMUTATIONS = 199
+PERMUTATIONS = 999
 
 LEAST_RUNS = 3
 """On either side of a change: fewer could be a burst of noise that one visit lasted."""
@@ -77,9 +76,9 @@ def _search(
     for _ in range(PERMUTATIONS):
         order = chance.permutation(part.size)
         as_good += _best_split(apart[np.ix_(order, order)])[1] >= best
-    p = (1 + as_good) / (1 + PERMUTATIONS)
-    if p > SIGNIFICANCE:
-        return
+        p = (1 + as_good) / (1 + PERMUTATIONS)
+        if p > SIGNIFICANCE:
+            return
     found[start + at] = p
     _search(logs, start, start + at, chance, found)
     _search(logs, start + at, stop, chance, found)
