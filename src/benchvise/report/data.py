@@ -315,7 +315,7 @@ def _series(series: SeriesRecord, identity: str) -> SeriesData:
         status=clean(series.status),
         reason=reason,
         caveats=_caveats(series),
-        summary=None if summary is None else _summary(summary),
+        summary=None if summary is None else summary_data(summary),
         samples=() if summary is None else _samples(series),
         figures=_figures(series),
         latencies=latency_data(series),
@@ -363,7 +363,8 @@ _UNMEASURED = {
 }
 
 
-def _summary(summary: Summary) -> SummaryData:
+def summary_data(summary: Summary) -> SummaryData:
+    """The figures of a series as they are shown."""
     return SummaryData(
         n=summary.n,
         processes=summary.processes,
@@ -437,8 +438,8 @@ def _change(comparison: Comparison, measured: Sequence[SeriesRecord]) -> ChangeD
         p=_finite(comparison.p),
         effect=_finite(comparison.effect),
         noise_floor=_finite(comparison.noise_floor),
-        base=None if comparison.a is None else _summary(comparison.a),
-        other=None if comparison.b is None else _summary(comparison.b),
+        base=None if comparison.a is None else summary_data(comparison.a),
+        other=None if comparison.b is None else summary_data(comparison.b),
         caveats=_caveats(*measured),
     )
 

@@ -23,7 +23,14 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.store.annotations import known_tags, tags_of
-from benchvise.store.models import ProcessRow, RunRow, RunTagRow, SampleRow, SeriesRow
+from benchvise.store.models import (
+    AttachmentRow,
+    ProcessRow,
+    RunRow,
+    RunTagRow,
+    SampleRow,
+    SeriesRow,
+)
 from benchvise.store.owner import Owner
 from benchvise.store.values import clean_text
 from benchvise.store.watches import remarks_on
@@ -173,6 +180,35 @@ def run_choices(connection: Connection) -> RunChoices:
 
 def _values(connection: Connection, column: InstrumentedAttribute[str]) -> dict[str, int]:
     statement = select(column, func.count()).group_by(column).order_by(column)
+    return dict(connection.execute(statement).tuples().all())
+
+
+def series_of(connection: Connection, run_id: str, key: str) -> list[SeriesRecord]:
+    """What was measured of the series with this key in a run."""
+    number = select(RunRow.number).where(RunRow.id == run_id).scalar_subquery()
+    chosen = (SeriesRow.run_number == number) & (SeriesRow.key == clean_text(key))
+    return [series for _, series in load_series(connection, chosen)]
+
+
+def neighbours(connection: Connection, run_id: str) -> tuple[str | None, str | None]:
+    """The ids of the runs before and after this one on its board with its suite."""
+    own = connection.execute(
+        select(RunRow.number, RunRow.board, RunRow.suite).where(RunRow.id == run_id)
+    ).one()
+    like = select(RunRow.id).where(RunRow.board == own.board, RunRow.suite == own.suite).limit(1)
+    before = like.where(RunRow.number < own.number).order_by(RunRow.number.desc())
+    after = like.where(RunRow.number > own.number).order_by(RunRow.number)
+    return connection.execute(before).scalar(), connection.execute(after).scalar()
+
+
+def attachments(connection: Connection, run_id: str) -> dict[str, int]:
+    """The files that are kept with a run, with the bytes that they take."""
+    statement = (
+        select(AttachmentRow.name, func.length(AttachmentRow.content))
+        .join(RunRow, RunRow.number == AttachmentRow.run_number)
+        .where(RunRow.id == run_id)
+        .order_by(AttachmentRow.name)
+    )
     return dict(connection.execute(statement).tuples().all())
 
 

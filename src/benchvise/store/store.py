@@ -23,6 +23,7 @@ from benchvise.measure.model import (
     RunRecord,
     RunStatus,
     Sample,
+    SeriesRecord,
     SeriesSpec,
     SeriesStatus,
 )
@@ -385,6 +386,29 @@ class Store:
         with self._database.reading() as connection:
             run_id = references.resolve(connection, reference, self.name)
             return _as_seen(reading.load_run(connection, run_id), abandoned)
+
+    def series_of(self, run_id: str, key: str) -> list[SeriesRecord]:
+        """What was measured of the series with this key in a run: one, or one a repetition."""
+        with self._database.reading() as connection:
+            return reading.series_of(connection, run_id, key)
+
+    def host_of(self, run_id: str) -> Mapping[str, Any]:
+        """What is known of the system of a run's board. ``StoreError`` when there is no run."""
+        with self._database.reading() as connection:
+            found = connection.execute(select(RunRow.host).where(RunRow.id == run_id)).scalar()
+        if found is None:
+            raise self._missing(f"run {run_id}")
+        return found
+
+    def neighbours(self, run_id: str) -> tuple[str | None, str | None]:
+        """The ids of the runs before and after this one on its board with its suite."""
+        with self._database.reading() as connection:
+            return reading.neighbours(connection, run_id)
+
+    def attachments(self, run_id: str) -> dict[str, int]:
+        """The files that are kept with a run, with the bytes that they take in the store."""
+        with self._database.reading() as connection:
+            return reading.attachments(connection, run_id)
 
     def snapshot(self, reference: str, moment: Moment = "before") -> Snapshot | None:
         """The board's state around the run that ``reference`` names; None when none was taken."""

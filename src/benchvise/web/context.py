@@ -10,6 +10,7 @@ from starlette.requests import Request
 from benchvise.store import Store
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
+from benchvise.web.measured import Measured
 from benchvise.web.settings import Settings
 
 
@@ -21,8 +22,12 @@ class Context:
     hub: Hub
     traces: Shelf
     captures: Shelf
+    measured: Measured = field(init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self.measured = Measured(lambda: self.store)
 
     @property
     def store(self) -> Store:
