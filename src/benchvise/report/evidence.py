@@ -100,13 +100,7 @@ def evidence_figure(series: SampleFigure, found: Sequence[Batch]) -> EvidenceFig
             every=every,
             samples=tuple(SamplePoint(b.process, b.value, b.flags) for b in shown),
         ),
-        strips=tuple(
-            strip
-            for strip in (
-                Strip(name, unit, tuple(map(read, shown))) for name, unit, read in _STRIPS
-            )
-            if any(value is not None for value in strip.values)
-        ),
+        strips=tuple(strip for strip in strips if any(v is not None for v in strip.values)),
     )
 
 

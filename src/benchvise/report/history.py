@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -176,7 +177,7 @@ def _levels(medians: Sequence[float], found: Sequence[Change]) -> list[HistoryLe
     ends = [0, *(change.at for change in found), len(medians)]
     return [
         HistoryLevel(first, last - 1, float(np.median(medians[first:last])))
-        for first, last in zip(ends, ends[1:], strict=False)
+        for first, last in pairwise(ends)
         if last > first
     ]
 

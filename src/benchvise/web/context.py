@@ -7,22 +7,26 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from benchvise.errors import UsageError
+from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
 from benchvise.web.measured import Measured
+from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
 
 
 @dataclass
 class Context:
-    """The settings, the open store, the live streams, and the files that may be looked at."""
+    """The settings, the open store, the live streams, the rig, and the files to look at."""
 
     settings: Settings
     hub: Hub
     traces: Shelf
     captures: Shelf
     measured: Measured = field(init=False)
+    control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -39,6 +43,19 @@ class Context:
             if self._store is None:
                 self._store = Store.open(self.settings.store)
             return self._store
+
+    def rig(self) -> Rig | None:
+        """The rig that is meant, read anew; None when none is named and no virtual bench runs.
+
+        UsageError when the one that is named is not there, or cannot be read.
+        """
+        try:
+            path = find_rig_file(self.settings.rig)
+        except UsageError:
+            if self.settings.rig:
+                raise
+            return None
+        return load_rig(path)
 
     def close(self) -> None:
         """Ends what was opened."""

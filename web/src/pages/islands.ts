@@ -15,7 +15,10 @@ interface Island {
 
 /** All islands there are; a line each, in order of name. */
 const ISLANDS: Readonly<Record<string, () => Promise<Island>>> = {
+  board: () => import("./board"),
+  console: () => import("./console"),
   figures: () => import("./figures"),
+  rig: () => import("./rig"),
 };
 
 /** Starts every island of the page. One that fails says so in its place; the others stand. */

@@ -9,7 +9,7 @@ from typing import Any, cast
 from starlette.requests import Request
 from starlette.responses import Response
 
-from benchvise.report.figures import Figures
+from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
 from benchvise.report.text import clean
 from benchvise.store import RunFilter
@@ -47,7 +47,8 @@ def history(request: Request) -> Response:
     by = cast(By, chosen(request, "by", ("order", "time")))
     urls = {one.run.id: address(f"/runs/{one.run.id}", [("series", key)]) for one in past}
     figure = history_figure(data, by, urls)
-    figures = Figures(1, (), (), (), ())
+    figures = Figures(FORMAT, (), (), (), ())
+    most = min(total, MOST_RUNS)
     document = {
         "filter": {"board": board, "tag": tag},
         "by": by,
