@@ -28,12 +28,16 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.state.model import Snapshot
-<<<<<<< HEAD
-from benchvise.store import annotations, diagnoses, history, reading, references, snapshots
-=======
-from benchvise.store import boards, diagnoses, reading, references, snapshots
+from benchvise.store import (
+    annotations,
+    boards,
+    diagnoses,
+    history,
+    reading,
+    references,
+    snapshots,
+)
 from benchvise.store.boards import BoardInfo
->>>>>>> server
 from benchvise.store.database import Database
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
@@ -327,7 +331,6 @@ class Store:
             listed = reading.list_runs(connection, limit, matching, skip)
         return [_as_seen(run, abandoned) for run in listed]
 
-<<<<<<< HEAD
     def info(self, run_id: str) -> RunInfo:
         """The run with this id, as it is listed. ``StoreError`` when there is none."""
         found = self.runs(1, RunFilter(id=run_id))
@@ -362,12 +365,11 @@ class Store:
         self._settle()
         with self._database.reading() as connection:
             return history.load_history(connection, key, matching, limit)
-=======
+
     def boards(self, limit: int | None = None) -> list[BoardInfo]:
         """The boards that were measured, the one that was last the first."""
         with self._database.reading() as connection:
             return boards.list_boards(connection, limit)
->>>>>>> server
 
     def resolve(self, reference: str) -> str:
         """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.

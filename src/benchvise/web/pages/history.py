@@ -69,9 +69,7 @@ def history(request: Request) -> Response:
         newest_first=_newest_first(data),
         tags=list(shared.store.choices().tags),
         link=partial(link, request),
-        more_runs=link(request, limit=min(total, MOST_RUNS))
-        if limit < min(total, MOST_RUNS)
-        else "",
+        more_runs=link(request, limit=most) if limit < most else "",
         **drawn(figures, histories=[asdict(figure)]),
     )
 
