@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeAlias, TypeVar
 
+from benchvise.measure.model import RunRecord
 from benchvise.report.data import (
     ComparisonData,
     ReportData,
@@ -44,21 +45,32 @@ class Measured:
         """Several runs, and how each but the first compares with the first."""
         with self._lock:
             states = [_state(self._store().info(run_id)) for run_id in run_ids]
-            runs = [self._run(state, run_id) for state, run_id in zip(states, run_ids, strict=True)]
+            load = _Loaded(self._store())
+            runs = [self._run(state, run_id, load) for state, run_id in zip(states, run_ids, strict=True)]
             changes = [
-                self._change((states[0], state), run_ids[0], run_id)
+                self._change((states[0], state), run_ids[0], run_id, load)
                 for state, run_id in zip(states[1:], run_ids[1:], strict=True)
             ]
         return assembled(runs, changes)
 
-    def _run(self, state: _State, run_id: str) -> RunData:
-        return _kept(self._runs, state, lambda: one_run(self._store().load(run_id)))
+    def _run(self, state: _State, run_id: str, load: _Loaded) -> RunData:
+        return _kept(self._runs, state, lambda: one_run(load(run_id)))
 
-    def _change(self, state: _State, base: str, other: str) -> ComparisonData:
-        def made() -> ComparisonData:
-            return one_change(self._store().load(base), self._store().load(other))
+    def _change(self, state: _State, base: str, other: str, load: _Loaded) -> ComparisonData:
+        return _kept(self._changes, state, lambda: one_change(load(base), load(other)))
 
-        return _kept(self._changes, state, made)
+
+class _Loaded:
+    """Runs with all their samples, each loaded once and only when it is needed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._records: dict[str, RunRecord] = {}
+
+    def __call__(self, run_id: str) -> RunRecord:
+        if run_id not in self._records:
+            self._records[run_id] = self._store.load(run_id)
+        return self._records[run_id]
 
 
 def _state(info: RunInfo) -> _State:
