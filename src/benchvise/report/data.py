@@ -24,7 +24,7 @@ from benchvise.measure.validity import Summary, summarise
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
 from benchvise.report.insights import run_insights
 from benchvise.report.latencies import LatencyData, latency_data
-from benchvise.report.text import SENTENCE_LIMIT, clean
+from benchvise.report.text import SENTENCE_LIMIT, clean, clean_lines
 from benchvise.state.diff import StateDiff
 
 FORMAT = 1
@@ -295,7 +295,7 @@ def one_run(run: RunRecord) -> RunData:
         ),
         insights=run_insights(run),
         tags=tuple(map(clean, run.tags)),
-        note=clean(run.note, NOTE_LIMIT),
+        note=clean_lines(run.note, NOTE_LIMIT),
     )
 
 

@@ -96,7 +96,7 @@ def known_tags(connection: Connection) -> dict[str, int]:
     """Every tag with how many runs have it, in alphabetical order."""
     statement = select(RunTagRow.name, func.count()).group_by(RunTagRow.name)
     rows = connection.execute(statement.order_by(RunTagRow.name))
-    return dict(rows.tuples().all())
+    return dict(rows.all())
 
 
 def _number(connection: Connection, run_id: str) -> int:

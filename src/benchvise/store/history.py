@@ -80,7 +80,7 @@ def boards_of(connection: Connection, key: str) -> dict[str, int]:
         .group_by(RunRow.board)
         .order_by(RunRow.board)
     )
-    return dict(connection.execute(statement).tuples().all())
+    return dict(connection.execute(statement).all())
 
 
 def load_history(

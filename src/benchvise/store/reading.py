@@ -180,7 +180,7 @@ def run_choices(connection: Connection) -> RunChoices:
 
 def _values(connection: Connection, column: InstrumentedAttribute[str]) -> dict[str, int]:
     statement = select(column, func.count()).group_by(column).order_by(column)
-    return dict(connection.execute(statement).tuples().all())
+    return dict(connection.execute(statement).all())
 
 
 def series_of(connection: Connection, run_id: str, key: str) -> list[SeriesRecord]:
@@ -209,7 +209,7 @@ def attachments(connection: Connection, run_id: str) -> dict[str, int]:
         .where(RunRow.id == run_id)
         .order_by(AttachmentRow.name)
     )
-    return dict(connection.execute(statement).tuples().all())
+    return dict(connection.execute(statement).all())
 
 
 def load_run(connection: Connection, run_id: str) -> RunRecord:

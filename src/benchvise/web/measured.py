@@ -44,12 +44,12 @@ class Measured:
     def runs(self, run_ids: Sequence[str]) -> ReportData:
         """Several runs, and how each but the first compares with the first."""
         with self._lock:
-            states = [_state(self._store().info(run_id)) for run_id in run_ids]
             load = _Loaded(self._store())
-            runs = [self._run(state, run_id, load) for state, run_id in zip(states, run_ids, strict=True)]
+            states = {run_id: _state(self._store().info(run_id)) for run_id in run_ids}
+            runs = [self._run(states[run_id], run_id, load) for run_id in run_ids]
+            base, *others = run_ids
             changes = [
-                self._change((states[0], state), run_ids[0], run_id, load)
-                for state, run_id in zip(states[1:], run_ids[1:], strict=True)
+                self._change((states[base], states[other]), base, other, load) for other in others
             ]
         return assembled(runs, changes)
 

@@ -24,7 +24,7 @@ from benchvise.report.latency_figures import latency_figures
 from benchvise.report.spread import REACH, WIDTH
 from benchvise.report.units import format_percent
 from benchvise.store import Store
-from benchvise.web.answers import Crumb, both, page
+from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
 from benchvise.web.figures import drawn
@@ -48,7 +48,10 @@ def run(request: Request) -> Response:
     shared = context(request)
     run_id = find(shared.store, request.path_params["run"])
     if run_id != request.path_params["run"]:
-        return RedirectResponse(f"{address('/runs/' + run_id)}?{request.url.query}")
+        twin = ".json" if wants_json(request) else ""
+        return RedirectResponse(
+            address(f"/runs/{run_id}{twin}", request.query_params.multi_items())
+        )
     data = shared.measured.run(run_id)
     shown = data.runs[0]
     word = chosen(request, "view", _VIEWS)
