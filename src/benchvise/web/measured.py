@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, TypeAlias, TypeVar
 
 from benchvise.measure.model import RunRecord
 from benchvise.report.data import (
@@ -32,10 +33,8 @@ class Measured:
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
-        self._runs: OrderedDict[_State, RunData] = OrderedDict()
-        self._changes: OrderedDict[_State, ComparisonData] = OrderedDict()
-        # One at a time: two requests for the same run would do the same work twice.
-        self._lock = threading.Lock()
+        self._runs: _Cache[RunData] = _Cache()
+        self._changes: _Cache[ComparisonData] = _Cache()
 
     def run(self, run_id: str) -> ReportData:
         """One run. StoreError when there is none with this id."""
@@ -43,21 +42,26 @@ class Measured:
 
     def runs(self, run_ids: Sequence[str]) -> ReportData:
         """Several runs, and how each but the first compares with the first."""
-        with self._lock:
-            load = _Loaded(self._store())
-            states = {run_id: _state(self._store().info(run_id)) for run_id in run_ids}
-            runs = [self._run(states[run_id], run_id, load) for run_id in run_ids]
-            base, *others = run_ids
-            changes = [
-                self._change((states[base], states[other]), base, other, load) for other in others
-            ]
+        load = _Loaded(self._store())
+        states = {run_id: _state(self._store().info(run_id)) for run_id in run_ids}
+        runs = [self._run(states[run_id], run_id, load) for run_id in run_ids]
+        base, *others = run_ids
+        changes = [
+            self._change((states[base], states[other]), base, other, load) for other in others
+        ]
         return assembled(runs, changes)
 
     def _run(self, state: _State, run_id: str, load: _Loaded) -> RunData:
-        return _kept(self._runs, state, lambda: one_run(load(run_id)))
+        return self._runs.get(state, lambda: one_run(load(run_id)))
 
     def _change(self, state: _State, base: str, other: str, load: _Loaded) -> ComparisonData:
-        return _kept(self._changes, state, lambda: one_change(load(base), load(other)))
+        return self._changes.get(state, lambda: one_change(load(base), load(other)))
+
+
+def _state(info: RunInfo) -> _State:
+    """What changes whenever what is shown of a run does."""
+    said = (info.label, info.tags, info.note)
+    return (info.id, info.status, info.finished, info.samples, info.reason, *said)
 
 
 class _Loaded:
@@ -73,16 +77,29 @@ class _Loaded:
         return self._records[run_id]
 
 
-def _state(info: RunInfo) -> _State:
-    """What changes whenever what is shown of a run does."""
-    said = (info.label, info.tags, info.note)
-    return (info.id, info.status, info.finished, info.samples, info.reason, *said)
+@dataclass
+class _Place(Generic[_T]):
+    """Where a value is, or will be; its lock is held while it is made."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    value: _T | None = None
 
 
-def _kept(kept: OrderedDict[_State, _T], state: _State, make: Callable[[], _T]) -> _T:
-    if state not in kept:
-        kept[state] = make()
-        while len(kept) > _KEPT:
-            kept.popitem(last=False)
-    kept.move_to_end(state)
-    return kept[state]
+class _Cache(Generic[_T]):
+    """The values that were used last, each made once however many ask for it at a time."""
+
+    def __init__(self) -> None:
+        self._places: OrderedDict[_State, _Place[_T]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, state: _State, make: Callable[[], _T]) -> _T:
+        """The value for the state, made where it is not there; raises what making it raises."""
+        with self._lock:
+            place = self._places.setdefault(state, _Place())
+            self._places.move_to_end(state)
+            while len(self._places) > _KEPT:
+                self._places.popitem(last=False)
+        with place.lock:
+            if place.value is None:
+                place.value = make()
+            return place.value
