@@ -1,10 +1,14 @@
 import type { ReportDocument } from "./base/document";
 import type { DiagnosisFigures } from "./base/diagnosis";
 import type { Chart } from "./base/plot";
+import { bars } from "./charts/bars";
 import { changes } from "./charts/changes";
 import { curve } from "./charts/curve";
 import { distribution } from "./charts/distribution";
+import { evidence } from "./charts/evidence";
+import { grid } from "./charts/grid";
 import { histogram } from "./charts/histogram";
+import { history } from "./charts/history";
 import { ranking } from "./charts/ranking";
 import { shares } from "./charts/shares";
 import { timeorder } from "./charts/timeorder";
@@ -44,6 +48,14 @@ function drawings(report: ReportDocument): ReadonlyMap<string, Draw> {
       }
       return charts;
     });
+  }
+  for (const figure of report.bars ?? []) all.set(figure.id, (width) => [bars(figure, width)]);
+  for (const figure of report.grids ?? []) all.set(figure.id, (width) => [grid(figure, width)]);
+  for (const figure of report.evidence ?? []) {
+    all.set(figure.id, (width) => evidence(figure, width));
+  }
+  for (const figure of report.histories ?? []) {
+    all.set(figure.id, (width) => [history(figure, width)]);
   }
   if (report.diagnosis !== undefined) addDiagnosis(all, report.diagnosis);
   return all;

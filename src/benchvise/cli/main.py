@@ -29,6 +29,8 @@ COMMANDS = {
     "restore": "restore.restore",
     "runs": "results.runs",
     "show": "results.show",
+    "tag": "results.tag",
+    "note": "results.note",
     "compare": "results.compare",
     "report": "results.report",
     "why": "why.why",

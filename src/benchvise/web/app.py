@@ -19,7 +19,17 @@ from benchvise.web.answers import failure
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.live import Hub
-from benchvise.web.pages import boards, home, trace, trace_compare, traces
+from benchvise.web.pages import (
+    boards,
+    compare,
+    history,
+    home,
+    run,
+    runs,
+    trace,
+    trace_compare,
+    traces,
+)
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
 from benchvise.web.shelves import capture_shelf, trace_shelf
@@ -33,6 +43,10 @@ def create_app(settings: Settings) -> Starlette:
             *home.routes,
             *boards.routes,
             *trace_compare.routes,
+            *runs.routes,
+            *run.routes,
+            *compare.routes,
+            *history.routes,
             *traces.routes,
             *trace.routes,
             *levels.routes,

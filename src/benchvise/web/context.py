@@ -12,6 +12,7 @@ from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
+from benchvise.web.measured import Measured
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
 from benchvise.web.workspace.opened import OpenTraces
@@ -29,9 +30,13 @@ class Context:
     traces: Shelf
     captures: Shelf
     opened: OpenTraces = field(default_factory=OpenTraces, init=False)
+    measured: Measured = field(init=False)
     control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self.measured = Measured(lambda: self.store)
 
     @property
     def store(self) -> Store:
