@@ -1,12 +1,17 @@
 import { assertExists } from "./base/assert";
 import { parseDocument, type ReportDocument } from "./base/document";
 import type { DiagnosisFigures } from "./base/diagnosis";
+import type { HealthFigures } from "./base/health";
 import type { Chart } from "./base/plot";
 import { changes } from "./charts/changes";
+import { counted } from "./charts/counted";
 import { curve } from "./charts/curve";
 import { distribution } from "./charts/distribution";
+import { happenings } from "./charts/happenings";
 import { histogram } from "./charts/histogram";
 import { ranking } from "./charts/ranking";
+import { responses } from "./charts/responses";
+import { sensor } from "./charts/sensor";
 import { shares } from "./charts/shares";
 import { timeorder } from "./charts/timeorder";
 import { covariate, trials } from "./charts/trials";
@@ -49,8 +54,19 @@ function drawings(report: ReportDocument): ReadonlyMap<string, Draw> {
       return charts;
     });
   }
+  for (const figure of report.responses ?? []) {
+    all.set(figure.id, (width) => [responses(figure, width)]);
+  }
   if (report.diagnosis !== undefined) addDiagnosis(all, report.diagnosis);
+  if (report.health !== undefined) addHealth(all, report.health);
   return all;
+}
+
+function addHealth(all: Map<string, Draw>, figures: HealthFigures): void {
+  for (const figure of figures.counters) all.set(figure.id, (width) => [counted(figure, width)]);
+  for (const figure of figures.sensors) all.set(figure.id, (width) => [sensor(figure, width)]);
+  const { happenings: what } = figures;
+  if (what !== null) all.set(what.id, (width) => [happenings(what, width)]);
 }
 
 function addDiagnosis(all: Map<string, Draw>, figures: DiagnosisFigures): void {
