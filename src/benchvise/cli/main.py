@@ -20,6 +20,7 @@ from benchvise.cli import (
     restore,
     results,
     rig,
+    serve,
     state,
     trace,
     watch,
@@ -51,6 +52,7 @@ app.command("watch")(watch.watch)
 app.command("snapshot")(state.snapshot)
 app.command("diff")(state.diff)
 app.command("health")(health.health)
+app.command("serve")(serve.serve)
 app.add_typer(rig.app, name="rig")
 app.add_typer(trace.app, name="trace")
 app.add_typer(signals.app, name="signal")

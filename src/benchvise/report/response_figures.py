@@ -1,8 +1,8 @@
 """Response times of several configurations side by side: histograms on one axis of time.
 
 One row a thing (an implementation, a board), and in it one histogram for each of its conditions
-(idle, busy): the last part of a configuration's name, ``kernel module/idle``. The counterpart in the
-browser is ``web/src/base/responses.ts``.
+(idle, busy): the last part of a configuration's name, ``kernel module/idle``. The counterpart in
+the browser is ``web/src/base/responses.ts``.
 """
 
 from __future__ import annotations

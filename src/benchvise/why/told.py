@@ -6,18 +6,34 @@ left for the next look.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from benchvise.errors import UsageError
 from benchvise.why.telling import FILE, FORMAT
 
 MOST_BYTES = 256 << 20
 """Of a file that is read; a diagnosis of a day has a hundredth of that."""
+
+_LINE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A diagnosis in a list: what it is about, and how it stands. ``document`` is as it began."""
+
+    directory: Path
+    document: Mapping[str, Any]
+    running: bool
+    ended: bool
+    identity: str
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,32 +81,70 @@ def size(directory: Path) -> int:
         return 0
 
 
+def is_running(directory: Path) -> bool:
+    """Whether somebody still tells."""
+    try:
+        with (directory / FILE).open("rb") as file:
+            return _is_held(file.fileno())
+    except OSError:
+        return False
+
+
+def heading(directory: Path) -> Heading:
+    """What a list says of a diagnosis, from the first and the last line; UsageError as ``read``."""
+    path = directory / FILE
+    with _opened(path) as file, _explained(path):
+        running = _is_held(file.fileno())
+        first = json.loads(file.readline(_LINE))
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - _LINE))
+        last = json.loads(file.read(_LINE).rpartition(b"\n")[0].rpartition(b"\n")[2] or b"{}")
+        begun = _begun(first)
+        ended = last.get("told") == "ended"
+        identity = str(last["id"]) if ended else ""
+        return Heading(directory, begun, running, ended, identity, float(last.get("at", 0.0)))
+
+
 def read(directory: Path) -> Told:
     """What was told until now; UsageError where there is nothing, or nothing that can be read."""
     path = directory / FILE
+    with _opened(path) as file, _explained(path):
+        running = _is_held(file.fileno())
+        lines = _lines(file.read(MOST_BYTES))
+        told = Told(directory, _begun(next(lines, {})), running=running, lines=1)
+        for line in lines:
+            _take(told, line)
+    told.document["seconds"] = told.at
+    told.document["reached"] = "" if told.running or told.ended else f"it stopped: {told.stage}"
+    return told
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         with path.open("rb") as file:
-            running = _is_held(file.fileno())
-            data = file.read(MOST_BYTES)
+            yield file
     except OSError as error:
         raise UsageError(
             f"{path} cannot be read: {error.strerror}", "is it the directory of a diagnosis?"
         ) from error
-    lines = _lines(data)
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
     try:
-        first = next(lines)
-        if first["told"] != "begun" or first["format"] != FORMAT:
-            raise ValueError
-        told = Told(directory, dict(first["document"]), running=running, lines=1)
-        for line in lines:
-            _take(told, line)
-    except (StopIteration, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UsageError(
             f"{path} is not what this version writes", "wait for the diagnosis' own page"
         ) from None
-    told.document["seconds"] = told.at
-    told.document["reached"] = "" if told.running or told.ended else f"it stopped: {told.stage}"
-    return told
+
+
+def _begun(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of the first line; KeyError, TypeError or ValueError where it is none."""
+    if line["told"] != "begun" or line["format"] != FORMAT:
+        raise ValueError("another format")
+    return dict(line["document"])
 
 
 def _lines(data: bytes) -> Iterator[Mapping[str, Any]]:

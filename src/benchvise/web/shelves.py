@@ -1,0 +1,49 @@
+"""Which files are traces and captures, and which belong to runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchvise.store import Store
+from benchvise.web.files import Shelf, Shelved, shelved
+from benchvise.web.settings import Settings
+
+RUN_TRACES = 500
+"""Of the newest runs, those whose traces are listed."""
+
+_TRACE_HEADS = (b"\x17\x08\x44tracing", b"PERFILE2")
+_CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
+
+
+def trace_shelf(settings: Settings, store: Callable[[], Store]) -> Shelf:
+    """Traces under the given roots, and those that were recorded with runs."""
+
+    def of_runs() -> Iterator[Shelved]:
+        for run in store().runs(RUN_TRACES):
+            path = store().trace_file(run.id)
+            if path.is_file():
+                yield shelved(path, f"of run {run.label or run.id}", run.id)
+
+    return Shelf(settings.traces, is_trace, "trace", of_runs)
+
+
+def capture_shelf(settings: Settings) -> Shelf:
+    """Captures under the given roots."""
+    return Shelf(settings.captures, is_capture, "capture")
+
+
+def is_trace(path: Path) -> bool:
+    """Whether it begins as a trace.dat or a perf.data, or has the metadata of CTF."""
+    try:
+        if path.is_dir():
+            return (path / "metadata").is_file()
+        with path.open("rb") as file:
+            return file.read(10).startswith(_TRACE_HEADS)
+    except OSError:
+        return False
+
+
+def is_capture(path: Path) -> bool:
+    """Whether it is called like one: what is in it is seen when it is opened."""
+    return path.suffix.lower() in _CAPTURE_SUFFIXES and path.is_file()
