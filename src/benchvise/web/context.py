@@ -10,6 +10,7 @@ from starlette.requests import Request
 from benchvise.store import Store
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
+from benchvise.web.readings import Readings
 from benchvise.web.settings import Settings
 
 
@@ -21,6 +22,7 @@ class Context:
     hub: Hub
     traces: Shelf
     captures: Shelf
+    readings: Readings = field(default_factory=Readings)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
