@@ -1,4 +1,4 @@
-"""How boards are right now: looked at when a page asks for it, and remembered until the next time."""
+"""How boards are right now: looked at when a page asks, and remembered until the next time."""
 
 from __future__ import annotations
 
