@@ -19,7 +19,7 @@ from benchvise.web.answers import failure
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.live import Hub
-from benchvise.web.pages import boards, diagnoses, health, home, traces
+from benchvise.web.pages import boards, captures, diagnoses, health, home, traces
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
 from benchvise.web.shelves import capture_shelf, trace_shelf
@@ -31,6 +31,7 @@ def create_app(settings: Settings) -> Starlette:
         routes=[
             *home.routes,
             *boards.routes,
+            *captures.routes,
             *diagnoses.routes,
             *health.routes,
             *traces.routes,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 
 from benchvise.store import Store
+from benchvise.web.captures.opened import OpenCaptures
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
 from benchvise.web.readings import Readings
@@ -23,6 +24,7 @@ class Context:
     traces: Shelf
     captures: Shelf
     readings: Readings = field(default_factory=Readings)
+    open_captures: OpenCaptures = field(default_factory=OpenCaptures)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
