@@ -27,7 +27,8 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.state.model import Snapshot
-from benchvise.store import diagnoses, reading, references, snapshots
+from benchvise.store import boards, diagnoses, reading, references, snapshots
+from benchvise.store.boards import BoardInfo
 from benchvise.store.database import Database
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
@@ -299,6 +300,11 @@ class Store:
         with self._database.reading() as connection:
             listed = reading.list_runs(connection, limit, board, label)
         return [_as_seen(run, abandoned) for run in listed]
+
+    def boards(self, limit: int | None = None) -> list[BoardInfo]:
+        """The boards that were measured, the one that was last the first."""
+        with self._database.reading() as connection:
+            return boards.list_boards(connection, limit)
 
     def resolve(self, reference: str) -> str:
         """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.

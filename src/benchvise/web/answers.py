@@ -8,6 +8,7 @@ it. The template gets the document as ``d``.
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -127,7 +128,7 @@ def templates() -> Environment:
     own = environment()
     assert own.loader is not None  # noqa: S101 - given by environment()
     own.loader = ChoiceLoader([FileSystemLoader(Path(__file__).parent / "templates"), own.loader])
-    own.filters |= {
+    filters: Mapping[str, Callable[..., object]] = {
         "ago": ago,
         "stamp": stamp,
         "span": span,
@@ -136,13 +137,12 @@ def templates() -> Environment:
         "printable": printable,
         "island_data": _island_data,
     }
+    own.filters |= filters
     return own
 
 
 def _island_data(document: object) -> Markup:
     """JSON for an inert script element."""
-    import json
-
     return Markup(embeddable(json.dumps(document, allow_nan=False)))  # noqa: S704
 
 

@@ -7,17 +7,24 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from benchvise.errors import UsageError
+from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
 from benchvise.web.captures.opened import OpenCaptures
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
 from benchvise.web.readings import Readings
+from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
+from benchvise.web.workspace.opened import OpenTraces
 
 
 @dataclass
 class Context:
-    """The settings, the open store, the live streams, and the files that may be looked at."""
+    """The settings, the open store, the live streams, the rig, and the files to look at.
+
+    ``opened`` are the traces that are open.
+    """
 
     settings: Settings
     hub: Hub
@@ -25,6 +32,8 @@ class Context:
     captures: Shelf
     readings: Readings = field(default_factory=Readings)
     open_captures: OpenCaptures = field(default_factory=OpenCaptures)
+    opened: OpenTraces = field(default_factory=OpenTraces, init=False)
+    control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -39,9 +48,23 @@ class Context:
                 self._store = Store.open(self.settings.store)
             return self._store
 
+    def rig(self) -> Rig | None:
+        """The rig that is meant, read anew; None when none is named and no virtual bench runs.
+
+        UsageError when the one that is named is not there, or cannot be read.
+        """
+        try:
+            path = find_rig_file(self.settings.rig)
+        except UsageError:
+            if self.settings.rig:
+                raise
+            return None
+        return load_rig(path)
+
     def close(self) -> None:
         """Ends what was opened."""
         self.hub.close()
+        self.opened.close()
         with self._lock:
             if self._store is not None:
                 self._store.close()

@@ -15,8 +15,13 @@ interface Island {
 
 /** All islands there are; a line each, in order of name. */
 const ISLANDS: Readonly<Record<string, () => Promise<Island>>> = {
+  board: () => import("./board"),
+  capture: () => import("./capture"),
+  console: () => import("./console"),
   "diagnosis-live": () => import("./diagnosis-live"),
   figures: () => import("./figures"),
+  rig: () => import("./rig"),
+  workspace: () => import("./workspace"),
 };
 
 /** Starts every island of the page. One that fails says so in its place; the others stand. */
@@ -47,7 +52,7 @@ export function dataOf(element: HTMLElement): Result<unknown> {
   const script = element.querySelector(':scope > script[type="application/json"]');
   if (script === null) return okay(undefined);
   try {
-    return okay(JSON.parse(script.textContent ?? "") as unknown);
+    return okay(JSON.parse(script.textContent) as unknown);
   } catch {
     return failed("its data is no JSON");
   }

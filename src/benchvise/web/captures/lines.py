@@ -288,7 +288,11 @@ def opened_of(request: Request, asked: Asked) -> Opened:
 def _route(name: str, answer: Callable[[Opened, Mapping[str, str]], Any]) -> Route:
     def respond(request: Request) -> Response:
         opened = opened_of(request, Asked.of_segment(request.path_params["how"]))
-        headers = {"ETag": f'"{opened.tag}"', "Cache-Control": "private, no-cache"}
+        fresh = request.query_params.get("v") == opened.tag
+        headers = {
+            "ETag": f'"{opened.tag}"',
+            "Cache-Control": f"private, {'max-age=31536000, immutable' if fresh else 'no-cache'}",
+        }
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         found = answer(opened, request.query_params)
