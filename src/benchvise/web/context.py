@@ -23,15 +23,16 @@ from benchvise.web.workspace.opened import OpenTraces
 class Context:
     """The settings, the open store, the live streams, the rig, and the files to look at.
 
-    ``opened`` are the traces that are open.
+    ``opened`` are the traces that are open, ``open_captures`` the captures; ``readings`` says how
+    boards were when somebody last looked.
     """
 
     settings: Settings
     hub: Hub
     traces: Shelf
     captures: Shelf
-    readings: Readings = field(default_factory=Readings)
-    open_captures: OpenCaptures = field(default_factory=OpenCaptures)
+    readings: Readings = field(default_factory=Readings, init=False)
+    open_captures: OpenCaptures = field(default_factory=OpenCaptures, init=False)
     opened: OpenTraces = field(default_factory=OpenTraces, init=False)
     control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)

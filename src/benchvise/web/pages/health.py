@@ -23,7 +23,6 @@ from benchvise.store import RunInfo
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
-from benchvise.web.pages.boards import rig_of
 from benchvise.web.times import moment
 
 _DAY = 86400.0
@@ -176,7 +175,7 @@ def _known(shared: Context, name: str) -> str:
 
 def _names(shared: Context) -> list[str]:
     """Of boards that can be looked at: measured ones, those of the rig, and this machine."""
-    rig = rig_of(shared)
+    rig = shared.rig()
     measured = (run.board for run in shared.store.runs(None))
     names = ["local", *(f"rig:{name}" for name in (rig.names if rig else ())), *measured]
     return [name for name in dict.fromkeys(names) if not name.startswith("capture ")]
