@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from benchvise.report.data import ComparisonData, ReportData, RunData, SeriesData
 from benchvise.report.facts import Cache
 from benchvise.report.latency_figures import LatencyFigure, latency_figures
+from benchvise.report.response_figures import ResponseFigure, responses_of_runs
 from benchvise.report.units import parse_size
 
 FORMAT = 1
@@ -154,6 +155,7 @@ class Figures:
     latencies: tuple[LatencyFigure, ...]
     samples: tuple[SampleFigure, ...]
     changes: tuple[ChangeFigure, ...]
+    responses: tuple[ResponseFigure, ...]
 
     def to_json(self) -> str:
         """Strict JSON on one line."""
@@ -171,6 +173,7 @@ def figures(data: ReportData) -> Figures:
             _samples(series) for run in data.runs for series in run.series if series.summary
         ),
         changes=tuple(_changes(data, comparison) for comparison in data.comparisons),
+        responses=responses_of_runs(data.runs),
     )
 
 

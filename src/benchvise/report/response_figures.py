@@ -11,12 +11,17 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.report.data import RunData
 from benchvise.report.text import clean
 from benchvise.signal.distribution import Distribution, difference, distribution
+
+BENCHMARK = "signal.response"
+"""What response times are called in the store."""
 
 MOST = 24
 """Configurations in one figure: more cannot be told apart."""
@@ -117,6 +122,32 @@ def response_figure(samples: Sequence[Sample], id_: str = "responses") -> Respon
         tuple(clean(condition, 40) for condition in conditions),
         tuple(ResponseRow(clean(name, 80), tuple(lines)) for name, lines in rows.items()),
     )
+
+
+def responses_of_runs(runs: Sequence[RunData]) -> tuple[ResponseFigure, ...]:
+    """The figure of the runs that hold response times of signals; none where there are none."""
+    found = [
+        (run.name, series)
+        for run in runs
+        for series in run.series
+        if series.benchmark == BENCHMARK and series.samples
+    ]
+    common = _common([name for name, _ in found])
+    samples = [
+        Sample(name[common:], np.array([sample.value for sample in series.samples]) * 1e-9)
+        for name, series in found
+    ]
+    figure = response_figure(samples)
+    return () if figure is None else (figure,)
+
+
+def _common(names: Sequence[str]) -> int:
+    """How many letters the first words take that all names have: the label they were kept under."""
+    if len(names) < 2:
+        return 0
+    letters = zip(*names, strict=False)
+    same = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
+    return names[0].rfind(" ", 0, same) + 1
 
 
 def _places(names: Sequence[str]) -> list[tuple[str, str]]:
