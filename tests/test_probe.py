@@ -395,7 +395,7 @@ def limit_address_space() -> None:
     [
         (
             (),
-            "the commands are list, version, run, serve, read, links, facts, write, sink, echo and trace",
+            "read, links, facts, write, sink, echo and trace",
         ),
         (("fly",), "commands are"),
         (("run",), "which benchmark"),

@@ -18,6 +18,7 @@ from benchmarks.why.places import NotHere, chosen
 from benchmarks.why.plants import PLANTS, Plant, Scene
 from benchmarks.why.score import Result
 from benchvise.errors import UsageError
+from benchvise.why.model import Verdict
 
 _PROCESSES = 12
 _TIMEOUT_S = 1800
@@ -47,6 +48,8 @@ def run(plant: Plant, keep: Path | None = None) -> Result:
         return Result(
             "real", plant.name, problems=(str(error),), hit=False if plant.expected else None
         )
+    if plant.turned is not None and document["verdict"] == Verdict.REVERSED:
+        return run(plant.turned, keep)
     return judge(plant, document, changed, time.monotonic() - begin)
 
 

@@ -13,7 +13,7 @@ use crate::level::Entry;
 use crate::overview::Overview;
 
 /// What a row shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// What runs on a CPU.
     Cpu,

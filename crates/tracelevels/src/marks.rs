@@ -1,6 +1,5 @@
 //! Events as labels of rows.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use arrow_array::RecordBatch;
@@ -13,7 +12,7 @@ use crate::query::View;
 
 /// A span of time with more events than this shows rare ones only: labels of that many could not
 /// be told from each other, and to go through them takes too long.
-const MOST_EVENTS: usize = 400_000;
+const MOST_EVENTS: usize = 250_000;
 /// How many rare events there are at most.
 const MOST_RARE: usize = 20_000;
 
@@ -197,8 +196,8 @@ struct Gathering<'a> {
     shift: u32,
     cpus: Vec<Option<OfCpu>>,
     lanes: Vec<Lane>,
-    /// The lanes of an actor, by CPU; of a thread on any.
-    of_actor: HashMap<u32, Vec<(Option<u16>, usize)>>,
+    /// By actor its lanes, each of a CPU; those of threads of any.
+    of_actor: Vec<Vec<(Option<u16>, usize)>>,
 }
 
 impl<'a> Gathering<'a> {
@@ -216,7 +215,7 @@ impl<'a> Gathering<'a> {
             cpus[cpu] = Some(OfCpu { lane: None, at, to: place.to });
         }
         let mut lanes: Vec<Lane> = Vec::new();
-        let mut of_actor: HashMap<u32, Vec<_>> = HashMap::new();
+        let mut of_actor: Vec<Vec<_>> = Vec::new();
         for &row in rows {
             let Some(of) = forest.rows.get(row as usize) else { continue };
             match (of.kind, of.actor, of.cpu) {
@@ -226,7 +225,11 @@ impl<'a> Gathering<'a> {
                     }
                 }
                 (_, Some(actor), cpu) => {
-                    of_actor.entry(actor).or_default().push((cpu, lanes.len()));
+                    let actor = actor as usize;
+                    if of_actor.len() <= actor {
+                        of_actor.resize_with(actor + 1, Vec::new);
+                    }
+                    of_actor[actor].push((cpu, lanes.len()));
                 }
                 _ => continue,
             }
@@ -249,7 +252,7 @@ impl<'a> Gathering<'a> {
         }
         if place.at < place.to
             && items.begin[place.at] <= time
-            && let Some(lanes) = self.of_actor.get(&items.actor[place.at])
+            && let Some(lanes) = self.of_actor.get(items.actor[place.at] as usize)
         {
             for &(on, lane) in lanes {
                 if on.is_none_or(|on| on == cpu) {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli import signal_radio, signal_serial
+from benchvise.cli import signal_capture, signal_radio, signal_serial
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.signal_options import (
     CaptureArgument,
@@ -344,3 +344,5 @@ app.command("psk")(signal_radio.psk)
 app.command("synth")(signal_radio.synth)
 app.command("fsk")(signal_radio.fsk)
 app.command("serial")(signal_serial.serial)
+app.command("capture")(signal_capture.capture)
+app.command("analysers")(signal_capture.analysers)

@@ -33,6 +33,7 @@ from serial import SerialException
 from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig import locks
+from benchvise.rig.analyser import analyser_of
 from benchvise.rig.boot.recorder import Recorder
 from benchvise.rig.booting import Boot, read_console
 from benchvise.rig.environment import Rig, load_rig
@@ -263,6 +264,16 @@ class Worker:
     def op_read(self, *, timeout: float) -> dict[str, Any]:
         """Bytes from the console (base64), as soon as there are any; none after ``timeout`` s."""
         return {"data": base64.b64encode(self._read_console(timeout)).decode("ascii")}
+
+    def op_analyser(self) -> dict[str, Any]:
+        """How the board's logic analyser is reached; nothing of the board is touched."""
+        if self._strategy is None:
+            raise RigError(
+                Fault.BUSY,
+                f"{self._name}: what is plugged in is seen by those who have its place",
+                "acquire it first: labgrid-client acquire",
+            )
+        return analyser_of(self._strategy.target, self._name)
 
     def op_off_at_end(self, *, off: bool) -> dict[str, Any]:
         """Whether the board is switched off when the client goes."""

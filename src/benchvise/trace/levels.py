@@ -69,12 +69,6 @@ class Levels:
         )
         return tables
 
-    @property
-    def states(self) -> list[str]:
-        """The names of the numbers in the column ``state``."""
-        names: list[str] = decoder().LEVEL_STATES
-        return names
-
     def rows(self, analysis: Analysis) -> list[Row]:
         """All rows in the order in which they are shown."""
         table = self._native.rows()
@@ -93,7 +87,7 @@ class Levels:
     def items(self, rows: list[int], begin: int, end: int, shift: int) -> pa.Table:
         """What is drawn of rows in buckets of ``2**shift`` ns, at most one item a bucket.
 
-        Columns: ``row``, ``begin``, ``end``, ``actor``, ``state`` (place in ``states``), ``count``
+        Columns: ``row``, ``begin``, ``end``, ``actor``, ``state`` (see ``states``), ``count``
         (items for which it stands), ``ran`` (ns for which these used a CPU).
         """
         return self._native.items(rows, begin, end, shift)
@@ -120,11 +114,17 @@ class Levels:
         if found is None:
             return None
         begin, end, actor, state = found
-        return Item(begin, end, actor, self.states[state])
+        return Item(begin, end, actor, states()[state])
 
     @cached_property
     def _events(self) -> Any:
         return decoder().LevelEvents(self._trace.index, self._origin)
+
+
+def states() -> list[str]:
+    """The names of the numbers in the column ``state``."""
+    names: list[str] = decoder().LEVEL_STATES
+    return names
 
 
 def shift_of(begin: int, end: int, width: int) -> int:

@@ -222,4 +222,4 @@ class LevelEvents:
     def marks(
         self, levels: Levels, rows: Sequence[int], begin: int, end: int, shift: int
     ) -> tuple[pa.Table, bool]:
-        """``row``, ``time``, ``event``, ``count``, ``index``; and whether only rare ones are told."""
+        """``row``, ``time``, ``event``, ``count``, ``index``; and whether only rare ones."""

@@ -38,7 +38,7 @@ class Keeping:
     """Where they are."""
     refused: str = ""
     """Why it could not be written, when it could not."""
-    later: list[Callable[[], None]] | None = None
+    later: list[Callable[[], bool]] | None = None
     """What is still to be written, for programs that answer first; else it is written at once."""
 
     def take(self, part: cache.Part) -> None:
@@ -108,20 +108,21 @@ class OpenTrace:
                 later.append(lambda: self._keep(part, tables))
         return tables
 
-    def keep(self) -> None:
-        """Keeps what was put off, if that was wished."""
+    def keep(self) -> bool:
+        """Keeps what was put off; whether there was something, and all of it is kept now."""
         later, self.keeping.later = self.keeping.later, None
-        for store in later or ():
-            store()
+        kept = [store() for store in later or ()]
+        return bool(kept) and all(kept)
 
-    def _keep(self, part: str, tables: Mapping[str, pa.Table]) -> None:
+    def _keep(self, part: str, tables: Mapping[str, pa.Table]) -> bool:
         assert self._part is not None  # noqa: S101 - derived() has looked
         try:
             kept = cache.store(self.path, part, tables, {}, self._part.stats, self._part.content)
         except cache.NotCached as error:
             self.remarks.append(f"the {part} is not kept for the next time: {error}")
-        else:
-            self.keeping.take(kept)
+            return False
+        self.keeping.take(kept)
+        return True
 
     def _analysed(self) -> Mapping[str, pa.Table]:
         tables: dict[str, pa.Table] = decoder().analyse(

@@ -40,6 +40,8 @@ def is_trace(path: Path) -> bool:
     try:
         if path.is_dir():
             return (path / "metadata").is_file()
+        if not path.is_file():
+            return False  # a pipe would have us wait for its other end
         with path.open("rb") as file:
             return file.read(10).startswith(_TRACE_HEADS)
     except OSError:

@@ -147,6 +147,7 @@ function columnsOf(items: readonly Thinned[]): Items {
     actor: Int32Array.from(items, ({ actor }) => actor),
     state: Uint8Array.from(items, ({ state }) => state),
     count: Uint32Array.from(items, ({ count }) => count),
+    ran: null,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Items, Look } from "./source";
 import type { Span } from "./span";
-import type { Paints } from "./theme";
+import type { Paint, Paints } from "./theme";
 
 /**
  * Items become pixels here, one line of pixels for each band of a row: whoever shows them stretches
@@ -27,23 +27,31 @@ export interface Scale {
   readonly perPixel: number;
 }
 
-/** Told of each item that is wide enough for a text: its place in the items, its pixels. */
-export type Wide = (item: number, from: number, to: number) => void;
+/** What items are painted with. */
+export interface Brush {
+  readonly look: Look;
+  readonly paints: Paints;
+  /** Pixels from which on an item has room for a text. */
+  readonly wideFrom: number;
+  /** Told of each such item: its place in the items, its pixels. */
+  readonly wide: (item: number, from: number, to: number) => void;
+}
 
-/** Paints those of `items` from `first` to before `behind` that show in `clip`. */
+/**
+ * Paints those of `items` from `first` to before `behind` that show in `clip`. What stands for all
+ * of a bucket of `bucket` ns is the fainter the less of it ran.
+ */
 export function paintItems(
   lines: RowLines,
   items: Items,
   [first, behind]: readonly [number, number],
   clip: Span,
   scale: Scale,
-  look: Look,
-  paints: Paints,
-  wideFrom: number,
-  wide: Wide,
+  bucket: number,
+  { look, paints, wideFrom, wide }: Brush,
 ): void {
   const { pixels, ranks, width } = lines;
-  const { begin, end, actor, state, count } = items;
+  const { begin, end, actor, state, count, ran } = items;
   const { begin: origin, perPixel } = scale;
   const left = Math.max(0, Math.floor((clip.begin - origin) / perPixel));
   const right = Math.min(width, Math.floor((clip.end - origin) / perPixel));
@@ -62,7 +70,10 @@ export function paintItems(
     if (x1 <= x0) continue;
     if (looks.labelled && x1 - x0 >= wideFrom) wide(at, x0, x1);
     if (looks.bands === ALL && x1 === ends && ends - from >= APART) x1 -= 1;
-    const { full, faint } = paints.of(state[at] ?? 0, actor[at] ?? -1);
+    const paint = paints.of(state[at] ?? 0, actor[at] ?? -1);
+    const several = ran !== null && x1 - x0 === 1 && (count[at] ?? 1) > 1;
+    const full = several ? shadeOf(paint, (ran[at] ?? 0) / bucket) : paint.full;
+    const { faint } = paint;
     const upper = inkOf(looks.bands, looks.faint, 1, full, faint);
     const middle = inkOf(looks.bands, looks.faint, 2, full, faint);
     const lower = inkOf(looks.bands, looks.faint, 4, full, faint);
@@ -83,6 +94,11 @@ export function paintItems(
       pixels[2 * width + x] = full;
     }
   }
+}
+
+/** The pixel for a share of time that was used, from 0 to 1. */
+function shadeOf({ shades, full }: Paint, share: number): number {
+  return shades[Math.min(Math.floor(share * shades.length), shades.length - 1)] ?? full;
 }
 
 function inkOf(bands: number, faintly: number, band: number, full: number, faint: number): number {

@@ -44,7 +44,7 @@ export class ServerSource implements Source {
   ): Promise<Items> {
     const columns = await this.columns(
       `levels?${part(span, buckets)}&rows=${numberRuns(rows)}`,
-      ["row", "begin", "end", "actor", "state", "count"],
+      ["row", "begin", "end", "actor", "state", "count", "ran"],
       signal,
     );
     return {
@@ -55,6 +55,7 @@ export class ServerSource implements Source {
       actor: columns.get("actor", Int32Array),
       state: columns.get("state", Uint8Array),
       count: columns.get("count", Uint32Array),
+      ran: columns.get("ran", Float64Array),
     };
   }
 

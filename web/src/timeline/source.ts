@@ -52,6 +52,8 @@ export interface Items {
   readonly state: Uint8Array;
   /** How many it stands for; 1 is exactly this one. */
   readonly count: Uint32Array;
+  /** ns for which these used a CPU; null where that means nothing. */
+  readonly ran: Float64Array | null;
 }
 
 export interface Marks {
@@ -113,6 +115,7 @@ export const NO_ITEMS: Items = {
   actor: new Int32Array(0),
   state: new Uint8Array(0),
   count: new Uint32Array(0),
+  ran: null,
 };
 
 export const NO_MARKS: Marks = {

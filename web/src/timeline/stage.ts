@@ -162,7 +162,8 @@ export class Stage {
           last = { box, from: last?.from ?? from, to, text };
           labels.push(last);
         };
-        paintItems(lines, data, range, clip, scale, source.look, paints, wideFrom, wide);
+        const brush = { look: source.look, paints, wideFrom, wide };
+        paintItems(lines, data, range, clip, scale, 2 ** tile.level, brush);
       }
     });
     paints.only = null;

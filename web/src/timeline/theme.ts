@@ -44,7 +44,12 @@ export function themeOf(element: Element): Theme {
 export interface Paint {
   readonly full: number;
   readonly faint: number;
+  /** For shares of a pixel's time, from a little to all. */
+  readonly shades: readonly number[];
 }
+
+/** Even a little is to be seen. */
+const SHADES = [0.42, 0.56, 0.7, 0.85, 1];
 
 /** The pixels of every actor and state, looked up once each. */
 export class Paints {
@@ -68,7 +73,7 @@ export class Paints {
   of(state: number, actor: number): Paint {
     const paint = this.states[state] ?? this.ofActor(actor);
     if (this.only === null || this.only === actor) return paint;
-    return { full: paint.faint, faint: paint.faint };
+    return { full: paint.faint, faint: paint.faint, shades: [paint.faint] };
   }
 
   private ofActor(actor: number): Paint {
@@ -82,6 +87,7 @@ export class Paints {
   }
 
   private paint(colour: string, faint: number): Paint {
-    return { full: pixelOf(colour), faint: pixelOf(mixed(colour, this.theme.page, faint)) };
+    const shade = (opacity: number): number => pixelOf(mixed(colour, this.theme.page, opacity));
+    return { full: pixelOf(colour), faint: shade(faint), shades: SHADES.map(shade) };
   }
 }

@@ -39,6 +39,7 @@ export class TraceView {
       // Looking elsewhere is no step; choosing is one.
       address.set(writeChosen(now, suffix), changed.range || changed.place || changed.actor);
     });
+    this.follow();
     const { place } = this.selection.value;
     if (place !== null) this.timeline.reveal(place.row);
     this.workspace = {
@@ -69,6 +70,19 @@ export class TraceView {
     const fits = this.trace.source.rows.flatMap(({ name, kind, detail }, order) =>
       `${kind} ${name} ${detail}`.toLowerCase().includes(wanted) ? [order] : []);
     this.timeline.filter(wanted === "" ? null : fits);
+  }
+
+  /** A link from another page: `actor`, and the `begin` and `end` of what it did. */
+  private follow(): void {
+    const { address, suffix, selection, trace } = this;
+    const names = [`begin${suffix}`, `end${suffix}`] as const;
+    const [begin, end] = names.map((name) => Number(address.get(name) ?? NaN));
+    if (begin === undefined || end === undefined || !(begin < end)) return;
+    const { actor } = selection.value;
+    const row = actor === null ? null : trace.rowOf(actor);
+    const place = row === null ? null : { row: row.id, time: begin + (end - begin) / 2 };
+    address.set(Object.fromEntries(names.map((name) => [name, null])), false);
+    selection.reveal({ begin, end }, place, actor);
   }
 
   private fromAddress(): ReturnType<typeof readChosen> {

@@ -53,7 +53,7 @@ def trace_compare(request: Request) -> Response:
         "b": listed(files[1]),
         "kind": kind,
         **comparison.document(found, kind),
-        "detail": _detail(sides, found, asking.text("actor")),
+        "detail": _detail(files, sides, found, asking.text("actor")),
     }
     return page(
         request,
@@ -86,7 +86,9 @@ def _address(request: Request, files: list[Shelved]) -> str:
     return f"/traces/compare{twin}?{urlencode({'a': files[0].key, 'b': files[1].key})}"
 
 
-def _detail(sides: list[Opened], found: Sides, actor: str) -> dict[str, Any] | None:
+def _detail(
+    files: tuple[Shelved, Shelved], sides: list[Opened], found: Sides, actor: str
+) -> dict[str, Any] | None:
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
         return None
@@ -98,13 +100,48 @@ def _detail(sides: list[Opened], found: Sides, actor: str) -> dict[str, Any] | N
     return {
         "actor": printable(row.actor),
         "verdict": row.verdict,
-        "places": [comparison.place(side.loaded, row.actor) for side in sides],
+        "lines": _lines(files, sides, row.actor),
         "figures": {
             name: [comparison.shape_of(side.loaded, row.actor, name) for side in sides]
             for name in comparison.FIGURES
             if name in row.figures
         },
     }
+
+
+def _lines(
+    files: tuple[Shelved, Shelved], sides: list[Opened], actor: str
+) -> dict[str, str | None]:
+    """Addresses of the time lines where the actor is at its usual work: of each trace, and of both
+    beside each other, moved so that the two instances stand at the same place."""
+    places = [comparison.place(side.loaded, actor) for side in sides]
+    lengths = [place["end"] - place["begin"] for place in places if place is not None]
+    span = 2 * max(1, *lengths) if lengths else 0
+    words = [
+        None if place is None else _at(side, place, span)
+        for side, place in zip(sides, places, strict=True)
+    ]
+    pages = [f"/traces/{file.key}" for file in files]
+    one = [f"{page}?{urlencode(at)}" if at else None for page, at in zip(pages, words, strict=True)]
+    if words[0] is None or words[1] is None:
+        return {"a": one[0], "b": one[1], "both": None}
+    both = {
+        "with": files[1].key,
+        **words[0],
+        **{f"{name}2": text for name, text in words[1].items()},
+        "shift": places[1]["begin"] - places[0]["begin"] if places[0] and places[1] else 0,
+    }
+    return {"a": one[0], "b": one[1], "both": f"{pages[0]}?{urlencode(both)}"}
+
+
+def _at(side: Opened, place: dict[str, Any], span: int) -> dict[str, str]:
+    """What of the workspace's address shows a place in the middle of twice ``span`` ns."""
+    begin, end = place["begin"], place["end"]
+    middle = (begin + end) // 2
+    words = {"view": f"{middle - span},{middle + span}", "actor": str(place["actor"])}
+    rows = [row for row in side.rows if row.actor == place["actor"]]
+    own = [row for row in rows if row.cpu in (None, place["cpu"])] or rows
+    return words | ({"at": f"{own[0].id}:{begin}"} if own else {})
 
 
 def _figures(document: dict[str, Any]) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def watching(rig: Rig) -> Source:
 def board_states(rig: Rig) -> dict[str, dict[str, Any]]:
     """What the hardware says of each board.
 
-    ``power`` and ``card`` are a word, None where the board has none, or ``{"na": REASON}``; ``lock``
-    is its lock's key, and ``error`` is what kept the board from being asked.
+    ``power`` and ``card`` are a word, None where the board has none, or ``{"na": REASON}``;
+    ``lock`` is its lock's key, and ``error`` is what kept the board from being asked.
     """
     found = {}
     for outcome in flow.status(rig, []):

@@ -174,6 +174,7 @@ def place(loaded: Loaded, name: str) -> dict[str, Any] | None:
     found = describe(analysis, rows[middle : middle + 1])[0]
     return {
         "actor": found.actor_id,
+        "cpu": found.cpu,
         "begin": since(loaded, found.begin if found.ready is None else found.ready),
         "end": since(loaded, found.end),
     }

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
-from benchvise.trace.levels import shift_of
+from benchvise.trace.levels import shift_of, states
 from benchvise.web.answers import arrow
 from benchvise.web.workspace.item import described
 from benchvise.web.workspace.opened import Opened, opened
@@ -50,7 +50,7 @@ def info(trace: Opened, _query: Mapping[str, str]) -> dict[str, Any]:
         "damage": [printable(place["what"]) for place in trace.trace.damage],
         "remarks": [printable(text, 1000) for text in (*trace.trace.notes, *trace.trace.remarks)],
         "cautions": [printable(text, 1000) for text in loaded.cautions],
-        "states": trace.levels.states,
+        "states": states(),
         "event_types": [printable(kind["name"]) for kind in said["events"]],
         "tag": trace.tag,
     }

@@ -190,11 +190,12 @@ def _of_actors(analysis: Analysis, index: pa.Table, rows: Ints, actors: Sequence
     cpu = _taken(index, "cpu", rows[at])
     at = np.unique(at[cpu == np.repeat(fragments["cpu"][mine], count)])
     if at.size == 0:
-        return rows[at]
+        return at
     span = Span(int(times[at[0]]), int(times[at[-1]]) + 1)
     around = analysis.asked_about(span).sliced()
     context = running(around, _taken(index, "cpu", rows[at]), times[at])
     known = context >= 0
     inside = np.zeros(at.size, dtype=np.bool_)
     inside[known] = np.isin(analysis.instances["actor"][context[known]], actors)
-    return rows[at[inside]]
+    found: Ints = rows[at[inside]]
+    return found

@@ -137,6 +137,8 @@ class OpenTraces:
         finally:
             with self._lock:
                 place.waiting -= 1
+                if place.opened is None and not place.waiting:
+                    self._places.pop(path, None)
 
     def _open(self, path: Path, stats: list[Stat]) -> Opened:
         trace = open_trace(path)
@@ -154,22 +156,19 @@ class OpenTraces:
     def _keep(self, opened: Opened) -> None:
         """Keeps what was made, and puts the mapped files in its place: that frees the heap."""
         _ = opened.levels
-        if not opened.trace.keeping.later:
-            opened.trace.keeping.later = None
+        if not opened.trace.keep():
             return
-        opened.trace.keep()
         try:
             again = open_trace(opened.path)
             mapped = Opened(opened.path, opened.stats, again)
             _ = mapped.loaded, mapped.levels
+            is_same = again.keeping.reused and _signature(opened.path) == opened.stats
         except TraceError:
             return  # it has changed since: the next request sees that
         with self._lock:
             place = self._places.get(opened.path)
-        if place is not None and again.keeping.reused:
-            with place.lock:
-                if place.opened is opened and _signature(opened.path) == opened.stats:
-                    place.opened = mapped
+            if is_same and place is not None and place.opened is opened:
+                place.opened = mapped
 
 
 def opened(request: Request) -> Opened:

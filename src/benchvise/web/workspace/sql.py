@@ -102,4 +102,4 @@ def _plain(value: object) -> object:
         case bytes():
             return printable(value.hex(), _CELL)
         case _:
-            return printable(value, _CELL)
+            return printable(str(value), _CELL)

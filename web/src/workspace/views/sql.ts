@@ -159,5 +159,5 @@ function lead(workspace: Workspace, time: number | null): Node[] {
 }
 
 export function isNumber(type: string): boolean {
-  return /^(NUMBER|DECIMAL|DOUBLE|FLOAT)|INT$/.test(type);
+  return /^(NUMBER|DECIMAL|DOUBLE|FLOAT|REAL)|INT(EGER)?$/.test(type);
 }
