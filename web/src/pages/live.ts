@@ -11,8 +11,11 @@ export interface LiveError {
 /** How long until a stream whose source failed is tried again. */
 const AGAIN_MS = 10_000;
 
+/** How long a page that nobody sees goes on listening: a browser has six connections for all. */
+const UNSEEN_MS = 5_000;
+
 /**
- * Listens until the page goes. The browser connects again by itself when the connection is lost;
+ * Listens until the page goes, or until what is returned is called. The browser connects again by itself when the connection is lost;
  * `troubled` is told of that, of what failed at the server, and with null that all is well again.
  */
 export function listen(
@@ -22,8 +25,16 @@ export function listen(
 ): () => void {
   let source: EventSource | null = null;
   let again = 0;
+  let unseen = 0;
+
+  const end = (): void => {
+    clearTimeout(again);
+    source?.close();
+    source = null;
+  };
 
   const connect = (): void => {
+    end();
     const opened = new EventSource(url);
     source = opened;
     opened.addEventListener("open", () => {
@@ -37,6 +48,7 @@ export function listen(
     opened.addEventListener("failed", (event) => {
       troubled(JSON.parse((event as MessageEvent<string>).data) as LiveError);
       opened.close();
+      if (source === opened) source = null;
       again = window.setTimeout(connect, AGAIN_MS);
     });
     opened.addEventListener("error", () => {
@@ -50,13 +62,31 @@ export function listen(
   };
 
   connect();
-  const end = (): void => {
-    clearTimeout(again);
-    source?.close();
+  const listeners = new AbortController();
+  const { signal } = listeners;
+  addEventListener("pagehide", end, { signal });
+  addEventListener(
+    "pageshow",
+    (event) => {
+      if (event.persisted) connect();
+    },
+    { signal },
+  );
+  document.addEventListener(
+    "visibilitychange",
+    () => {
+      clearTimeout(unseen);
+      if (document.hidden) {
+        unseen = window.setTimeout(end, UNSEEN_MS);
+      } else if (source === null) {
+        connect();
+      }
+    },
+    { signal },
+  );
+  return () => {
+    listeners.abort();
+    clearTimeout(unseen);
+    end();
   };
-  addEventListener("pagehide", end);
-  addEventListener("pageshow", (event) => {
-    if (event.persisted) connect();
-  });
-  return end;
 }
