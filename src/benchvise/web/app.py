@@ -21,15 +21,14 @@ from benchvise.web.errors import NotFound, Refused
 from benchvise.web.live import Hub
 from benchvise.web.pages import (
     boards,
+    captures,
     compare,
+    diagnoses,
+    health,
     history,
     home,
     run,
     runs,
-    captures,
-    diagnoses,
-    health,
-    home,
     trace,
     trace_compare,
     traces,
