@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-
 PROGRAM = "from benchvise.cli.main import entry; entry()"
 """Not ``-m benchvise``: what runs so is ended after each test, and a server may serve several."""
 

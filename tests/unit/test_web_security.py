@@ -183,7 +183,7 @@ def test_names_from_outside_are_text_on_every_page(tmp_path: Path) -> None:
     traces.mkdir()
     name = "<script>alert(1)<_script>\x1b[31m.dat"
     (traces / name).write_bytes(b"\x17\x08\x44tracing" + b"\0" * 100)
-    keep_run(store, demonstration_run(), board=ATTACK * 200, label=ATTACK)
+    keep_run(store, demonstration_run(series=()), board=ATTACK * 200, label=ATTACK)
     client = Client.of(store=store, traces=(traces,))
     for path in ("/", "/boards", "/traces", f"/boards/{'x' * 10}", "/%3Cscript%3Ealert(1)"):
         answer = client.get(path)

@@ -16,7 +16,9 @@ interface Island {
 /** All islands there are; a line each, in order of name. */
 const ISLANDS: Readonly<Record<string, () => Promise<Island>>> = {
   board: () => import("./board"),
+  capture: () => import("./capture"),
   console: () => import("./console"),
+  "diagnosis-live": () => import("./diagnosis-live"),
   figures: () => import("./figures"),
   rig: () => import("./rig"),
   workspace: () => import("./workspace"),
