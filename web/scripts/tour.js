@@ -134,7 +134,7 @@ try {
       await page.keyboard.press("Home");
       for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowRight");
       await page.keyboard.press("Enter");
-    }, "view");
+    }, "at");
   }
 
   await view("statistics");
@@ -158,13 +158,13 @@ try {
   await page.getByLabel("Find").fill("sensor");
   await page.keyboard.press("Enter");
   await page.waitForSelector("text=2 actors");
-  links.search = await after(() => page.locator(".view-hits button").last().click(), "view");
+  links.search = await after(() => page.locator(".view-hits button").last().click(), "at");
   await look("search");
 
   await view("sql");
   await page.click("text=The longest instances");
   await page.waitForSelector("text=20 rows");
-  links.sql = await after(() => page.locator("#ws-panel tbody button").nth(7).click(), "view");
+  links.sql = await after(() => page.locator("#ws-panel tbody button").nth(7).click(), "at");
   await page.click("summary >> text=Tables");
   await page.waitForSelector("dt:has-text('selection')");
   await look("sql");

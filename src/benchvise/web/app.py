@@ -19,7 +19,20 @@ from benchvise.web.answers import failure
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.live import Hub
-from benchvise.web.pages import boards, home, trace, trace_compare, traces
+from benchvise.web.pages import (
+    boards,
+    captures,
+    compare,
+    diagnoses,
+    health,
+    history,
+    home,
+    run,
+    runs,
+    trace,
+    trace_compare,
+    traces,
+)
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
 from benchvise.web.shelves import capture_shelf, trace_shelf
@@ -32,7 +45,14 @@ def create_app(settings: Settings) -> Starlette:
         routes=[
             *home.routes,
             *boards.routes,
+            *captures.routes,
+            *diagnoses.routes,
+            *health.routes,
             *trace_compare.routes,
+            *runs.routes,
+            *run.routes,
+            *compare.routes,
+            *history.routes,
             *traces.routes,
             *trace.routes,
             *levels.routes,

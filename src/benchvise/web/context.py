@@ -10,8 +10,11 @@ from starlette.requests import Request
 from benchvise.errors import UsageError
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
+from benchvise.web.captures.opened import OpenCaptures
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
+from benchvise.web.measured import Measured
+from benchvise.web.readings import Readings
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
 from benchvise.web.workspace.opened import OpenTraces
@@ -21,17 +24,24 @@ from benchvise.web.workspace.opened import OpenTraces
 class Context:
     """The settings, the open store, the live streams, the rig, and the files to look at.
 
-    ``opened`` are the traces that are open.
+    ``opened`` are the traces that are open, ``open_captures`` the captures; ``readings`` says how
+    boards were when somebody last looked.
     """
 
     settings: Settings
     hub: Hub
     traces: Shelf
     captures: Shelf
+    readings: Readings = field(default_factory=Readings, init=False)
+    open_captures: OpenCaptures = field(default_factory=OpenCaptures, init=False)
     opened: OpenTraces = field(default_factory=OpenTraces, init=False)
+    measured: Measured = field(init=False)
     control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self.measured = Measured(lambda: self.store)
 
     @property
     def store(self) -> Store:

@@ -116,7 +116,7 @@ function drawTable(workspace: Workspace, found: Log): HTMLElement {
 
 function drawRow(workspace: Workspace, event: LogEvent): HTMLElement {
   const lead = link(moment(event.time), () => {
-    reveal(workspace, event.actor, event.time);
+    reveal(workspace, event.actor, event.time, event.time, event.cpu);
   }, "Move the time line here");
   const fields = make("td", { class: "view-fields" });
   for (const [name, value] of event.fields) {

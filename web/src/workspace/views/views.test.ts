@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 
 import { Selection } from "../selection";
 import type { Workspace } from "../panel";
-import { reveal } from "./actors";
+import { around, reveal } from "./actors";
 import type { ActorRow, OverTime } from "./answers";
 import { address } from "./asking";
 import { make } from "./elements";
@@ -49,6 +49,13 @@ test("a click on a point moves the time line and chooses what is there", () => {
   expect(actor).toBe(3);
   expect(view.begin).toBeLessThan(5000);
   expect(view.end).toBeGreaterThan(5200);
+});
+
+test("a moment is shown in the middle of as much as now, or of a part of a long trace", () => {
+  const now = { begin: 0, end: 100 };
+  expect(around(500, now, 10_000)).toEqual({ begin: 490, end: 510 });
+  const { begin, end } = around(500, { begin: 0, end: 10_000 }, 10_000);
+  expect(end - begin).toBeCloseTo(10);
 });
 
 const row = (actor: string, busy: number, execution: number | null): ActorRow =>
