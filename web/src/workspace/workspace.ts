@@ -20,6 +20,8 @@ export async function startWorkspace(host: HTMLElement, keys: readonly string[])
   new TraceWorkspace(host, traces);
 }
 
+/** Of each trace. */
+const MOST_CAUTIONS = 8;
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
 class TraceWorkspace {
@@ -43,7 +45,8 @@ class TraceWorkspace {
     this.toolbar = new Toolbar({ filter, density, orientation, clocks: two ? clocks : null }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
     const root = make("div", { class: "ws" },
-      ...traces.flatMap(({ info }) => cautions(info.cautions)),
+      ...cautions(traces.flatMap(({ info }) =>
+        info.cautions.slice(0, MOST_CAUTIONS).map((text) => (two ? `${info.name}: ${text}` : text)))),
       this.toolbar.element,
       make("div", { class: "ws-body" }, lines, this.details));
     host.replaceChildren(root);
@@ -142,8 +145,6 @@ class TraceWorkspace {
 /** What must be known before a number is believed. */
 function cautions(texts: readonly string[]): HTMLElement[] {
   if (texts.length === 0) return [];
-  const items = texts.slice(0, MOST_CAUTIONS).map((text) => make("li", {}, text));
+  const items = texts.map((text) => make("li", {}, text));
   return [make("ul", { class: "ws-cautions", "aria-label": "Cautions" }, ...items)];
 }
-
-const MOST_CAUTIONS = 8;
