@@ -69,6 +69,9 @@ class Watching:
     def says(self, board: str, power: str) -> bool:
         return bool(self.last["boards"]["boards"][board]["power"] == power)
 
+    def told(self, board: str, said: Any) -> bool:
+        return bool(self.last.get("acted", {"boards": {}})["boards"].get(board) == said)
+
     def _read(self) -> None:
         name = ""
         while line := self._answer.readline().decode():
@@ -154,7 +157,8 @@ def test_a_page_may_switch_power_where_it_is_allowed(server: Serving) -> None:
     rig.until(lambda: rig.last.get("boards"), "the state")
     for to in ("off", "on", "off"):
         status, said = ask(server, "POST", f"/rig/two/power/{to}")
-        assert (status, said["state"], said["action"]) == (200, "done", f"power {to}")
+        assert (status, said["state"], said["action"]) == (200, "done", f"Switch {to}")
+        rig.until(partial(rig.told, "two", said), "what became of it")
         rig.until(partial(rig.says, "two", to), to)
     assert ask(server, "POST", "/rig/two/power/explode")[0] == 404
     assert ask(server, "POST", "/rig/nobody/power/on")[0] == 404
