@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from rig_bench import TestBench, running
+from web_looking import assert_fine, look, missing
 from web_server import Serving, serving
 
 from benchvise.rig import locks
@@ -180,3 +181,17 @@ def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_pat
         status, answer = ask(looking, "GET", "/boards.json")
         states = {board["name"]: board["state"] for board in answer["data"]["boards"]}
         assert states["rig:two"]["power"] == "off"
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_the_pages_of_a_rig_in_a_browser(server: Serving, bench: TestBench) -> None:
+    seen = look(server, "/", "/boards", "/boards/rig:one", options=("--axe", "--settle", "4000"))
+    for page in seen.values():
+        assert_fine(page)
+    assert "free" in seen["/boards"]["text"]
+    text = seen["/boards/rig:one"]["text"]
+    assert "Linux version 6.1.0" in text, "the console"
+    assert "Power cycle" in text
+    (boot,) = (link for link in seen["/boards/rig:one"]["links"] if link.startswith("?boot="))
+    status, answer = ask(server, "GET", f"/boards/rig:one.json{boot.partition('#')[0]}")
+    assert status == 200 and "kernel" in answer["data"]["boot"]["phases"]
