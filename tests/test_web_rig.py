@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from rig_bench import TestBench, running
+from web_looking import assert_fine, look, missing
 from web_server import Serving, serving
 
 from benchvise.rig import locks
@@ -68,6 +69,9 @@ class Watching:
 
     def says(self, board: str, power: str) -> bool:
         return bool(self.last["boards"]["boards"][board]["power"] == power)
+
+    def told(self, board: str, said: Any) -> bool:
+        return bool(self.last.get("acted", {"boards": {}})["boards"].get(board) == said)
 
     def _read(self) -> None:
         name = ""
@@ -154,7 +158,8 @@ def test_a_page_may_switch_power_where_it_is_allowed(server: Serving) -> None:
     rig.until(lambda: rig.last.get("boards"), "the state")
     for to in ("off", "on", "off"):
         status, said = ask(server, "POST", f"/rig/two/power/{to}")
-        assert (status, said["state"], said["action"]) == (200, "done", f"power {to}")
+        assert (status, said["state"], said["action"]) == (200, "done", f"Switch {to}")
+        rig.until(partial(rig.told, "two", said), "what became of it")
         rig.until(partial(rig.says, "two", to), to)
     assert ask(server, "POST", "/rig/two/power/explode")[0] == 404
     assert ask(server, "POST", "/rig/nobody/power/on")[0] == 404
@@ -176,3 +181,17 @@ def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_pat
         status, answer = ask(looking, "GET", "/boards.json")
         states = {board["name"]: board["state"] for board in answer["data"]["boards"]}
         assert states["rig:two"]["power"] == "off"
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_the_pages_of_a_rig_in_a_browser(server: Serving, bench: TestBench) -> None:
+    seen = look(server, "/", "/boards", "/boards/rig:one", options=("--axe", "--settle", "4000"))
+    for page in seen.values():
+        assert_fine(page)
+    assert "free" in seen["/boards"]["text"]
+    text = seen["/boards/rig:one"]["text"]
+    assert "Linux version 6.1.0" in text, "the console"
+    assert "Power cycle" in text
+    (boot,) = (link for link in seen["/boards/rig:one"]["links"] if link.startswith("?boot="))
+    status, answer = ask(server, "GET", f"/boards/rig:one.json{boot.partition('#')[0]}")
+    assert status == 200 and "kernel" in answer["data"]["boot"]["phases"]

@@ -126,13 +126,13 @@ try {
       filtered[name] = true;
     }
   });
-  for (const name of ["load", "switches"]) {
+  for (const [name, bin] of [["load", 20], ["switches", 30]]) {
     await view(name);
     await look(name);
     links[name] = await after(async () => {
       await page.focus(".view-stage");
       await page.keyboard.press("Home");
-      for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowRight");
+      for (let press = 0; press < bin; press += 1) await page.keyboard.press("ArrowRight");
       await page.keyboard.press("Enter");
     }, "at");
   }

@@ -29,12 +29,15 @@ LOOK_SECONDS = 0.4
 _OPERATIONS = {"flash": "flashing", "boot": "booting", "bootloader": "stopping at the bootloader"}
 
 
-def watching(rig: Rig) -> Source:
-    """A source of ``boards`` (power, card, errors) and ``holders`` (who does what, how far)."""
+def watching(rig: Rig, acted: Mapping[str, Any]) -> Source:
+    """A source of ``boards`` (power, card, errors), ``holders`` (who does what, how far) and
+    ``acted`` (what became of what pages did, by board).
+    """
 
     def source(publish: Publish, stopped: threading.Event) -> None:
         keys: dict[str, str] = {}
         before: dict[str, Any] | None = None
+        told: dict[str, Any] = {}
         ask_at = 0.0
         asked: Future[dict[str, dict[str, Any]]] | None = None
         # To ask may take seconds, in which the notes are still looked at.
@@ -53,6 +56,9 @@ def watching(rig: Rig) -> Source:
                         ask_at = 0.0  # it was let go: its power has changed as like as not
                     publish("holders", {"holders": now, "at": time.time()})
                     before = now
+                if acted != told:
+                    told = dict(acted)
+                    publish("acted", {"boards": told})
                 stopped.wait(LOOK_SECONDS if keys else 0.05)
 
     return source
