@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -53,7 +53,9 @@ class Plant:
     ``benchvise`` in it.
 
     ``expected`` are the suspects that are right, any of them; none where no cause can be named.
-    ``verdicts`` are those that are right, ``options`` further words for ``why``.
+    ``verdicts`` are those that are right, ``options`` further words for ``why``. ``turned`` is the
+    same cause the other way round, where the machine decides which value is the better one: it is
+    planted when the answer is that the good side is the worse one.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Plant:
     expected: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = _FOUND
     options: tuple[str, ...] = ()
+    turned: Plant | None = None
 
 
 # -- scenes ----------------------------------------------------------------------------------------
@@ -129,7 +132,9 @@ def _two_boards(*metric: str) -> Iterator[Scene]:
 
 @contextmanager
 def _beside_a_neighbour(*metric: str) -> Iterator[Scene]:
-    with places.neighbour(_CPU):
+    """A CPU that is shared by niceness: between sessions it would be shared by halves."""
+    together = {f"{_SYSCTL}kernel/sched_autogroup_enabled": "0"}
+    with places.files_set(together), places.neighbour(_CPU):
         yield Scene(metric)
 
 
@@ -269,12 +274,17 @@ _TCP = "net.tcp"
 
 
 def _plants() -> Iterator[Plant]:
-    yield Plant(
-        "thp-untouched-copy",
-        bench("memory.libc_copy:source=untouched", enabled="never"),
-        thp(enabled="always"),
-        ("memory.thp",),
-    )
+    # Whether a zero page of 4 KiB or of 2 MiB is read faster depends on the caches.
+    copies = [
+        Plant(
+            "thp-untouched-copy",
+            bench("memory.libc_copy:source=untouched", enabled=good),
+            thp(enabled=bad),
+            ("memory.thp",),
+        )
+        for good, bad in (("never", "always"), ("always", "never"))
+    ]
+    yield replace(copies[0], turned=copies[1])
     yield Plant(
         "thp-latency",
         bench("memory.latency", enabled="always"),

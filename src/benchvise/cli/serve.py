@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -83,6 +84,7 @@ def serve(
     def listening(address: str) -> None:
         if as_json:
             print_json("serve", {"address": address})
+            sys.stdout.flush()  # it is waited for, and nothing follows
         else:
             stdout().print(f"The workbench is at {address}", soft_wrap=True, markup=False)
             stdout().print("Ctrl-C ends it.")

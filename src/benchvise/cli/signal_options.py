@@ -65,10 +65,11 @@ def read_options(
     rate: str | None = None,
 ) -> ReadOptions:
     """What the options say; UsageError for what is no rate."""
-    return ReadOptions(tuple(lines or ()), threshold, hysteresis, _rate(rate))
+    return ReadOptions(tuple(lines or ()), threshold, hysteresis, parse_rate(rate))
 
 
-def _rate(text: str | None) -> Fraction | None:
+def parse_rate(text: str | None) -> Fraction | None:
+    """Samples a second: ``24M``; UsageError for what is no rate."""
     if text is None:
         return None
     number = text[:-1] if text[-1:] in _FACTORS else text

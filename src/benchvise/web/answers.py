@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 import benchvise
-from benchvise.board.sanitise import printable
+from benchvise.board.sanitise import aligned, printable
 from benchvise.errors import BenchviseError
 from benchvise.report import units
 from benchvise.report.html import embeddable, environment
@@ -34,6 +34,9 @@ from benchvise.web.times import ago, span, stamp
 
 ARROW = "application/vnd.apache.arrow.stream"
 MESSAGE_LIMIT = 2000
+NAME_LIMIT = 120
+TEXT_LIMIT = 4000
+"""Characters of an error, of a name in a list (``| short``), and of a line of any other text."""
 
 Page: TypeAlias = Callable[[Request], Response]
 
@@ -128,6 +131,7 @@ def templates() -> Environment:
     own = environment()
     assert own.loader is not None  # noqa: S101 - given by environment()
     own.loader = ChoiceLoader([FileSystemLoader(Path(__file__).parent / "templates"), own.loader])
+    own.finalize = _harmless
     filters: Mapping[str, Callable[..., object]] = {
         "ago": ago,
         "stamp": stamp,
@@ -135,10 +139,24 @@ def templates() -> Environment:
         "bytes": units.format_size,
         "segment": lambda text: quote(str(text), safe=""),
         "printable": printable,
+        "short": lambda text: printable(str(text), NAME_LIMIT),
         "island_data": _island_data,
     }
     own.filters |= filters
     return own
+
+
+def _harmless(value: object) -> object:
+    """What a template shows, without characters that are not seen but do something, and bounded.
+
+    Nothing that is put into a page has to be remembered to be cleaned. Text of several lines is
+    bounded by who made it.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    if value.isprintable() and len(value) <= TEXT_LIMIT:
+        return value  # most are
+    return "\n".join(aligned(line, TEXT_LIMIT) for line in value.split("\n"))
 
 
 def _island_data(document: object) -> Markup:

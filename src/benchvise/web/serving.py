@@ -6,11 +6,13 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 
 import uvicorn
 
 from benchvise.errors import BenchviseError
 from benchvise.web.app import create_app
+from benchvise.web.context import Context
 from benchvise.web.settings import Settings
 
 CONNECTIONS = 512
@@ -39,17 +41,30 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=END_SECONDS,
             ws="none",
         )
-        server = _Server(config, app.state.context.close)
-        listening(address(settings))
+        shared: Context = app.state.context
+        server = _Server(config, lambda: listening(address(settings)), shared.close)
         server.run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """Ends the live streams first: the pages that watch would keep it waiting."""
+    """Ctrl-C is how it is meant to end, and it ends the live streams first, which would last."""
 
-    def __init__(self, config: uvicorn.Config, close: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, begun: Callable[[], None], close: Callable[[], None]
+    ) -> None:
         super().__init__(config)
+        self._begun = begun
         self._close = close
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """See uvicorn, which would raise the signal once more at the end."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn. Only from now on Ctrl-C comes here."""
+        await super().startup(sockets)
+        self._begun()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchvise.signal.response import is_list
 from benchvise.store import Store
 from benchvise.web.files import Shelf, Shelved, shelved
 from benchvise.web.settings import Settings
@@ -12,8 +13,9 @@ from benchvise.web.settings import Settings
 RUN_TRACES = 500
 """Of the newest runs, those whose traces are listed."""
 
-_TRACE_HEADS = (b"\x17\x08\x44tracing", b"PERFILE2")
+_TRACE_HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
 _CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
+_LIST_SUFFIXES = frozenset({".out", ".txt", ".dat", ".tsv"})
 
 
 def trace_shelf(settings: Settings, store: Callable[[], Store]) -> Shelf:
@@ -35,15 +37,27 @@ def capture_shelf(settings: Settings) -> Shelf:
 
 def is_trace(path: Path) -> bool:
     """Whether it begins as a trace.dat or a perf.data, or has the metadata of CTF."""
+    return bool(trace_kind(path))
+
+
+def trace_kind(path: Path) -> str:
+    """``trace.dat``, ``perf.data`` or ``CTF``; empty for what is no trace."""
     try:
         if path.is_dir():
-            return (path / "metadata").is_file()
+            return "CTF" if (path / "metadata").is_file() else ""
+        if not path.is_file():
+            return ""  # a pipe would have us wait for its other end
         with path.open("rb") as file:
-            return file.read(10).startswith(_TRACE_HEADS)
+            head = file.read(10)
     except OSError:
-        return False
+        return ""
+    return next((kind for begin, kind in _TRACE_HEADS.items() if head.startswith(begin)), "")
 
 
 def is_capture(path: Path) -> bool:
-    """Whether it is called like one: what is in it is seen when it is opened."""
-    return path.suffix.lower() in _CAPTURE_SUFFIXES and path.is_file()
+    """Whether it is called like one, or is a list of response times: what else is in it is seen
+    when it is opened."""
+    suffix = path.suffix.lower()
+    if suffix in _CAPTURE_SUFFIXES:
+        return path.is_file()
+    return suffix in _LIST_SUFFIXES and path.is_file() and is_list(path)

@@ -15,7 +15,13 @@ interface Island {
 
 /** All islands there are; a line each, in order of name. */
 const ISLANDS: Readonly<Record<string, () => Promise<Island>>> = {
+  board: () => import("./board"),
+  capture: () => import("./capture"),
+  console: () => import("./console"),
+  "diagnosis-live": () => import("./diagnosis-live"),
   figures: () => import("./figures"),
+  rig: () => import("./rig"),
+  workspace: () => import("./workspace"),
 };
 
 /** Starts every island of the page. One that fails says so in its place; the others stand. */
@@ -37,6 +43,7 @@ async function startIsland(element: HTMLElement): Promise<void> {
     element.dataset["started"] = "yes";
   } catch (error) {
     console.error(error);
+    element.dataset["started"] = "failed";
     element.replaceChildren(failureNote(element.ownerDocument, "This part of the page failed", String(error)));
   }
 }
