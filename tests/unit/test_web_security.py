@@ -103,7 +103,7 @@ def test_a_script_or_picture_elsewhere_gets_nothing_but_a_link_leads_here(local:
 
 
 def test_without_the_token_nothing_is_said(remote: Client) -> None:
-    for path in ("/", "/index.json", "/assets/manifest.json", "/nothing", "/live/rig"):
+    for path in ("/", "/index.json", "/nothing", "/live/rig", "/assets"):
         assert remote.get(path).status == 401
     assert remote.get("/?token=another-token-as-long-as").status == 401
     assert remote.get("/", cookie="benchvise-8765=wrong").status == 401

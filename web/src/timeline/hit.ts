@@ -34,7 +34,6 @@ export function hitAt(
   layout: Layout,
   across: number,
   time: number,
-  view: Span,
   perPixel: number,
   items: TileStore<Items>,
   marks: TileStore<Marks>,

@@ -120,12 +120,18 @@ function readRows(list: readonly Readonly<Record<string, unknown>>[]): Row[] {
     id: numberOr(row["id"], at),
     kind: textOr(row["kind"], "other"),
     name: textOr(row["name"], `row ${at}`),
-    detail: typeof row["tid"] === "number" ? String(row["tid"]) : "",
+    detail: detailOf(row["kind"], row["tid"], row["cpu"]),
     cpu: row["kind"] === "cpu" ? numberOr(row["cpu"], null) : null,
     actor: numberOr(row["actor"], null),
     busy: numberOr(row["busy"], null),
     instances: numberOr(row["instances"], null),
   }));
+}
+
+/** Threads of one name differ by their numbers, handlers by where they ran. */
+function detailOf(kind: unknown, tid: unknown, cpu: unknown): string {
+  if (typeof tid === "number") return String(tid);
+  return kind !== "cpu" && typeof cpu === "number" ? `CPU ${cpu}` : "";
 }
 
 function readLosses(list: readonly Readonly<Record<string, unknown>>[]): Loss[] {

@@ -152,6 +152,8 @@ export class Stage {
         const { data } = tile;
         const wide = (item: number, from: number, to: number): void => {
           const actor = data.actor[item] ?? -1;
+          // Texts are made for full colours: what is faint has none.
+          if (paints.only !== null && paints.only !== actor) return;
           const length = (data.end[item] ?? 0) - (data.begin[item] ?? 0);
           const exact = data.count[item] === 1;
           const text = source.look.label(box.row, actor, data.state[item] ?? 0, length, exact);

@@ -336,7 +336,7 @@ export class Timeline {
   private chooseIn(box: Box, time: number): void {
     const { view } = this.choices.value;
     const perPixel = this.perPixel(view);
-    const hit = hitAt(this.layout, box.from + 1, time, view, perPixel, this.items, this.marks);
+    const hit = hitAt(this.layout, box.from + 1, time, perPixel, this.items, this.marks);
     if (hit !== null) this.choose(hit);
   }
 
@@ -346,7 +346,7 @@ export class Timeline {
     const box = place === null ? null : this.boxOf(place.row);
     if (place === null || box === null) return null;
     const perPixel = this.perPixel(view);
-    return hitAt(this.layout, box.from + 1, place.time, view, perPixel, this.items, this.marks)?.item ?? null;
+    return hitAt(this.layout, box.from + 1, place.time, perPixel, this.items, this.marks)?.item ?? null;
   }
 
   private show(span: Span): void {
@@ -375,7 +375,7 @@ export class Timeline {
   private hit(main: number, cross: number): Hit | null {
     const { view } = this.choices.value;
     const time = this.timeAt(main);
-    return hitAt(this.layout, cross + this.scroll, time, view, this.perPixel(view), this.items, this.marks);
+    return hitAt(this.layout, cross + this.scroll, time, this.perPixel(view), this.items, this.marks);
   }
 
   private boxOf(row: number): Box | null {

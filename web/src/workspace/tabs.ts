@@ -47,11 +47,11 @@ export class Tabs {
     this.show();
   }
 
-  /** Shows what the address says. */
-  show(): void {
+  /** Shows what the address says; a view anew whose own words in the address have changed. */
+  show(anew = false): void {
     const wanted = this.address.get("tab");
     const panel = this.panels.find(({ id }) => id === wanted) ?? this.panels[0];
-    if (panel === undefined || panel.id === this.shown) return;
+    if (panel === undefined || (panel.id === this.shown && !anew)) return;
     this.unmount?.();
     this.shown = panel.id;
     for (const [id, tab] of this.buttons) {

@@ -64,7 +64,7 @@ class TraceWorkspace {
     for (const view of this.views) this.follow(view);
     address.subscribe(() => {
       for (const view of this.views) view.restore();
-      this.tabs.show();
+      this.tabs.show(true);
     });
   }
 

@@ -18,7 +18,8 @@ export function address(
   range: Span | null = workspace.selection.value.range,
 ): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ begin: range?.begin ?? null, end: range?.end ?? null, ...words })) {
+  const all: Words = { begin: range?.begin ?? null, end: range?.end ?? null, ...words };
+  for (const [name, value] of Object.entries(all)) {
     if (value === null || value === "" || value === false) continue;
     query.set(name, value === true ? "1" : String(value));
   }

@@ -109,7 +109,7 @@ async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSig
 }
 
 function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
-  const told = found.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
+  const told: HTMLElement[] = found.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
   if (found.unsure > 0) {
     const kept = found.unsure_kept ? "kept" : "left out";
     told.push(nothing(`${plural(found.unsure, "occurrence")} with events missing on the way: ${kept}.`));
