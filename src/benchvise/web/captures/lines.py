@@ -73,7 +73,7 @@ def losses(_opened: Opened, _query: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def items(opened: Opened, query: Mapping[str, str]) -> pa.Table:
-    """What is drawn of rows: ``row, begin, end, actor, state, count``."""
+    """What is drawn of rows: ``row, begin, end, actor, state, count, ran``, all of its length."""
     begin, end, width = _asked_for(opened, query)
     columns: list[tuple[npt.NDArray[Any], ...]] = []
     for row in _chosen(opened, query, width):
@@ -100,6 +100,7 @@ def items(opened: Opened, query: Mapping[str, str]) -> pa.Table:
             "actor": actor.astype(np.int32),
             "state": state.astype(np.uint8),
             "count": np.minimum(count, 2**32 - 1).astype(np.uint32),
+            "ran": (ends - starts) * opened.tick,
         }
     )
 
