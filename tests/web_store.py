@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from benchvise.measure.model import RunRecord
+from collections.abc import Callable
+from dataclasses import replace
+
+from benchvise.measure.model import ProcessRecord, RunRecord, SeriesRecord
 from benchvise.store import Store
 
 
@@ -28,3 +31,16 @@ def keep_run(store: str, record: RunRecord, *, board: str = "", label: str = "")
         opened.set_remarks(run, record.remarks)
         opened.end_run(run, record.status, record.reason)
     return run
+
+
+def scaled(run: RunRecord, factor: Callable[[str], float]) -> RunRecord:
+    """The run as if the values of each series were others, by a factor that its key gives."""
+    return replace(run, series=tuple(_scaled(one, factor(one.spec.key)) for one in run.series))
+
+
+def _scaled(series: SeriesRecord, factor: float) -> SeriesRecord:
+    def of(process: ProcessRecord) -> ProcessRecord:
+        samples = (replace(sample, value=sample.value * factor) for sample in process.samples)
+        return replace(process, samples=tuple(samples))
+
+    return replace(series, processes=tuple(map(of, series.processes)))

@@ -2,12 +2,16 @@ import type { ReportDocument } from "./base/document";
 import type { DiagnosisFigures } from "./base/diagnosis";
 import type { HealthFigures } from "./base/health";
 import type { Chart } from "./base/plot";
+import { bars } from "./charts/bars";
 import { changes } from "./charts/changes";
 import { counted } from "./charts/counted";
 import { curve } from "./charts/curve";
 import { distribution } from "./charts/distribution";
+import { evidence } from "./charts/evidence";
+import { grid } from "./charts/grid";
 import { happenings } from "./charts/happenings";
 import { histogram } from "./charts/histogram";
+import { history } from "./charts/history";
 import { ranking } from "./charts/ranking";
 import { responses } from "./charts/responses";
 import { sensor } from "./charts/sensor";
@@ -49,6 +53,14 @@ function drawings(report: ReportDocument): ReadonlyMap<string, Draw> {
       }
       return charts;
     });
+  }
+  for (const figure of report.bars ?? []) all.set(figure.id, (width) => [bars(figure, width)]);
+  for (const figure of report.grids ?? []) all.set(figure.id, (width) => [grid(figure, width)]);
+  for (const figure of report.evidence ?? []) {
+    all.set(figure.id, (width) => evidence(figure, width));
+  }
+  for (const figure of report.histories ?? []) {
+    all.set(figure.id, (width) => [history(figure, width)]);
   }
   for (const figure of report.responses ?? []) {
     all.set(figure.id, (width) => [responses(figure, width)]);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.measure.model import RunStatus, Sample, SeriesSpec, SeriesStatus
@@ -24,7 +25,9 @@ from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.reading import open_capture
 from benchvise.signal.response import Edge, Responses, is_list, read_list, responses
 from benchvise.signal.uart import SerialLine, decode_line
-from benchvise.store import Store
+
+if TYPE_CHECKING:
+    from benchvise.store import Store
 
 MOST_SAVED = 100_000
 """Responses of one configuration that go into the store; of more, evenly chosen ones."""
@@ -78,6 +81,8 @@ def response(
     found = answered([_named(text) for text in files], options, edges, window_s, factors)
     saved: tuple[str, ...] = ()
     if save is not None:
+        from benchvise.store import Store  # late: most answers are not kept
+
         words = {"from": stimulus or "", "to": answer or ""}
         with Store.open(store) as opened:
             saved = tuple(_saved(opened, one, save, words) for one in found.configurations)

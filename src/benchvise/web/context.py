@@ -13,6 +13,7 @@ from benchvise.store import Store
 from benchvise.web.captures.opened import OpenCaptures
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
+from benchvise.web.measured import Measured
 from benchvise.web.readings import Readings
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
@@ -34,9 +35,13 @@ class Context:
     readings: Readings = field(default_factory=Readings, init=False)
     open_captures: OpenCaptures = field(default_factory=OpenCaptures, init=False)
     opened: OpenTraces = field(default_factory=OpenTraces, init=False)
+    measured: Measured = field(init=False)
     control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        self.measured = Measured(lambda: self.store)
 
     @property
     def store(self) -> Store:
