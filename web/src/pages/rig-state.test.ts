@@ -4,7 +4,7 @@ import { phaseText, progressText, showHolding, showState, type Holding } from ".
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-const FREE = { power: "off", card: "dut", elsewhere: null, error: null };
+const FREE = { power: "off", card: "dut", lock: "board one", elsewhere: null, error: null };
 
 const HELD: Holding = {
   what: "rig flash",
@@ -47,6 +47,13 @@ describe("the state of a board", () => {
     showState(place, { ...FREE, error: { message: HOSTILE, remedy: "" } });
     expect(field("power")).toBe(HOSTILE);
     expect(place.querySelector("img")).toBeNull();
+  });
+
+  it("says who has it where no lock tells", () => {
+    showState(place, { ...FREE, lock: "", elsewhere: "place of host/user" });
+    expect(field("use")).toBe("place of host/user");
+    showState(place, { ...FREE, lock: "" });
+    expect(field("use")).toBe("–");
   });
 
   it("leaves what the page does not show", () => {

@@ -8,6 +8,9 @@ export type Said = string | null | { readonly na: string };
 export interface BoardState {
   readonly power: Said;
   readonly card: Said;
+  /** Names its lock; empty where no lock of this machine tells who holds it. */
+  readonly lock: string;
+  /** Who has it then. */
   readonly elsewhere: string | null;
   readonly error: { readonly message: string; readonly remedy: string } | null;
 }
@@ -68,7 +71,7 @@ export function showState(place: HTMLElement, state: BoardState): void {
   const { error } = state;
   fill(place, "power", error === null ? word(place, state.power) : unavailable(place, error.message));
   fill(place, "card", error === null ? word(place, state.card, CARD_WORDS) : unavailable(place, "–"));
-  if (state.elsewhere !== null) fill(place, "use", word(place, state.elsewhere));
+  if (state.lock === "") fill(place, "use", word(place, state.elsewhere));
 }
 
 /** Who holds a board, and how far that one is. */
