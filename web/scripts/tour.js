@@ -93,7 +93,7 @@ try {
     "view",
     "actor",
   );
-  const chosen = await page.locator("table.statistics tr.chosen th").innerText();
+  const chosen = await page.locator("table.statistics tr.picked th").innerText();
   await look("statistics");
 
   await view("instances");
@@ -151,7 +151,7 @@ try {
   await page.keyboard.press("Enter");
   await page.waitForSelector("td:has-text('sensor: status')");
   await settled();
-  links.log = await after(() => page.locator("table.log tbody button").last().click(), "at");
+  links.log = await after(() => page.locator("table.events tbody button").last().click(), "at");
   await look("log");
 
   await view("search");

@@ -111,7 +111,7 @@ function drawTable(workspace: Workspace, found: Log): HTMLElement {
     make("th", { scope: "col" }, "While"),
     make("th", { scope: "col" }, "Fields"),
   );
-  return make("table", { class: "view-table log" }, make("thead", {}, head), body);
+  return make("table", { class: "view-table events" }, make("thead", {}, head), body);
 }
 
 function drawRow(workspace: Workspace, event: LogEvent): HTMLElement {
@@ -163,7 +163,7 @@ function showPlace(list: HTMLElement, workspace: Workspace): boolean {
   const times = rows.map((row) => Number(row.dataset["time"]));
   const at = place === null ? -1 : nearestTime(times, place.time);
   rows.forEach((row, number) => {
-    row.classList.toggle("chosen", number === at);
+    row.classList.toggle("picked", number === at);
   });
   if (place === null) return true;
   // Beside the element, not the page: a view that follows must not take the reader along.

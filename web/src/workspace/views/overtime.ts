@@ -125,19 +125,33 @@ function linesOf(found: OverTime, kind: string): readonly Series[] {
   return found.others === null ? found.actors : [...found.actors, found.others];
 }
 
-interface Bin {
+interface Corner {
   readonly line: number;
   readonly time: number;
-  readonly value: number;
+  readonly low: number;
+  readonly high: number;
 }
 
-/** Steps of the bins, as corners: each value reaches from its begin to its end. */
-export function corners({ first, width, end }: OverTime, lines: readonly Series[]): Bin[] {
+/**
+ * Steps of the bins, as corners: each value reaches from the begin of its bin to its end, and
+ * stands on those of the lines before it where they add up.
+ */
+export function corners(
+  { first, width, end }: OverTime,
+  lines: readonly Series[],
+  stacked: boolean,
+): Corner[] {
+  const below: number[] = [];
   return lines.flatMap(({ values }, line) =>
-    values.flatMap((value, bin) => [
-      { line, time: first + bin * width, value },
-      { line, time: Math.min(end, first + (bin + 1) * width), value },
-    ]),
+    values.flatMap((value, bin) => {
+      const low = stacked ? (below[bin] ?? 0) : 0;
+      const high = low + value;
+      below[bin] = high;
+      return [
+        { line, time: first + bin * width, low, high },
+        { line, time: Math.min(end, first + (bin + 1) * width), low, high },
+      ];
+    }),
   );
 }
 
@@ -148,12 +162,12 @@ function drawing(
   width: number,
   workspace: Workspace,
 ): Chart {
-  const bins = corners(found, lines);
-  const colour = ({ line }: Bin): string => colourOf(found, lines, line);
+  const bins = corners(found, lines, kind.stacked);
+  const colour = ({ line }: Corner): string => colourOf(found, lines, line);
   const { place, actor } = workspace.selection.value;
   // When the actor that is brought out has a line, the others step back.
   const own = actor === null ? -1 : lines.findIndex(({ ids }) => ids.includes(actor));
-  const faded = ({ line }: Bin): number => (own < 0 || line === own ? 0.9 : 0.3);
+  const faded = ({ line }: Corner): number => (own < 0 || line === own ? 0.9 : 0.3);
   const top = topOf(kind, found, lines);
   const step = niceStep(0, top, 5);
   const across = Math.max(2, Math.floor((width - LEFT - RIGHT) / 110));
@@ -180,15 +194,15 @@ function drawing(
       kind.stacked
         ? Plot.areaY(bins, {
             x: "time",
-            y: "value",
+            y1: "low",
+            y2: "high",
             z: "line",
-            order: "z",
             fill: colour,
             fillOpacity: faded,
           })
         : Plot.lineY(bins, {
             x: "time",
-            y: "value",
+            y: "high",
             z: "line",
             stroke: colour,
             strokeOpacity: faded,

@@ -155,7 +155,7 @@ function drawRow(workspace: Workspace, row: ActorRow): HTMLElement {
 function mark(table: HTMLElement, actor: number | null): void {
   for (const row of table.querySelectorAll<HTMLElement>("tr[data-actors]")) {
     const mine = actor !== null && (row.dataset["actors"] ?? "").split(" ").includes(String(actor));
-    row.classList.toggle("chosen", mine);
+    row.classList.toggle("picked", mine);
   }
 }
 

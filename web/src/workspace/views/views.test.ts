@@ -99,7 +99,10 @@ const over: OverTime = {
 
 test("bins are steps, and the last ends with the span", () => {
   const line = { name: "a", ids: [1], whole: 0.5, values: [0.2, 0.4, 0.6] };
-  expect(corners(over, [line]).map(({ time }) => time)).toEqual([0, 10, 10, 20, 20, 25]);
+  expect(corners(over, [line], true).map(({ time }) => time)).toEqual([0, 10, 10, 20, 20, 25]);
+  const [second] = corners(over, [line, line], true).slice(6);
+  expect([second?.low, second?.high]).toEqual([0.2, 0.4]);
+  expect(corners(over, [line, line], false).every(({ low }) => low === 0)).toBe(true);
   expect(topOf({ stacked: true }, over, [line, line])).toBeCloseTo(1.2 * 1.02);
   expect(topOf({ stacked: false }, over, [line, line])).toBeCloseTo(0.6 * 1.02);
   expect(topOf({ stacked: true }, over, [])).toBe(1);
