@@ -27,6 +27,8 @@ try {
   const faults = {};
   const look = async (name) => {
     await page.waitForSelector(COMPLETE);
+    // What a view is about to replace is faint on purpose.
+    await page.waitForSelector("#ws-panel:not(:has([aria-busy])) > *");
     faults[name] = await violations(page);
     if (values.shots) {
       await page.screenshot({ path: `${values.shots}/${name}-${values.scheme}.png` });
@@ -96,8 +98,9 @@ try {
   await page.waitForSelector(".ws-details h3");
   const byKeys = await details();
   const said = await page.locator(".tl [role=status]").innerText();
+  const wide = words().view;
   await page.keyboard.press("Enter");
-  const close = await until("view");
+  const close = await until("view", wide);
   await page.keyboard.press("m");
   const marked = await until("range");
   await page.keyboard.press("e");

@@ -11,8 +11,8 @@ const DURATION = 1e9;
 const open: Timeline[] = [];
 
 /** A canvas that takes everything and shows nothing; jsdom has none. */
-const drawn = new Proxy({ measureText: (text: string) => ({ width: text.length * 6 }) } as Record<string, unknown>, {
-  get: (own, name) => own[String(name)] ?? (() => undefined),
+const drawn = new Proxy({}, {
+  get: (_, name) => (name === "measureText" ? (text: string) => ({ width: text.length * 6 }) : () => undefined),
   set: () => true,
 });
 
