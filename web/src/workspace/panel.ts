@@ -36,7 +36,7 @@ export interface Workspace {
   readonly losses: readonly Loss[];
   readonly selection: Selection;
   /** The row of an actor; null when it has none. */
-  rowOf(actor: number): Row | null;
+  readonly rowOf: (actor: number) => Row | null;
   actorName(actor: number): string;
   /** The view's own state in the page's address, under names that begin with the view's id. */
   parameter(name: string): string | null;
