@@ -60,7 +60,7 @@ def test_names_from_outside_do_nothing_on_any_page(tmp_path: Path) -> None:
     key = key_of(trace)
     store = tmp_path / "store.db"
     run = keep_run(str(store), demonstration_run(series=()), board=ATTACK, label=ATTACK)
-    tabs = ("actors", "load", "log", "latency", "sql")
+    tabs = ("statistics", "load", "log", "latency", "sql")
     pages = [
         *("/runs", f"/runs/{run}", "/history", "/diagnoses", "/captures", "/health", "/traces"),
         *(f"/traces/{key}?tab={tab}" for tab in tabs),
@@ -70,4 +70,4 @@ def test_names_from_outside_do_nothing_on_any_page(tmp_path: Path) -> None:
     for page in seen.values():
         assert page["attacked"] == "" and page["complaints"] == [] and page["requests"] == []
         assert page["overflow"] <= 0, page["path"]
-    assert "<img" in seen[f"/traces/{key}?tab=actors"]["text"]
+    assert "<img" in seen[f"/traces/{key}?tab=statistics"]["text"]
