@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 from report_runs import demonstration_run
+from story_traces import record, write
 from web_looking import assert_fine, look, missing
 from web_server import serving
 from web_store import keep_run
+
+from benchvise.web.files import key_of
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -43,3 +46,28 @@ def test_full_pages_can_be_read_in_the_dark_and_on_a_small_screen(tmp_path: Path
     assert f"/runs/{run}" in seen["/"]["links"] and f"/runs/{run}" in seen["/boards/local"]["links"]
     assert "<img" in seen["/"]["text"], "a name is shown as it is, and does nothing"
     assert "3.dat" in seen["/traces"]["text"]
+
+
+def test_names_from_outside_do_nothing_on_any_page(tmp_path: Path) -> None:
+    """A board, a run and a trace, all of whose names are attacks."""
+    recorded = record(0.4, printing=True, seed=3)
+    for cpu in recorded.cpus:
+        cpu.events = [
+            (time, event, tuple(ATTACK if one in ("iperf3", "eth0") else one for one in values))
+            for time, event, values in cpu.events
+        ]
+    trace = write(recorded, tmp_path / "traces" / "<b>hostile<_b>")
+    key = key_of(trace)
+    store = tmp_path / "store.db"
+    run = keep_run(str(store), demonstration_run(series=()), board=ATTACK, label=ATTACK)
+    tabs = ("statistics", "load", "log", "latency", "sql")
+    pages = [
+        *("/runs", f"/runs/{run}", "/history", "/diagnoses", "/captures", "/health", "/traces"),
+        *(f"/traces/{key}?tab={tab}" for tab in tabs),
+    ]
+    with serving(store, "--traces", tmp_path / "traces") as server:
+        seen = look(server, *pages, options=("--settle", "700"))
+    for page in seen.values():
+        assert page["attacked"] == "" and page["complaints"] == [] and page["requests"] == []
+        assert page["overflow"] <= 0, page["path"]
+    assert "<img" in seen[f"/traces/{key}?tab=statistics"]["text"]

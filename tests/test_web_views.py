@@ -12,8 +12,9 @@ import pytest
 from story_traces import story
 from web_client import Client
 
+from benchvise.trace.query import Limits
 from benchvise.web.files import key_of
-from benchvise.web.workspace import load, views
+from benchvise.web.workspace import load, sql, views
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -88,6 +89,24 @@ def test_a_query_is_posted(client: Client, key: str) -> None:
         assert "no query" in post(client, key, nothing).json["error"]["message"]
     elsewhere = post(client, key, {"sql": "SELECT 1"}, origin="http://attacker.invalid")
     assert elsewhere.status == 403
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "SELECT count(*) FROM range(1000000000000) a, range(1000000) b",
+        "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+        "SELECT string_agg(repeat('x', 1000000), '') FROM range(1000000)",
+    ],
+)
+def test_a_query_without_end_has_one(
+    client: Client, key: str, monkeypatch: pytest.MonkeyPatch, endless: str
+) -> None:
+    monkeypatch.setattr(sql, "LIMITS", Limits(rows=10, seconds=0.5, memory_mb=64))
+    answer = post(client, key, {"sql": endless})
+    assert answer.status == 400
+    assert set(answer.json["error"]) == {"message", "remedy"} and answer.json["error"]["remedy"]
+    assert post(client, key, {"sql": "SELECT 1"}).status == 200
 
 
 def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ interface CaptureInfo {
 
 /** Pixels that the time line takes besides its rows, and for each of them. */
 const AROUND = 150;
-const EACH = 40;
+const EACH = 27;
 
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
