@@ -40,7 +40,7 @@ test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(SIDE_BY_SIDE) install probes web guest-kernel
 	+@$(SIDE_BY_SIDE) lint test-crates test-web
-	$(BIN)/pytest -m "not alone" -n 3 --dist loadfile --no-loadscope-reorder $(RERUN)
+	$(BIN)/pytest -m "not alone" -n 4 --dist loadfile --no-loadscope-reorder $(RERUN)
 	$(BIN)/pytest -m alone $(RERUN)
 
 lint: lint-python lint-web lint-crates
