@@ -85,7 +85,7 @@ dist: install probes web
 
 clean:
 	rm -rf build dist target .venv docs/_build docs/reference/generated web/node_modules \
-		src/benchvise/board/probes src/benchvise/report/assets $(NATIVE) \
+		src/benchvise/board/probes src/benchvise/report/assets src/benchvise/web/assets $(NATIVE) \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -101,6 +101,7 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
         remarks += _series_remarks(series, summary, notes=notes)
     remarks += _caveats(run)
     remarks += _run_remarks(run)
+    remarks += _said(run)
     noted = sum(1 for summary in summaries if summary.stable and summary.notes)
     if noted and not notes:
         remarks.append(f"{noted} stable series with notes: benchvise show {clean(run.id)} --notes")
@@ -178,6 +179,14 @@ def _run_remarks(run: RunRecord) -> Iterator[str]:
     for remark in run.remarks:
         families = ", ".join(clean(family) for family in remark.families) or "all results"
         yield f"{clean(remark.rule)} ({families}): {clean(remark.sentence, SENTENCE_LIMIT)}"
+
+
+def _said(run: RunRecord) -> Iterator[str]:
+    """What users said of the run."""
+    if run.tags:
+        yield f"tags: {', '.join(map(clean, run.tags))}"
+    if run.note:
+        yield f"note: {clean(run.note, SENTENCE_LIMIT)}"
 
 
 def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: bool) -> Iterator[str]:
@@ -324,7 +333,12 @@ _LIST_COLUMNS = (
 def list_rows(infos: Sequence[RunInfo]) -> Table:
     """Runs as the store lists them."""
     rows = tuple(_info_row(info) for info in infos)
-    return Table(f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}", _LIST_COLUMNS, rows, ())
+    columns = _LIST_COLUMNS
+    if any(info.tags for info in infos):
+        columns += (Column("Tags"),)
+        tags = (Cell(clean(", ".join(info.tags), 40)) for info in infos)
+        rows = tuple((*row, cell) for row, cell in zip(rows, tags, strict=True))
+    return Table(f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}", columns, rows, ())
 
 
 def _info_row(info: RunInfo) -> tuple[Cell, ...]:
