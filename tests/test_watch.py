@@ -73,7 +73,7 @@ def servers(
 def test_this_machine_for_a_short_while(tmp_path: Path) -> None:
     store = tmp_path / "w.db"
     [outcome] = watch(store, "local", "--every", "1", "--for", "4")
-    assert outcome["looks"] >= 3
+    assert outcome["looks"] >= 2
     assert outcome["error"] is None
     assert outcome["cost"] is not None and 0 < outcome["cost"] < 1
     data = history(store, "local")
