@@ -47,9 +47,8 @@ _PLAIN = replace(_USUAL, machine=(*_USUAL.machine, *_STEADY))
 
 KINDS: dict[str, Kind] = {
     "plain": _PLAIN,
-    # Counted instructions are those of all CPUs together, and a card answers in its own time.
-    "usual": _USUAL,
-    "two-cpus": replace(_USUAL, cpus=2),
+    "two-cpus": replace(_PLAIN, cpus=2),
+    "usual": _USUAL,  # beside the slow card, which answers in its own time
     "slow-card": WithSlowCard(
         **{name: getattr(_USUAL, name) for name in Kind.__dataclass_fields__}
     ),

@@ -195,7 +195,6 @@ _SWAP = "echo {} > /proc/sys/vm/swappiness"
 _TRACER = "echo function > /sys/kernel/tracing/current_tracer"
 _BENCH = "--bench"
 _EVENTS = "echo 1 > /sys/kernel/tracing/events/raw_syscalls/enable"
-_JOBS = "for i in 1 2; do cksum /usr/bin/busybox >/dev/null & done; wait"
 
 USUAL = image("usual", "audit=0", _TRACEFS, _SWAP.format(10))
 """What the good side is, unless it matters."""
@@ -242,9 +241,10 @@ def _plants() -> Iterator[Plant]:
         "virtual-missing-cpu",
         USUAL,
         image("one-cpu", "audit=0 maxcpus=1", _TRACEFS, _SWAP.format(10)),
-        ("--command", _JOBS),
-        kind="two-cpus",
-        verdicts=("not admissible",),
+        # Counted instructions are those of all CPUs together: what is counted is who works.
+        ("--command", "nproc", "--match", "([0-9]+)", "--better", "higher"),
+        "cpu.secondary_online",
+        kinds=("two-cpus", "two-cpus"),
     )
     yield plant(
         "virtual-slow-card",
