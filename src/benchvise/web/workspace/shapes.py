@@ -8,7 +8,11 @@ import numpy as np
 
 from benchvise.trace.analysis.model import Ints
 
-_STEPS_A_DECADE = 20
+_STEPS = 40
+"""About so many over all values, so that a narrow distribution has a shape, too."""
+
+_COARSEST, _FINEST = 20, 1000
+"""Steps a decade."""
 
 
 def steps(values: Ints) -> list[dict[str, float]]:
@@ -18,12 +22,15 @@ def steps(values: Ints) -> list[dict[str, float]]:
     """
     if values.size == 0:
         return []
-    scaled = np.floor(np.log10(np.maximum(values, 1)) * _STEPS_A_DECADE).astype(np.int64)
+    decades = np.log10(np.maximum(values, 1))
+    reach = float(decades.max() - decades.min())
+    fine = min(_FINEST, max(_COARSEST, round(_STEPS / max(reach, 1e-9))))
+    scaled = np.floor(decades * fine).astype(np.int64)
     found, counts = np.unique(scaled, return_counts=True)
     return [
         {
-            "low": float(10 ** (step / _STEPS_A_DECADE)),
-            "high": float(10 ** ((step + 1) / _STEPS_A_DECADE)),
+            "low": float(10 ** (step / fine)),
+            "high": float(10 ** ((step + 1) / fine)),
             "share": float(count / values.size),
         }
         for step, count in zip(found.tolist(), counts.tolist(), strict=True)

@@ -58,7 +58,10 @@ export function durationTicks(low: number, high: number, most: number): Tick[] {
 
 /** Ticks of durations on a logarithmic axis. */
 export function decades(low: number, high: number, most: number): Tick[] {
-  return decadeTicks(low, high, most).map((value) => ({ value, text: formatValue(value, "ns") }));
+  const values = decadeTicks(low, high, most);
+  // Within one decade equal steps say more than the one or two ticks that it has.
+  if (values.length < 3 && high < low * 10) return durationTicks(low, high, most);
+  return values.map((value) => ({ value, text: formatValue(value, "ns") }));
 }
 
 function multiples(low: number, high: number, step: number): number[] {
