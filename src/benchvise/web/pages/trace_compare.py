@@ -102,7 +102,7 @@ def _detail(
         "verdict": row.verdict,
         "lines": _lines(files, sides, row.actor),
         "figures": {
-            name: [comparison.shape_of(side.loaded, row.actor, name) for side in sides]
+            name: comparison.shapes_of([side.loaded for side in sides], row.actor, name)
             for name in comparison.FIGURES
             if name in row.figures
         },

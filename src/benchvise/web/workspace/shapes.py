@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,21 @@ def steps(values: Ints) -> list[dict[str, float]]:
 
     What is below 1 ns counts as 1 ns: a logarithmic axis has no place for 0.
     """
+    return _steps(values, _fineness(values))
+
+
+def _fineness(values: Ints) -> int:
+    """Steps a decade."""
+    if values.size == 0:
+        return _COARSEST
+    reach = float(np.log10(max(1, values.max())) - np.log10(max(1, values.min())))
+    return min(_FINEST, max(_COARSEST, round(_STEPS / max(reach, 1e-9))))
+
+
+def _steps(values: Ints, fine: int) -> list[dict[str, float]]:
     if values.size == 0:
         return []
-    decades = np.log10(np.maximum(values, 1))
-    reach = float(decades.max() - decades.min())
-    fine = min(_FINEST, max(_COARSEST, round(_STEPS / max(reach, 1e-9))))
-    scaled = np.floor(decades * fine).astype(np.int64)
+    scaled = np.floor(np.log10(np.maximum(values, 1)) * fine).astype(np.int64)
     found, counts = np.unique(scaled, return_counts=True)
     return [
         {
@@ -37,13 +47,17 @@ def steps(values: Ints) -> list[dict[str, float]]:
     ]
 
 
-def shape(values: Ints) -> dict[str, Any] | None:
-    """The whole shape; None for no values."""
-    if values.size == 0:
-        return None
-    return {
-        "count": int(values.size),
-        "minimum": int(values.min()),
-        "maximum": int(values.max()),
-        "steps": steps(values),
-    }
+def shapes(sides: Sequence[Ints]) -> list[dict[str, Any] | None]:
+    """The whole shape of each side, in steps of one width; None for no values."""
+    fine = _fineness(np.concatenate(list(sides)))
+    return [
+        {
+            "count": int(values.size),
+            "minimum": int(values.min()),
+            "maximum": int(values.max()),
+            "steps": _steps(values, fine),
+        }
+        if values.size
+        else None
+        for values in sides
+    ]
