@@ -44,7 +44,7 @@ export function bars(figure: BarFigure, width: number): Chart {
       Plot.axisX({
         anchor: "bottom",
         ticks,
-        tickFormat: (value: number) => formatNumber(value / factor).replace(/\.0+$/, ""),
+        tickFormat: (value: number) => String(Number(formatNumber(value / factor))),
         tickSize: 0,
         label: unit,
         labelArrow: "none",
