@@ -43,7 +43,11 @@ def images() -> dict[str, Path]:
 def rig(images: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
     place = tmp_path_factory.mktemp("layers")
     with running(
-        place, [("one", KIND)], kinds=kinds.__name__, options=OPTIONS, images={KIND: images["lean"]}
+        place,
+        [("one", KIND), ("two", KIND)],
+        kinds=kinds.__name__,
+        options=OPTIONS,
+        images={KIND: images["lean"]},
     ) as bench:
         yield bench
 
@@ -78,6 +82,34 @@ def test_a_line_of_a_start_script_is_found_by_flips_and_named_in_the_image(
     bad = [origin for origin in cause["origins"] if origin["side"] == "bad"]
     assert [(origin["file"], origin["line"]) for origin in bad] == [("/etc/rc.local", 5)]
     assert "echo function" in bad[0]["text"]
+
+
+def test_two_boards_with_different_images_are_alive_at_once(
+    rig: TestBench, images: dict[str, Path]
+) -> None:
+    for board, name in (("one", "lean"), ("two", "traced")):
+        assert rig.command("rig", "flash", board, images[name]).code == 0
+    ran = rig.command("why", "rig:one", "rig:two", "--bench", "os.fork", "--seed", "1", "--json")
+    assert ran.code == 0, ran.err or ran.out
+    found = ran.data
+    assert (found["good"], found["bad"], found["simulated"]) == ("rig:one", "rig:two", True)
+    assert found["verdict"] == "explained", found["headline"]
+    assert [cause["name"] for cause in found["causes"]] == ["tracing.current_tracer"]
+    (line,) = [o for o in found["causes"][0]["origins"] if o["side"] == "bad"]
+    assert (line["file"], line["line"]) == ("/etc/rc.local", 5)
+    assert not any(told["running"] for told in rig.told().values())
+
+
+def test_a_dry_run_has_the_layers_with_boots(rig: TestBench, images: dict[str, Path]) -> None:
+    words = ["why", images["lean"], images["shielded"], "--board", BOARD, "--bench", "os.syscall"]
+    ran = rig.command(*words, "--dry-run", "--json")
+    assert ran.code == 0, ran.err or ran.out
+    layers = {layer["id"] for layer in ran.data["layers"]}
+    assert {"kernel", "command-line:kpti"} <= layers, layers
+    effort = ran.data["effort_layers"]
+    assert effort["boots"] > 40
+    assert effort["seconds"] > ran.data["seconds"]
+    assert is_let_go(rig)
 
 
 @pytest.mark.skipif(

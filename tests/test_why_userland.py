@@ -14,6 +14,7 @@ import pytest
 
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import RUN_SECONDS, Completed
+from benchvise.errors import UsageError
 from benchvise.measure.suite import Entry
 from benchvise.why import loop
 from benchvise.why.bench import Refused
@@ -23,7 +24,16 @@ from benchvise.why.live import LiveBench
 from benchvise.why.live_board import LiveBoard
 from benchvise.why.model import Arm, Diagnosis, Layer, LayerMeans, Side, Verdict
 from benchvise.why.options import Options
-from benchvise.why.userland import Closure, File, Incomplete, Program, closure_of, rewritten
+from benchvise.why.userland import (
+    Closure,
+    File,
+    Incomplete,
+    Program,
+    closure_in,
+    closure_of,
+    rewritten,
+)
+from benchvise.why.userland_root import InRoot, opened_root
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
@@ -117,6 +127,7 @@ def diagnose(bench: LiveBench, place: Path) -> Diagnosis:
         log.close()
 
 
+@pytest.mark.alone
 def test_the_library_with_the_slow_function_is_found(
     boards: dict[Side, Other], tmp_path: Path
 ) -> None:
@@ -154,6 +165,69 @@ def test_a_closure_has_what_the_loader_finds_and_scripts_bring_their_interpreter
     assert {"libc.so.6", found.programs[1].loader} <= {
         name for name, file in found.files.items() if file.part == "libc"
     }
+
+
+def root_of(boards: Mapping[Side, Other], place: Path) -> Path:
+    """The good side's programs with all that they need, as an unpacked root file system."""
+    root = place / "root"
+    shutil.copytree(place / "good/bin", root / "usr/bin")
+    (root / "bin").symlink_to("/usr/bin")
+    shutil.copytree(place / "good/lib", root / "usr/local/lib/own")
+    (root / "etc/ld.so.conf.d").mkdir(parents=True)
+    (root / "etc/ld.so.conf.d/own.conf").write_text("/usr/local/lib/own\n")
+    for file in closure_of(boards[Side.GOOD], "count").files.values():
+        if file.part == "libc":
+            (root / file.path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            (root / file.path.lstrip("/")).write_bytes(file.data)
+    for loader in Path("/lib64").glob("ld-linux*"):  # programs ask for it by that path
+        (root / "lib64").mkdir(exist_ok=True)
+        (root / "lib64" / loader.name).symlink_to(loader.resolve())
+    return root
+
+
+def test_the_good_programs_may_come_from_a_root_file_system(
+    boards: dict[Side, Other], tmp_path: Path
+) -> None:
+    """Nothing is good here but a directory: the board runs its programs, through their loader."""
+    entry = Entry("command.time", {"run": ("count",), "metric": ("cpu",)})
+    board = boards[Side.BAD]
+    with opened_root(root_of(boards, tmp_path)) as root:
+        opened = LiveBench({Side.BAD: LiveBoard(board, lambda: board, entry)}, root=root)
+        try:
+            assert opened.name(Side.GOOD) == f"local:bad with the programs of {tmp_path}/root"
+            assert list(opened.facts(Side.GOOD).programs) == ["/usr/bin/count"]
+            assert opened.snapshot(Side.GOOD) is opened.snapshot(Side.BAD)
+            found = diagnose(opened, tmp_path / "why")
+        finally:
+            opened.close()
+    assert found.verdict is Verdict.EXPLAINED, found.headline
+    (cause,) = found.causes
+    assert [suspect.id for suspect in cause.suspects] == ["userland:libwork.so.1"]
+    assert cause.breaking is not None and not cause.not_broken
+    origins = {(origin.side, origin.file) for origin in cause.origins}
+    assert (Side.GOOD, "/usr/local/lib/own/libwork.so.1") in origins
+    assert not list(tmp_path.glob("benchvise-userland.*"))
+
+
+def test_a_root_that_lacks_something_is_said(boards: dict[Side, Other], tmp_path: Path) -> None:
+    root = root_of(boards, tmp_path)
+    (root / "usr/local/lib/own/libwork.so.1").unlink()
+    with opened_root(root) as tree, pytest.raises(Incomplete, match=r"wants libwork\.so\.1"):
+        closure_in(InRoot(tree), "count")
+    with pytest.raises(UsageError, match="no programs"), opened_root(tmp_path):
+        pass
+    source = tmp_path / "bad/work.c"
+    with pytest.raises(UsageError, match="no root file system"), opened_root(source):
+        pass
+
+
+def test_a_root_is_found_to_hold_what_the_running_system_says() -> None:
+    """The loader's rules as they are followed here, against the loader itself."""
+    words = [word for word in ("perf", "git", "ssh", "sort") if shutil.which(word)]
+    with opened_root(Path("/")) as tree:
+        for word in words:
+            found = closure_in(InRoot(tree), word)
+            assert found.parts == closure_of(LocalBoard(), word).parts, word
 
 
 def test_nothing_is_swapped_where_nothing_differs(boards: dict[Side, Other]) -> None:

@@ -128,6 +128,11 @@ class MemoryBench:
     def seconds(self, arm: Arm, after: Arm | None) -> float:
         return self.trial_seconds
 
+    def boots(self, arm: Arm, after: Arm | None) -> bool:
+        flips = [arm.flipped, () if after is None else after.flipped]
+        now, before = ({s for s in of if isinstance(s.means, LayerMeans)} for of in flips)
+        return now != before
+
     def now(self) -> float:
         return self.clock
 

@@ -1,7 +1,8 @@
 """``python -m benchmarks.why``: diagnoses of planted causes, scored.
 
 Simulated boards by the hundred, each drawn from its class and seed and always the same; with
-``--real`` causes planted on this machine. Ends with 1 where a bar is missed.
+``--real`` causes planted on this machine, with ``--virtual`` those planted in images and on boards
+that QEMU simulates. Ends with 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=_SEED, help="of the first scenario")
     parser.add_argument("--real", action="store_true", help="plant causes on this machine, too")
     parser.add_argument(
+        "--virtual", action="store_true", help="plant causes on boards that QEMU simulates, too"
+    )
+    parser.add_argument(
         "--only",
         action="append",
         default=[],
@@ -42,12 +46,13 @@ def main(words: Sequence[str] | None = None) -> int:
     console = Console(width=150)
     held = True
     try:
-        if arguments.real:
-            plants = real.named(arguments.only)
+        is_real = arguments.real or arguments.virtual
+        if is_real:
+            plants = real.named(arguments.only, here=arguments.real, virtual=arguments.virtual)
             held &= report.show(run_real(plants, arguments.evidence), console, hits=_REAL_HITS)
-        if arguments.simulated is not None or not arguments.real:
+        if arguments.simulated is not None or not is_real:
             number = _NUMBER if arguments.simulated is None else arguments.simulated
-            only = [] if arguments.real else arguments.only
+            only = [] if is_real else arguments.only
             scenarios = chosen(number, arguments.seed, only)
             held &= report.show(run_simulated(scenarios, arguments.evidence), console)
     except BenchviseError as error:

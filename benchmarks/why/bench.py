@@ -134,6 +134,10 @@ class SimBench:
             + _REQUEST_SECONDS * (20 + 6 * settings) * bool(settings)
         )
 
+    def boots(self, arm: Arm, after: Arm | None) -> bool:
+        flashed = self._flashed[arm.side] if after is None else self._swapped(after)
+        return self._swapped(arm) != flashed
+
     def now(self) -> float:
         return self._clock
 

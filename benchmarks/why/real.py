@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.why.places import NotHere, chosen
 from benchmarks.why.plants import PLANTS, Plant, Scene
 from benchmarks.why.score import Result
+from benchmarks.why.virtual_plants import VIRTUAL
 from benchvise.errors import UsageError
 from benchvise.why.model import Verdict
 
@@ -27,13 +28,15 @@ _FLOORS = 3.0
 Document = Mapping[str, Any]
 
 
-def named(only: Sequence[str]) -> list[Plant]:
-    """The plants of these names, all where none is given; UsageError for a name there is not."""
-    known = {plant.name: plant for plant in PLANTS}
+def named(only: Sequence[str], *, here: bool = True, virtual: bool = False) -> list[Plant]:
+    """The plants of these names; where none is given all of this machine (``here``), of simulated
+    boards, or both. UsageError for a name there is not."""
+    known = {plant.name: plant for plant in (*PLANTS, *VIRTUAL)}
     unknown = [name for name in only if name not in known]
     if unknown:
         raise UsageError(f"there is no plant {unknown[0]}", f"there are {', '.join(known)}")
-    return [known[name] for name in only] or list(PLANTS)
+    chosen = (*(PLANTS if here else ()), *(VIRTUAL if virtual else ()))
+    return [known[name] for name in only] or list(chosen)
 
 
 def run(plant: Plant, keep: Path | None = None) -> Result:

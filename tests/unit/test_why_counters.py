@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchvise.why.counters import COUNTERS, READS, between, of_samples
+from benchvise.why.counters import COUNTERS, READS, between, of_samples, work_of
 
 STAT = "cpu  100 0 50 1000 5 2 3 0 0 0\ncpu0 100 0 50 1000 5 2 3 0 0 0\nintr 500 1 2\nctxt {}\n"
 SNMP = (
@@ -108,3 +108,12 @@ def test_counters_of_samples() -> None:
     of_a_command = {"iterations": 1, "wait_ns": 9000, "detail": {"wall_ns": 5, "faults_minor": 3}}
     assert of_samples([of_a_command]) == {"faults_minor": 0}, "3 page faults say nothing"
     assert of_samples([{"iterations": True, "counters": [], "detail": None}]) == {}
+
+
+def test_of_what_sends_for_a_given_time_counts_are_for_what_went() -> None:
+    """A side that sends more in the same time does not look as if it sent more segments."""
+    batch = {"iterations": 1, "detail": {"moved_bytes": 4e9, "retransmits": 40, "rtt_ns": 5000}}
+    faster = {"iterations": 1, "detail": {"moved_bytes": 8e9, "retransmits": 80, "rtt_ns": 5000}}
+    assert of_samples([batch]) == of_samples([faster]) == {"retransmits": 0.01, "rtt_ns": 5000}
+    assert work_of({"iterations": 3, "detail": None}) == 3
+    assert work_of({"iterations": -3, "detail": {"moved_bytes": "x"}}) == work_of({}) == 0

@@ -89,6 +89,29 @@ def test_shares_of_a_gap_to_a_record_cover(noise: Noise, recorded: int) -> None:
     assert LEAST <= hits / ROUNDS <= MOST
 
 
+def test_shares_of_a_gap_to_a_record_cover_where_the_board_drifts() -> None:
+    """What the bad side drifts while it is diagnosed is what it may have drifted since."""
+    rng = np.random.default_rng(6)
+    hits = without = 0
+    for _ in range(ROUNDS):
+        period, phase = rng.uniform(20, 80), rng.uniform(0, 2 * np.pi)
+        level = 1.2 * np.sin(2 * np.pi * np.arange(60) / period + phase)  # by trial
+        good = 10 + level[:12] + rng.normal(size=12)
+        bad, repaired = level[12:].reshape(24, 2).T + rng.normal(size=(2, 24))
+        share = estimate.share_recorded(10 + (repaired - bad)[-8:], bad[-8:], good)
+        without += share.contains(1.0)
+        hits += estimate.drifting(share, estimate.drift(bad) / 10).contains(1.0)
+    assert without / ROUNDS < 0.88
+    assert hits / ROUNDS >= LEAST
+
+
+def test_steady_trials_have_hardly_any_drift() -> None:
+    assert estimate.drift(np.full(24, 3.0)) == 0.0
+    assert estimate.drift(np.linspace(0, 1, 11)) == 0.0, "too few to tell"
+    steps = estimate.drift(np.repeat([0.0, 1.0, 0.0, 1.0], 6))
+    assert steps == pytest.approx(3.182 * 2**0.5 * 3**-0.5, rel=1e-3)
+
+
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_test_of_a_claim_is_right_one_time_in_a_hundred_where_nothing_is(noise: Noise) -> None:
     rng = np.random.default_rng(1)

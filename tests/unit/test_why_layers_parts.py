@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import Entry
+from benchvise.report.why_plan import plan_words
+from benchvise.report.why_words import Line
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.boot.verdict import Verdict
 from benchvise.rig.compose import ComposeError, Part
@@ -26,8 +28,11 @@ from benchvise.why import images as images_module
 from benchvise.why import rig as rig_module
 from benchvise.why.bench import Facts, Refused
 from benchvise.why.inside import kernel_options, tree_nodes
+from benchvise.why.known import Known
 from benchvise.why.layer_ranking import layer_terms, part_terms
 from benchvise.why.model import Arm, LayerMeans, Metric, Side, Suspect, Trial
+from benchvise.why.options import Options
+from benchvise.why.plan import plan
 from benchvise.why.reduction import reach_of
 from benchvise.why.rig import RigBench
 
@@ -309,6 +314,8 @@ def test_each_side_may_have_a_board_of_its_own(
     for side in (Side.GOOD, Side.BAD, Side.BAD, Side.GOOD):
         both.measure(Arm(side))
     assert other.booted == ["good.img"] and len(seat.booted) == before
+    assert not both.boots(Arm(Side.GOOD), Arm(Side.BAD)), "it is still as it was booted"
+    assert both.boots(Arm(Side.BAD, (named(both, "libc"),)), Arm(Side.BAD))
     both.close()
     assert other.closed and seat.closed
 
@@ -359,6 +366,23 @@ def test_a_boot_is_part_of_the_cost(bench: RigBench) -> None:
     swapped = Arm(Side.BAD, (named(bench, "libc"),))
     assert bench.seconds(swapped, here) > bench.seconds(away, here)  # it is composed first
     assert not math.isnan(bench.seconds(swapped, swapped))
+
+
+def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None:
+    planned = plan(bench, Options(), Known())
+    names = [layer.id for layer in planned.layers]
+    assert names == ["command-line:kpti", "root", "libc"]
+    assert planned.effort.boots == 12, "the gap: six times each image"
+    assert planned.effort_layers is not None
+    assert planned.effort_layers.boots == 12 + 6 + 2 * 6 + 32
+    # boots of 30 s, and images in between that are composed once each
+    assert 30 * 56 < planned.effort_layers.seconds < 45 * 62
+    said = "\n".join(
+        line.text for block in plan_words(planned).blocks for line in block.lines
+        if isinstance(line, Line)
+    )  # fmt: skip
+    assert "62 boots" in said and "one of the layers L1 to L3" in said
+    assert "on bad: boot it as on good" in said
 
 
 def test_parts_say_where_they_are_in_each_image(bench: RigBench) -> None:

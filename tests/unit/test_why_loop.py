@@ -422,8 +422,19 @@ def test_a_dry_run_says_what_would_be_done() -> None:
     planned = plan(bench, Options(), Given(FORTY, {"knob09": 2.0}))
     assert planned.suspects[0].id == "knob09"
     assert bench.done == 0
-    assert planned.seconds > 0
+    assert planned.effort.seconds == planned.effort.trials and planned.effort.boots == 0
     assert len(planned.flips) == 80  # each on both sides
+    assert planned.layers == () and planned.effort_layers is None
+
+
+def test_a_dry_run_has_the_layers_with_their_boots() -> None:
+    bench = MemoryBench(FORTY, losses(kernel=0.3), layer_names=("kernel", "libc"))
+    planned = plan(bench, Options(), Given(FORTY, {}))
+    assert {layer.id for layer in planned.layers} == {"kernel", "libc"}
+    assert planned.effort_layers is not None
+    # all settings at once, both layers at once, a third, and the proof on both sides
+    assert (planned.effort_layers.experiments, planned.effort_layers.boots) == (5, 6 + 6 + 32)
+    assert plan(bench, Options(layers=False), Given(FORTY, {})).layers == ()
 
 
 def test_a_diagnosis_is_a_document() -> None:

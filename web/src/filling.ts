@@ -1,15 +1,20 @@
 import type { ReportDocument } from "./base/document";
 import type { DiagnosisFigures } from "./base/diagnosis";
+import type { HealthFigures } from "./base/health";
 import type { Chart } from "./base/plot";
 import { bars } from "./charts/bars";
 import { changes } from "./charts/changes";
+import { counted } from "./charts/counted";
 import { curve } from "./charts/curve";
 import { distribution } from "./charts/distribution";
 import { evidence } from "./charts/evidence";
 import { grid } from "./charts/grid";
+import { happenings } from "./charts/happenings";
 import { histogram } from "./charts/histogram";
 import { history } from "./charts/history";
 import { ranking } from "./charts/ranking";
+import { responses } from "./charts/responses";
+import { sensor } from "./charts/sensor";
 import { shares } from "./charts/shares";
 import { timeorder } from "./charts/timeorder";
 import { covariate, trials } from "./charts/trials";
@@ -57,8 +62,19 @@ function drawings(report: ReportDocument): ReadonlyMap<string, Draw> {
   for (const figure of report.histories ?? []) {
     all.set(figure.id, (width) => [history(figure, width)]);
   }
+  for (const figure of report.responses ?? []) {
+    all.set(figure.id, (width) => [responses(figure, width)]);
+  }
   if (report.diagnosis !== undefined) addDiagnosis(all, report.diagnosis);
+  if (report.health !== undefined) addHealth(all, report.health);
   return all;
+}
+
+function addHealth(all: Map<string, Draw>, figures: HealthFigures): void {
+  for (const figure of figures.counters) all.set(figure.id, (width) => [counted(figure, width)]);
+  for (const figure of figures.sensors) all.set(figure.id, (width) => [sensor(figure, width)]);
+  const { happenings: what } = figures;
+  if (what !== null) all.set(what.id, (width) => [happenings(what, width)]);
 }
 
 function addDiagnosis(all: Map<string, Draw>, figures: DiagnosisFigures): void {
@@ -73,8 +89,11 @@ function addDiagnosis(all: Map<string, Draw>, figures: DiagnosisFigures): void {
   if (ranked !== null) all.set(ranked.id, (width) => [ranking(ranked, width)]);
 }
 
-/** Fills every slot; again when its width changes, and for paper with the width it has there. */
-export function fill(page: Document, report: ReportDocument): void {
+/**
+ * Fills every slot; again when its width changes, and for paper with the width it has there. What it
+ * returns ends that, for slots that are taken out of the page.
+ */
+export function fill(page: Document, report: ReportDocument): () => void {
   const all = drawings(report);
   const slots = [...page.querySelectorAll<HTMLElement>("[data-figure]")];
   const redraw = (slot: HTMLElement, width: number): void => {
@@ -94,11 +113,16 @@ export function fill(page: Document, report: ReportDocument): void {
     observer.observe(slot);
   }
   // Before it prints, a browser does not tell how wide paper is: the page says what it expects.
-  addEventListener("beforeprint", () => {
+  const ended = new AbortController();
+  const { signal } = ended;
+  const beforePrint = (): void => {
     for (const details of page.querySelectorAll("details")) details.open = true;
     for (const slot of slots) redraw(slot, Number(slot.dataset["paper"] ?? 0));
-  });
-  addEventListener("afterprint", () => {
-    slots.forEach(redrawForScreen);
-  });
+  };
+  addEventListener("beforeprint", beforePrint, { signal });
+  addEventListener("afterprint", () => { slots.forEach(redrawForScreen); }, { signal });
+  return () => {
+    ended.abort();
+    observer.disconnect();
+  };
 }

@@ -44,6 +44,16 @@ def why(
             help="The good side as recorded: a run, or the file of a snapshot.",
         ),
     ] = None,
+    good_root: Annotated[
+        Path | None,
+        typer.Option(
+            "--good-root",
+            metavar="DIR",
+            help="The good side's root file system, as a directory or an image here: the command "
+            "is run with its programs and libraries. Without another good side that is the good "
+            "one.",
+        ),
+    ] = None,
     bench: Annotated[
         str | None,
         typer.Option("--bench", metavar="ID[:param=value,...]", help="The benchmark that differs."),
@@ -136,18 +146,21 @@ def why(
     Example: benchvise why ssh://root@10.0.0.7 ssh://root@10.0.0.8 --bench memory.copy
     """
     if resume is not None:
-        if boards or good or bench or command or output:
+        if boards or good or good_root or bench or command or output:
             raise UsageError(
                 "--resume goes on with what was asked before",
                 f"give no boards and nothing to measure: benchvise why --resume {resume}",
             )
         request = flow.resumed(resume)
     else:
-        one, other = _sides(boards or [], good)
+        if board and good_root is not None:
+            raise UsageError("two images have a root each", "leave --good-root out")
+        one, other = _sides(boards or [], good, good_root)
         if board:  # to be found again by --resume, wherever that is called
             one, other = (str(Path(name).resolve()) for name in (one, other))
         wanted = user_command(command, match, better, unit)
-        sides = Sides(one, other, bench, wanted, rig, patience, tuple(board or ()))
+        root = "" if good_root is None else str(good_root.resolve())
+        sides = Sides(one, other, bench, wanted, rig, patience, tuple(board or ()), root)
         sides.entry()
         request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, risky), store)
     for due in restores_due():
@@ -169,8 +182,18 @@ def why(
     raise typer.Exit(answer.exit_code)
 
 
-def _sides(boards: list[str], good: str | None) -> tuple[str, str]:
+def _sides(boards: list[str], good: str | None, root: Path | None) -> tuple[str, str]:
     """The good one and the bad one; UsageError where that is not what the words say."""
+    if root is not None:
+        if not root.exists():
+            raise UsageError(f"there is no {printable(str(root))}", "name a directory or an image")
+        if len(boards) != 1:
+            raise UsageError(
+                f"{len(boards)} boards are named beside --good-root",
+                "name the bad one: it runs the good side's programs, too",
+            )
+        if good is None:
+            return "", boards[0]
     if good is not None and len(boards) == 1:
         file = Path(good)
         return str(file.resolve()) if file.is_file() else good, boards[0]

@@ -14,8 +14,6 @@ from benchvise.measure.compare import RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable, compare_counters
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary, summarise
-from benchvise.report.html import write_report
-from benchvise.report.why_page import write_page
 from benchvise.state.diff import StateDiff, diff_snapshots
 from benchvise.store import DiagnosisInfo, RunFilter, RunInfo, Store
 
@@ -155,6 +153,10 @@ def report(store_url: str | None, references: Sequence[str], directory: Path) ->
 
     UsageError for a diagnosis among others.
     """
+    # Late: what makes pages would make every other command start later.
+    from benchvise.report.html import write_report
+    from benchvise.report.why_page import write_page
+
     with Store.open(store_url) as store:
         diagnosis = next(filter(None, map(store.diagnosis, references)), None)
         if diagnosis is not None and len(references) > 1:

@@ -22,6 +22,7 @@ from benchvise.why.live import LiveBench
 from benchvise.why.live_board import PATIENCE_S, LiveBoard
 from benchvise.why.live_record import Record
 from benchvise.why.model import Side
+from benchvise.why.userland_root import opened_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Sides:
     """What is compared, and by what: enough to open it all again when it is resumed.
 
     ``good`` is a board, or what ``--good`` names: a board, a snapshot file or a run of the store.
-    With ``boards`` both are images, and these are what they run on.
+    With ``boards`` both are images, and these are what they run on. ``good_root`` is a directory or
+    an image with the good side's programs; ``good`` may be empty then.
     """
 
     good: str
@@ -39,6 +41,7 @@ class Sides:
     rig: str | None = None
     patience_s: float = PATIENCE_S
     boards: tuple[str, ...] = ()
+    good_root: str = ""
 
     def entry(self) -> Entry:
         """What is measured; UsageError when that is nothing, or two things."""
@@ -54,8 +57,10 @@ class Sides:
 
     def words(self) -> list[str]:
         """As on the command line."""
-        two = bool(self.boards) or _is_board(self.good)
-        words = [self.good, self.bad] if two else [self.bad, "--good", self.good]
+        two = bool(self.boards) or (bool(self.good) and _is_board(self.good))
+        words = [self.good, self.bad] if two else [self.bad]
+        words += ["--good", self.good] if self.good and not two else []
+        words += ["--good-root", self.good_root] if self.good_root else []
         words += [word for name in self.boards for word in ("--board", name)]
         options = {"--bench": self.bench, "--rig": self.rig}
         if self.command is not None:
@@ -89,8 +94,9 @@ def open_bench(
             sides.good, sides.bad, sides.boards, entry, stack,
             rig_file=sides.rig, observe=observe,
         )  # fmt: skip
-    record = None if _is_board(sides.good) else _record(sides.good, store)
-    names = [sides.bad] if record is not None else [sides.good, sides.bad]
+    record = None if not sides.good or _is_board(sides.good) else _record(sides.good, store)
+    names = [sides.good, sides.bad] if sides.good and record is None else [sides.bad]
+    root = stack.enter_context(opened_root(Path(sides.good_root))) if sides.good_root else None
     opened, failed = open_boards(names, stack, rig_file=sides.rig, observe=observe)
     if failed:
         raise failed[0][1]
@@ -98,7 +104,7 @@ def open_bench(
         raise UsageError("more than one board of the rig is named", "name them one by one")
     found: dict[Side, LiveBoard | Record] = {}
     simulated: set[Side] = set()
-    order = (Side.BAD,) if record is not None else (Side.GOOD, Side.BAD)
+    order = (Side.GOOD, Side.BAD)[-len(names) :]
     for side, (board, prepared) in zip(order, opened, strict=True):
         live = LiveBoard(board, _reopener(board.name, sides.rig), entry,
                          patience_s=sides.patience_s)  # fmt: skip
@@ -107,7 +113,9 @@ def open_bench(
         simulated |= {side} if prepared.simulated else set()
     if record is not None:
         found[Side.GOOD] = record
-    bench = LiveBench(found, simulated=frozenset(simulated))
+    if record is None and root is not None:
+        simulated |= {Side.GOOD} if simulated else set()
+    bench = LiveBench(found, simulated=frozenset(simulated), root=root)
     stack.callback(bench.close)
     return bench
 

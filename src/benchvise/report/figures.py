@@ -15,6 +15,7 @@ from benchvise.report.data import ComparisonData, ReportData, RunData, SeriesDat
 from benchvise.report.facts import Cache
 from benchvise.report.grids import GridFigure, grid_figures
 from benchvise.report.latency_figures import LatencyFigure, latency_figures
+from benchvise.report.response_figures import ResponseFigure, responses_of_runs
 from benchvise.report.units import parse_size
 
 FORMAT = 1
@@ -158,6 +159,7 @@ class Figures:
     changes: tuple[ChangeFigure, ...]
     bars: tuple[BarFigure, ...] = ()
     grids: tuple[GridFigure, ...] = ()
+    responses: tuple[ResponseFigure, ...] = ()
 
     def to_json(self) -> str:
         """Strict JSON on one line."""
@@ -177,6 +179,7 @@ def figures(data: ReportData) -> Figures:
         changes=change_figures(data),
         bars=bar_figures(data.runs, curved(data.runs)),
         grids=grid_figures(data.runs),
+        responses=responses_of_runs(data.runs),
     )
 
 

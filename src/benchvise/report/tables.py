@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from benchvise.measure.compare import Comparison, RunComparison, Verdict
 from benchvise.measure.counters import CounterTable
@@ -23,7 +23,9 @@ from benchvise.report.units import (
     format_time,
     format_value,
 )
-from benchvise.store.reading import RunInfo
+
+if TYPE_CHECKING:
+    from benchvise.store.reading import RunInfo
 
 Tone = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
 

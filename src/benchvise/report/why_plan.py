@@ -9,8 +9,10 @@ from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.why_document import counted, duration
 from benchvise.report.why_terminal import Page
 from benchvise.report.why_words import Block, Line, Words
-from benchvise.why.model import Suspect
+from benchvise.why.effort import Effort
+from benchvise.why.model import LayerMeans, Side, Suspect
 from benchvise.why.plan import Flip, Plan
+from benchvise.why.userland_swap import USERLAND
 
 _VALUE = 60  # characters of a value that are shown
 
@@ -32,12 +34,17 @@ def plan_words(plan: Plan) -> Words:
 def _blocks(plan: Plan) -> Iterator[Block]:
     tested = [suspect for suspect in plan.suspects if suspect.means is not None]
     untested = [suspect for suspect in plan.suspects if suspect.means is None]
-    yield Block("Takes", (_effort(plan, len(tested)), Line("Nothing was set.")), apart=True)
+    swapped = [layer for layer in plan.layers if layer.means is not None]
+    takes = (*_efforts(plan, len(tested), len(swapped)), Line("Nothing was set."))
+    yield Block("Takes", takes, apart=True)
     for finding in plan.findings:
         yield Block("Note", (_line(finding.sentence, "doubt"),))
     for place, suspect in enumerate(tested, 1):
         flips = [flip for flip in plan.flips if flip.suspect == suspect.id]
         yield Block(f"{place:>2}", tuple(_suspect(suspect, flips)), apart=True)
+    for place, layer in enumerate(swapped, 1):
+        yield Block(f"L{place}", tuple(_layer(layer)), apart=True)
+    untested += [layer for layer in plan.layers if layer.means is None]
     if untested:
         lines = tuple(_line(f"{suspect.id}: {suspect.untestable}") for suspect in untested)
         yield Block("Untestable", lines, apart=True)
@@ -46,25 +53,46 @@ def _blocks(plan: Plan) -> Iterator[Block]:
         yield Block("Left out", (Line(f"{others} cannot matter here."),))
 
 
-def _effort(plan: Plan, tested: int) -> Line:
-    if not tested:
-        return Line("Nothing that differs can be set: only the gap would be measured.")
-    which = "it is the cause" if tested == 1 else f"one of these {tested} is the cause"
-    return Line(
-        f"About {counted(plan.experiments, 'experiment')} and {duration(plan.seconds)}, if {which}."
-    )
+def _efforts(plan: Plan, tested: int, swapped: int) -> Iterator[Line]:
+    if tested:
+        which = "it is the cause" if tested == 1 else f"one of these {tested} is the cause"
+        yield Line(f"About {_told(plan.effort)}, if {which}.")
+    else:
+        rest = "" if swapped else ": only the gap would be measured"
+        yield Line(f"No difference can be set at run time{rest}.")
+    if plan.effort_layers is not None:
+        which = "it is in L1" if swapped == 1 else f"it is in one of the layers L1 to L{swapped}"
+        yield Line(f"About {_told(plan.effort_layers)}, if {which}.")
+
+
+def _told(effort: Effort) -> str:
+    boots = f", {counted(effort.boots, 'boot')}" if effort.boots else ""
+    return f"{counted(effort.experiments, 'experiment')}{boots} and {duration(effort.seconds)}"
 
 
 def _suspect(suspect: Suspect, flips: list[Flip]) -> Iterator[Line]:
+    yield from _judged(suspect)
+    for flip in flips:
+        where = f"write {flip.path}" if flip.path else flip.what
+        yield Line(clean(f"on {flip.side}: {where} = {_short(flip.value)}", SENTENCE_LIMIT))
+
+
+def _layer(layer: Suspect) -> Iterator[Line]:
+    yield from _judged(layer)
+    is_userland = isinstance(layer.means, LayerMeans) and layer.means.layer == USERLAND
+    how = "run the command with" if is_userland else "boot"
+    for side in Side:
+        yield Line(f"on {side}: {how} it as on {side.other}")
+
+
+def _judged(suspect: Suspect) -> Iterator[Line]:
+    """Its values, and the terms of its score."""
     values = f"{_short(suspect.good)} on good, {_short(suspect.bad)} on bad"
     title = f", {suspect.title}" if suspect.title not in ("", suspect.id) else ""
     yield _line(f"{suspect.id}{title}: {values}", "strong")
     yield Line(f"score {suspect.score:.1f}:", "muted")
     for term in suspect.terms:
         yield _line(f"{term.points:+5.1f}  {term.reason or term.name}", "muted")
-    for flip in flips:
-        where = f"write {flip.path}" if flip.path else flip.what
-        yield Line(clean(f"on {flip.side}: {where} = {_short(flip.value)}", SENTENCE_LIMIT))
 
 
 def _line(text: str, tone: Tone = "plain") -> Line:

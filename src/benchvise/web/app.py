@@ -19,10 +19,24 @@ from benchvise.web.answers import failure
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.live import Hub
-from benchvise.web.pages import boards, compare, history, home, run, runs, traces
+from benchvise.web.pages import (
+    boards,
+    captures,
+    compare,
+    diagnoses,
+    health,
+    history,
+    home,
+    run,
+    runs,
+    trace,
+    trace_compare,
+    traces,
+)
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
 from benchvise.web.shelves import capture_shelf, trace_shelf
+from benchvise.web.workspace import levels, views
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -31,11 +45,18 @@ def create_app(settings: Settings) -> Starlette:
         routes=[
             *home.routes,
             *boards.routes,
+            *captures.routes,
+            *diagnoses.routes,
+            *health.routes,
+            *trace_compare.routes,
             *runs.routes,
             *run.routes,
             *compare.routes,
             *history.routes,
             *traces.routes,
+            *trace.routes,
+            *levels.routes,
+            *views.routes,
             Mount("/assets", StaticFiles(directory=assets.DIRECTORY, check_dir=False)),
         ],
         middleware=[Middleware(Guard, settings=settings)],

@@ -10,21 +10,31 @@ from starlette.requests import Request
 from benchvise.errors import UsageError
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
+from benchvise.web.captures.opened import OpenCaptures
 from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
 from benchvise.web.measured import Measured
+from benchvise.web.readings import Readings
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
+from benchvise.web.workspace.opened import OpenTraces
 
 
 @dataclass
 class Context:
-    """The settings, the open store, the live streams, the rig, and the files to look at."""
+    """The settings, the open store, the live streams, the rig, and the files to look at.
+
+    ``opened`` are the traces that are open, ``open_captures`` the captures; ``readings`` says how
+    boards were when somebody last looked.
+    """
 
     settings: Settings
     hub: Hub
     traces: Shelf
     captures: Shelf
+    readings: Readings = field(default_factory=Readings, init=False)
+    open_captures: OpenCaptures = field(default_factory=OpenCaptures, init=False)
+    opened: OpenTraces = field(default_factory=OpenTraces, init=False)
     measured: Measured = field(init=False)
     control: Control = field(default_factory=Control, init=False)
     _store: Store | None = field(default=None, init=False)
@@ -60,6 +70,7 @@ class Context:
     def close(self) -> None:
         """Ends what was opened."""
         self.hub.close()
+        self.opened.close()
         with self._lock:
             if self._store is not None:
                 self._store.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchvise.signal.response import is_list
 from benchvise.store import Store
 from benchvise.web.files import Shelf, Shelved, shelved
 from benchvise.web.settings import Settings
@@ -14,6 +15,7 @@ RUN_TRACES = 500
 
 _TRACE_HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
 _CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
+_LIST_SUFFIXES = frozenset({".out", ".txt", ".dat", ".tsv"})
 
 
 def trace_shelf(settings: Settings, store: Callable[[], Store]) -> Shelf:
@@ -53,5 +55,9 @@ def trace_kind(path: Path) -> str:
 
 
 def is_capture(path: Path) -> bool:
-    """Whether it is called like one: what is in it is seen when it is opened."""
-    return path.suffix.lower() in _CAPTURE_SUFFIXES and path.is_file()
+    """Whether it is called like one, or is a list of response times: what else is in it is seen
+    when it is opened."""
+    suffix = path.suffix.lower()
+    if suffix in _CAPTURE_SUFFIXES:
+        return path.is_file()
+    return suffix in _LIST_SUFFIXES and path.is_file() and is_list(path)

@@ -89,6 +89,9 @@ class Bench(Protocol):
     def seconds(self, arm: Arm, after: Arm | None) -> float:
         """What ``measure`` will take, as an estimate: with a boot where one is needed."""
 
+    def boots(self, arm: Arm, after: Arm | None) -> bool:
+        """Whether ``measure`` has to boot a board for that, after that other arm."""
+
     def now(self) -> float:
         """Seconds since the bench was opened, by a clock that cannot be set."""
 

@@ -69,7 +69,7 @@ _OF_SAMPLES = (
     Counter("device_bytes", "bytes that the device moved", 0.05),
     Counter("retransmits", "TCP segments sent again", 0.50, 5),
     Counter("rtt_ns", "round trip of TCP, in ns", 0.20),
-    Counter("interrupts_here", "interrupts of the CPU that the benchmark runs on", 0.20, 20),
+    Counter("interrupts_here", "share of the interrupts that its CPU took, in %", 0.20),
     Counter("throttle_events", "times that heat held the clock down", 0.50, 1),
 )
 
@@ -125,7 +125,7 @@ OF_THE_SYSTEM = frozenset(counter.name for counter in _OF_FILES)
 GAUGES = frozenset(
     {
         *("zero_page_bytes", "rss_bytes", "anon_huge_bytes", "clock_hz", "temperature_mc"),
-        *("cycles_per_instruction", "cpu_s_per_gb", "rtt_ns", "disk.read_size"),
+        *("cycles_per_instruction", "cpu_s_per_gb", "rtt_ns", "interrupts_here", "disk.read_size"),
     }
 )
 """What is a state and not a count: not divided by the work done."""
@@ -157,10 +157,10 @@ _SOFTIRQS = tuple(n.partition(".")[2] for n in COUNTERS if n.startswith("softirq
 def between(
     before: Mapping[str, str], after: Mapping[str, str], work: float = 1.0
 ) -> dict[str, float]:
-    """The counters of files: texts by path, read before and after, over the ``work`` done between.
+    """The counters of files: texts by path, read before and after, over the ``work`` done between
+    (see ``work_of``).
 
-    ``work`` is the number of iterations, or of runs of a command. What cannot be had, or went
-    backwards (a device that came anew), is not there.
+    What cannot be had, or went backwards (a device that came anew), is not there.
     """
     first, last = dict(_totals(before)), dict(_totals(after))
     found = {
@@ -174,16 +174,16 @@ def between(
 
 
 def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """The counters of a process' ``sample`` lines, for one iteration: the median over batches of
-    counts, the largest of the sizes of memory."""
+    """The counters of a process' ``sample`` lines, for one unit of work: the median over batches
+    of counts, the largest of the sizes of memory."""
     seen: defaultdict[str, list[float]] = defaultdict(list)
     for sample in samples:
-        iterations = sample.get("iterations")
+        work = work_of(sample)
         for name, value in _of_sample(sample):
             if name in GAUGES:
                 seen[name].append(_none_below(name, value))
-            elif _is_number(iterations) and iterations > 0:
-                seen[name].append(_none_below(name, value) / iterations)
+            elif work:
+                seen[name].append(_none_below(name, value) / work)
     found = {
         name: max(values) if name.endswith("_bytes") else float(np.median(values))
         for name, values in seen.items()
@@ -191,6 +191,20 @@ def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     if found.get("instructions") and "cycles" in found:
         found["cycles_per_instruction"] = found["cycles"] / found["instructions"]
     return found
+
+
+def work_of(sample: Mapping[str, Any]) -> float:
+    """How much work a batch did; 0 where it does not say.
+
+    The iterations, or runs of a command. An iteration of what sends for a given time is a window
+    of time, in which more is sent where it goes faster: there it is the megabytes that went.
+    """
+    detail = sample.get("detail")
+    moved = detail.get("moved_bytes") if isinstance(detail, Mapping) else None
+    if _is_number(moved):
+        return max(0.0, moved / 1e6)
+    iterations = sample.get("iterations")
+    return max(0.0, float(iterations)) if _is_number(iterations) else 0.0
 
 
 def _none_below(name: str, count: float) -> float:

@@ -20,6 +20,7 @@ from benchvise.statistics import (
     sign_flip_test,
     signed_rank,
     signed_rank_interval,
+    t_quantile,
 )
 from benchvise.why.model import Bounds
 
@@ -36,6 +37,9 @@ _RANKED = 6
 # Relative to the normal distribution: the 0.6745 quantile, and what a median costs against a mean.
 _QUARTILE = 0.6745
 _MEDIAN_COST = 1.2533
+# Consecutive trials whose median is the level of a side at that time: fewer tell noise from drift
+# no better, more leave too few levels.
+_LEVEL = 6
 
 
 def shift(differences: Floats) -> Bounds:
@@ -99,11 +103,42 @@ def share_recorded(effects: Floats, bad: Floats, good: Floats) -> Bounds:
     """``share`` where the good side is a record: its trials have no blocks in common with ours.
 
     ``bad`` are the trials that ``effects`` start from. The rank-sum test takes the place of the
-    signed-rank one: of ``effects + share * bad`` against ``share * good``.
+    signed-rank one: of ``effects + share * bad`` against ``share * good``. It knows noise alone:
+    for what drifts since the record was made see ``drifting``.
     """
     rank = rank_sum(effects.size, good.size)
     below = np.subtract.outer(good, bad)
     return _inverted(np.broadcast_to(effects, below.shape).ravel(), below.ravel(), rank)
+
+
+def drift(values: Floats) -> float:
+    """How far the level of one side may be off at another time, as the half-width of 95 %.
+
+    ``values`` are all its plain trials, in the order of time. The medians of every six of them are
+    levels; what these differ by beyond the noise within the groups is drift, and two levels that
+    are far apart in time differ by the square root of two of it. Student's t by their number, as a
+    handful of them tells it. 0 where they are fewer than two groups.
+    """
+    count = values.size // _LEVEL
+    if count < 2:
+        return 0.0
+    groups = np.array_split(values, count)
+    deviation = spread(groups)
+    noise = np.mean([error_of_median(deviation, group.size) ** 2 for group in groups])
+    levels = np.array([np.median(group) for group in groups])
+    beyond = max(0.0, float(levels.var(ddof=1) - noise))
+    return t_quantile(0.975, count - 1.0) * math.sqrt(2.0 * beyond)
+
+
+def drifting(share: Bounds, relative: float) -> Bounds:
+    """A share of a gap that may be off by that part of itself for another reason than noise.
+
+    Source of adding the two: Zou & Donner, Statistics in Medicine 27 (2008) 1693.
+    """
+    by = abs(share.value) * relative
+    low = share.value - math.hypot(share.value - share.low, by)
+    high = share.value + math.hypot(share.high - share.value, by)
+    return Bounds(share.value, _clipped(low), _clipped(high))
 
 
 def _inverted(above: Floats, below: Floats, rank: int) -> Bounds:

@@ -7,7 +7,9 @@ floor is what two such measurements of one and the same side would differ by (A/
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +39,11 @@ _HOPELESS_AFTER = 10
 _HOPELESS = 0.3
 # A/A distances of metrics that give the same figure each time; nobody looks for less.
 _LEAST_FLOOR = 0.002
+# The least for a record: between two sessions on one unchanged machine, layout of memory and what
+# else runs move medians by this much, which no session shows within itself (Mytkowicz et al.,
+# "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009; Kalibera and Jones,
+# "Rigorous benchmarking in reasonable time", ISMM 2013).
+_LEAST_RECORD_FLOOR = 0.025
 
 
 class Yardstick(Protocol):
@@ -59,13 +66,20 @@ class PairedGap:
 
 @dataclass(frozen=True, slots=True)
 class RecordedGap:
-    """A gap to recorded trials of the good side, in goodness."""
+    """A gap to recorded trials of the good side, in goodness.
+
+    They were taken at another time than those that a share starts from. What that may mean is
+    told by how far the bad side drifts while it is diagnosed: ``plain`` gives all its trials.
+    """
 
     good: Floats
+    plain: Callable[[], Floats]
 
     def share(self, effects: Floats, bad: Floats) -> Bounds:
-        """See ``estimate.share_recorded``."""
-        return estimate.share_recorded(effects, bad, self.good)
+        """See ``estimate.share_recorded``, with the drift that was seen."""
+        share = estimate.share_recorded(effects, bad, self.good)
+        gap = abs(float(np.median(np.subtract.outer(self.good, bad))))
+        return estimate.drifting(share, estimate.drift(self.plain()) / gap) if gap else share
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +169,7 @@ def _recorded(lab: Laboratory, good: Floats) -> Measured:
     blocks.more(RANKED)
     while True:
         bad = blocks.goodness("bad")
-        floor = _floor([good, bad])
+        floor = max(_LEAST_RECORD_FLOOR, _floor([good, bad]))
         lead = hodges_lehmann_shift(good, bad)
         p = mann_whitney(good, bad)
         is_shown = p < CLAIM and abs(lead.value) > floor
@@ -175,7 +189,7 @@ def _recorded(lab: Laboratory, good: Floats) -> Measured:
         p=p,
         trials=recorded + blocks.numbers,
     )
-    return Measured(gap, RecordedGap(good), is_shown)
+    return Measured(gap, RecordedGap(good, partial(_plain, lab)), is_shown)
 
 
 def _floor(sides: list[Floats]) -> float:
@@ -189,6 +203,13 @@ def _floor(sides: list[Floats]) -> float:
         return _LEAST_FLOOR
     deviation = float(np.median(steps)) / 0.6745
     return max(_LEAST_FLOOR, 1.96 * deviation / math.sqrt(min(side.size for side in sides)))
+
+
+def _plain(lab: Laboratory) -> Floats:
+    """All trials of the bad side as it is so far, in the order of time."""
+    goodness = lab.bench.metric.goodness
+    plain = [t for t in lab.trials if t.side is Side.BAD and not t.flipped]
+    return np.array([goodness(trial.value) for trial in plain])
 
 
 def _median(lab: Laboratory, goodness: Floats) -> float:

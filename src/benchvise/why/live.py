@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -50,6 +50,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.live import BoardFiles
+from benchvise.why.userland_root import Tree
 from benchvise.why.userland_swap import UserlandSwap, is_userland
 
 T = TypeVar("T")
@@ -64,8 +65,9 @@ class LiveBench:
     """See ``why.bench.Bench`` and the module.
 
     ``sides`` are as opened; each live one measures one process here, which counts for nothing.
-    ``simulated`` marks boards whose figures are not those of hardware. Raises UsageError where
-    the sides do not measure the same, and what measuring raises.
+    ``simulated`` marks boards whose figures are not those of hardware. ``root`` has the good
+    side's programs; where there is no good side besides, it is the bad board with these. Raises
+    UsageError where the sides do not measure the same, and what measuring raises.
     """
 
     def __init__(
@@ -73,22 +75,33 @@ class LiveBench:
         sides: Mapping[Side, LiveBoard | Record],
         *,
         simulated: frozenset[Side] = frozenset(),
+        root: Tree | None = None,
     ) -> None:
         self._begun = time.monotonic()
         self._live = {s: board for s, board in sides.items() if isinstance(board, LiveBoard)}
         self._records = {s: record for s, record in sides.items() if isinstance(record, Record)}
         self._simulated = simulated
+        self._root = root
+        self._is_one_board = Side.GOOD not in sides
+        if self._is_one_board:
+            self._live[Side.GOOD] = self._live[Side.BAD]
         self._writes: list[Write] = []
         self._findings: list[Finding] = []
         self._taken: dict[Side, Snapshot] = {}
         self._facts: dict[Side, Facts] = {}
         self._durations: dict[tuple[Side, bool], list[float]] = {}
         self._interventions: dict[Side, Intervention] = {}
-        self._boots = dict.fromkeys(self._live, 0)
+        self._boots = {board.name: 0 for board in self._live.values()}
         self._number = 0
         self._metric, kind, self._hosts = self._first()
-        swappable = len(self._live) == len(Side) and self._metric.command
-        self._userland = UserlandSwap(self._live, self._metric.command) if swappable else None
+        command = self._metric.command
+        if root is not None and not command:
+            raise UsageError(
+                f"{self._metric.name} runs no program of {root.name}: it is the probe's own",
+                "give a command that is there: --command CMD",
+            )
+        swappable = command and (root is not None or len(self._live) == len(Side))
+        self._userland = UserlandSwap(self._live, command, root) if swappable else None
         self._recorded = {
             side: record.trials(self._metric.spec, kind, side)
             for side, record in self._records.items()
@@ -104,6 +117,8 @@ class LiveBench:
 
     def name(self, side: Side) -> str:
         """See Bench."""
+        if side is Side.GOOD and self._is_one_board and self._root is not None:
+            return f"{self._live[side].name} with the programs of {self._root.name}"
         return self._live[side].name if side in self._live else self._records[side].name
 
     def is_live(self, side: Side) -> bool:
@@ -128,6 +143,8 @@ class LiveBench:
             programs, versions = self._lasting(
                 side, lambda: find_programs(board.board, self._metric.command)
             )
+            if side is Side.GOOD and self._is_one_board and self._userland is not None:
+                programs, versions = self._userland.programs(), {}
             simulated = side in self._simulated
             self._facts[side] = Facts(self._hosts[side], programs, versions, simulated)
         return self._facts[side]
@@ -136,6 +153,8 @@ class LiveBench:
         """See Bench."""
         if side not in self._live:
             return self._records[side].snapshot
+        if self._is_one_board and self._taken:
+            return next(iter(self._taken.values()))
         board = self._live[side]
         taken = self._lasting(side, lambda: take_snapshot(board.board, board.channel))
         self._taken.setdefault(side, taken)
@@ -173,6 +192,10 @@ class LiveBench:
         plain = self._durations.get((arm.side, False), [0.0])
         return statistics.median(plain) + _SETTING_S * bool(arm.flipped)
 
+    def boots(self, arm: Arm, after: Arm | None) -> bool:  # noqa: ARG002
+        """See Bench: never."""
+        return False
+
     def during(self, arm: Arm) -> Mapping[str, float]:
         """See Bench."""
 
@@ -189,7 +212,7 @@ class LiveBench:
 
     def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
         """See Bench."""
-        if len(self._live) < len(Side):
+        if len(self._live) < len(Side) or self._is_one_board:
             return ()
         found = []
         for key in keys:
@@ -216,11 +239,13 @@ class LiveBench:
         return self._userland.parts()
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
-        """See Bench; of a record nothing is known but what it was set to."""
-        if side not in self._live:
-            return ()
+        """See Bench; of a record nothing is known but what it was set to, and its root."""
         if self._userland is not None and is_userland(suspect):
             return self._userland.origins(side, suspect)
+        if side is Side.GOOD and self._root is not None:
+            return find_origins(self._root, suspect, side)
+        if side not in self._live:
+            return ()
         board = self._live[side]
 
         def find() -> Sequence[Origin]:
@@ -232,7 +257,7 @@ class LiveBench:
         """See Bench; looks at the live boards once more."""
         found = [f for record in self._records.values() for f in record.findings()]
         found += self._userland.findings() if self._userland is not None else []
-        for side, board in self._live.items():
+        for side, board in self._boards():
             before = self._taken.get(side)
             if before is None or not board.channel.is_open:
                 continue
@@ -363,8 +388,8 @@ class LiveBench:
 
     def _note_boots(self, side: Side) -> None:
         board = self._live[side]
-        if board.boots > self._boots[side]:
-            self._boots[side] = board.boots
+        if board.boots > self._boots[board.name]:
+            self._boots[board.name] = board.boots
             self._findings.append(
                 Finding(
                     "booted again",
@@ -408,6 +433,12 @@ class LiveBench:
     def _spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
         """What is measured, with the other side's programs where the arm has them."""
         return spec if self._userland is None else self._userland.spec(arm, spec)
+
+    def _boards(self) -> Iterator[tuple[Side, LiveBoard]]:
+        """Each board once, with a side that it is."""
+        for side, board in self._live.items():
+            if side is Side.BAD or not self._is_one_board:
+                yield side, board
 
     def _batches(self) -> int:
         """The same on both sides."""

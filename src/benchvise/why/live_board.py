@@ -32,7 +32,7 @@ from benchvise.state import journal
 from benchvise.state.intervention import Intervention, intervening, read_boot_id
 from benchvise.state.restore import restore
 from benchvise.state.roles import find_roles
-from benchvise.why.counters import READS, between
+from benchvise.why.counters import READS, between, work_of
 
 PATIENCE_S = 90.0
 """Seconds that a lost board is waited for: longer than most need to boot."""
@@ -48,7 +48,7 @@ _RETRY_S = 2.0
 @dataclass(frozen=True, slots=True)
 class Process:
     """One fresh process as it was measured: the probe's lines, and what the board counted from
-    before it was started until after it had ended, for one iteration (see ``counters``)."""
+    before it was started until after it had ended, for one unit of work (see ``counters``)."""
 
     host: Mapping[str, Any]
     begin: Mapping[str, Any]
@@ -163,8 +163,7 @@ class LiveBoard:
                 f"{self.name}: {spec.key} gives no value above zero, so no ratio can be had",
                 "measure something that is larger than nothing",
             )
-        work = sum(n for n in (sample.get("iterations") for sample in samples) if is_count(n))
-        counted = between(before, after, float(work or len(samples)))
+        counted = between(before, after, sum(map(work_of, samples)) or len(samples))
         return Process(lines.get("host", {}), lines.get("begin", {}), tuple(samples), counted)
 
     def _texts(self) -> dict[str, str]:

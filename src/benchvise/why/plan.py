@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchvise.errors import SettingError
 from benchvise.state import places
 from benchvise.state.model import Snapshot
-from benchvise.why import gap
 from benchvise.why.bench import Bench
+from benchvise.why.effort import Effort, of_gap, of_nothing, of_search
 from benchvise.why.knowledge import Knowledge
-from benchvise.why.model import Arm, Finding, Metric, ProcessMeans, SettingMeans, Side, Suspect
+from benchvise.why.model import Finding, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.options import Options
 from benchvise.why.search import testable
-
-_SCREENED = 3  # blocks of a screening experiment at least
-_CONFIRMED = 8  # blocks of a confirmation at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +40,9 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``suspects`` are in the order in which they would be tested; ``seconds`` is about how long
-    it takes where one of them is the cause, by what a process took to measure just now."""
+    """``suspects`` are in the order in which they would be tested, ``effort`` is about what it
+    takes where one of them is the cause. ``layers`` are what would be swapped after that, in their
+    order, ``effort_layers`` what it takes where one of those is it; None where there is none."""
 
     metric: Metric
     good: str
@@ -54,8 +51,9 @@ class Plan:
     suspects: tuple[Suspect, ...]
     excluded: Mapping[str, str]
     flips: tuple[Flip, ...]
-    experiments: int
-    seconds: float
+    effort: Effort
+    layers: tuple[Suspect, ...] = ()
+    effort_layers: Effort | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The plan as a document."""
@@ -67,30 +65,33 @@ class Plan:
             "suspects": [suspect.as_json() for suspect in self.suspects],
             "excluded": dict(self.excluded),
             "flips": [flip.as_json() for flip in self.flips],
-            "experiments": self.experiments,
-            "seconds": round(self.seconds, 1),
+            **self.effort.as_json(),
+            "layers": [layer.as_json() for layer in self.layers],
+            "effort_layers": None if self.effort_layers is None else self.effort_layers.as_json(),
         }
 
 
 def plan(bench: Bench, options: Options, knowledge: Knowledge) -> Plan:
     """Looks at both sides and ranks what differs, as far as that goes without measuring the gap.
 
-    Raises what looking at the sides raises.
+    Raises what looking at the sides raises, and ``Bench.layers``.
     """
     facts = {side: bench.facts(side) for side in Side}
     snapshots = {side: bench.snapshot(side) for side in Side}
     findings = knowledge.examine(bench.metric, facts, snapshots)
     good, bad = snapshots[Side.GOOD], snapshots[Side.BAD]
     found = knowledge.find(good, bad, bench.metric, may_set=options.may_set)
-    ranked = knowledge.rank(
-        found.suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
-    )
-    tested = testable(ranked)
-    searched = 1 + math.ceil(math.log(len(tested) + 1, 3)) if tested else 0
+
+    def rank(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
+        return knowledge.rank(
+            suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
+        )
+
+    ranked = rank(found.suspects)
+    layers = rank(bench.layers()) if options.layers else ()
+    tested, swapped = testable(ranked), testable(layers)
     live = [side for side in Side if bench.is_live(side)]
-    trials = gap.FIRST * len(live) + 3 * _SCREENED * searched
-    trials += 2 * _CONFIRMED * len(live) * bool(tested)
-    each = max(bench.seconds(Arm(side, tuple(tested)), None) for side in live)
+    before = of_gap(bench)
     return Plan(
         metric=bench.metric,
         good=bench.name(Side.GOOD),
@@ -99,8 +100,11 @@ def plan(bench: Bench, options: Options, knowledge: Knowledge) -> Plan:
         suspects=ranked,
         excluded=found.excluded,
         flips=tuple(f for side in live for s in tested for f in _flips(s, side, snapshots[side])),
-        experiments=searched + 2 * bool(tested),
-        seconds=trials * each,
+        effort=before + of_search(bench, tested),
+        layers=layers,
+        effort_layers=before + of_nothing(bench, tested) + of_search(bench, swapped)
+        if swapped
+        else None,
     )
 
 

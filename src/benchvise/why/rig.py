@@ -148,17 +148,20 @@ class RigBench:
         flips = _flips(arm)
         known = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
         measuring = statistics.median(known[-20:])
-        seat = self._seats[arm.side]
-        before = None if after is None else (self._seats[after.side], after.side, _flips(after))
-        boot = self._booted.get(seat)
-        if before == (seat, arm.side, flips) or (
-            before is None and boot is not None and (boot.side, boot.flips) == (arm.side, flips)
-        ):
+        if not self.boots(arm, after):
             return measuring
         composing = 0.0
         if not self._images.is_made(arm.side, flips):
             composing = statistics.median(self._composed) if self._composed else _COMPOSE_S
-        return measuring + composing + _typical(seat)
+        return measuring + composing + _typical(self._seats[arm.side])
+
+    def boots(self, arm: Arm, after: Arm | None) -> bool:
+        """See Bench; what another board did before leaves this one as it is booted."""
+        seat, wanted = self._seats[arm.side], (arm.side, _flips(arm))
+        if after is not None and self._seats[after.side] is seat:
+            return (after.side, _flips(after)) != wanted
+        boot = self._booted.get(seat)
+        return boot is None or (boot.side, boot.flips) != wanted
 
     def during(self, arm: Arm) -> Mapping[str, float]:
         """See Bench."""

@@ -15,6 +15,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from benchvise.board import Board
 from benchvise.board.sanitise import last_line, printable
@@ -86,16 +87,38 @@ class Closure:
         }
 
 
+class Programs(Protocol):
+    """Where the files of a command are: a board, or a root that is not running."""
+
+    def located(self, word: str) -> str | None:
+        """The true path of a program; None where there is no file for it."""
+
+    def read(self, path: str) -> bytes:
+        """All of a file; Incomplete when it cannot be had."""
+
+    def libraries(self, path: str, loader: str) -> Mapping[str, str]:
+        """The libraries that the loader finds for a program: path by the name asked for."""
+
+
 def closure_of(board: Board, command: str) -> Closure:
     """What a command runs there. Incomplete when that cannot be told, and what ``run`` raises."""
-    words = list(dict.fromkeys(named(command)))
-    assigned = _ASSIGNMENT.match(command)
-    reader = _Reader(board, assigned[2].strip("'\"") if assigned else "")
-    programs = [reader.program(word) for word in words]
-    known = [program for program in programs if program is not None]
+    return closure_in(OnBoard(board, library_path(command)), command)
+
+
+def closure_in(programs: Programs, command: str) -> Closure:
+    """What a command runs of these programs. Incomplete when that cannot be told."""
+    reader = _Reader(programs)
+    found = [reader.program(word) for word in dict.fromkeys(named(command))]
+    known = [program for program in found if program is not None]
     if not known or reader.abi is None:
         raise Incomplete(f"no program of '{printable(command, 80)}' is a file there")
     return Closure(tuple(known), reader.files, reader.abi)
+
+
+def library_path(command: str) -> str:
+    """The LD_LIBRARY_PATH that a command begins with; empty without one."""
+    assigned = _ASSIGNMENT.match(command)
+    return assigned[2].strip("'\"") if assigned else ""
 
 
 def rewritten(command: str, closure: Closure, directory: str) -> str:
@@ -120,17 +143,16 @@ def rewritten(command: str, closure: Closure, directory: str) -> str:
 
 
 class _Reader:
-    """Reads the files of one command from a board."""
+    """Gathers the files of one command."""
 
-    def __init__(self, board: Board, library_path: str) -> None:
-        self._board = board
-        self._environment = [f"LD_LIBRARY_PATH={library_path}"] if library_path else []
+    def __init__(self, programs: Programs) -> None:
+        self._programs = programs
         self.files: dict[str, File] = {}
         self.abi: tuple[str, int, bool] | None = None
 
     def program(self, word: str) -> Program | None:
         """A program by the word that calls it; None for one that is built into the shell."""
-        path = self._located(word)
+        path = self._programs.located(word)
         if path is None:
             return None
         name, argument, script = posixpath.basename(word), "", ""
@@ -155,7 +177,7 @@ class _Reader:
         line = data[2:256].split(b"\n")[0].decode("utf-8", "replace").split(None, 1)
         if line and posixpath.basename(line[0]) == "env" and len(line) > 1:
             line = [line[1].split()[0]]
-        found = self._located(line[0]) if line else None
+        found = self._programs.located(line[0]) if line else None
         if found is None:
             raise Incomplete(f"the interpreter of {printable(path)} is not there")
         argument = line[1].strip() if len(line) > 1 else ""
@@ -163,30 +185,48 @@ class _Reader:
 
     def _libraries(self, path: str, interpreter: str) -> str:
         """Adds the loader and what it finds for a program; the loader's name."""
-        loader = self._located(interpreter)
+        loader = self._programs.located(interpreter)
         if loader is None:
             raise Incomplete(
                 f"{printable(path)} wants {printable(interpreter)}, which is not there"
             )
         name = posixpath.basename(interpreter)
         self._add(name, loader, LIBC)
-        said = self._run(["env", *self._environment, loader, "--list", path])
-        for match in list(_LIST.finditer(said))[:_MOST_LIBRARIES]:
-            library = match[2] or match[3]
-            soname = posixpath.basename(match[1] or match[3])
+        found = self._programs.libraries(path, loader)
+        for soname, library in list(found.items())[:_MOST_LIBRARIES]:
             if soname != name and soname not in self.files:
                 self._add(soname, library, LIBC if _OF_LIBC.fullmatch(soname) else soname)
         return name
 
-    def _located(self, word: str) -> str | None:
-        """The true path of a program; None where the shell has no file for it."""
+    def _add(self, name: str, path: str, part: str) -> bytes:
+        data = self._programs.read(path)
+        self.files[name] = File(path, hashlib.sha256(data).hexdigest(), part, data)
+        return data
+
+
+class OnBoard:
+    """The programs of a board; its own shell and loader are asked."""
+
+    def __init__(self, board: Board, library_path: str) -> None:
+        self._board = board
+        self._environment = [f"LD_LIBRARY_PATH={library_path}"] if library_path else []
+
+    def located(self, word: str) -> str | None:
+        """See Programs."""
         path = self._run(["sh", "-c", _WHERE, "sh", word], may_fail=True).strip()
         return path if path.startswith("/") and "\n" not in path else None
 
-    def _add(self, name: str, path: str, part: str) -> bytes:
-        data = self._bytes(["cat", "--", path], f"{printable(path)} cannot be read")
-        self.files[name] = File(path, hashlib.sha256(data).hexdigest(), part, data)
-        return data
+    def read(self, path: str) -> bytes:
+        """See Programs."""
+        return self._bytes(["cat", "--", path], f"{printable(path)} cannot be read")
+
+    def libraries(self, path: str, loader: str) -> Mapping[str, str]:
+        """See Programs."""
+        said = self._run(["env", *self._environment, loader, "--list", path])
+        return {
+            posixpath.basename(match[1] or match[3]): match[2] or match[3]
+            for match in _LIST.finditer(said)
+        }
 
     def _run(self, argv: list[str], *, may_fail: bool = False) -> str:
         what = f"{printable(argv[-2] if len(argv) > 2 else argv[0])} fails"

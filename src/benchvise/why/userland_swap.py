@@ -1,4 +1,9 @@
-"""The layer ``userland`` of two live boards, for a user's command: whole, and file by file."""
+"""The layer ``userland`` of two sides, for a user's command: whole, and file by file.
+
+Either both are live boards, or the good side's programs come from a root file system that is not
+running (``userland_root``). Then they run on the bad board, also where the good side itself is
+measured: it is that board with these programs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from benchvise.board.sanitise import last_line
-from benchvise.errors import BoardUnusable
+from benchvise.errors import BoardUnusable, MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.why.bench import Refused
 from benchvise.why.live_board import LiveBoard
@@ -21,7 +26,16 @@ from benchvise.why.model import (
     Suspect,
     Term,
 )
-from benchvise.why.userland import LIBC, Closure, Copies, Incomplete, closure_of
+from benchvise.why.userland import (
+    LIBC,
+    Closure,
+    Copies,
+    Incomplete,
+    closure_in,
+    closure_of,
+    library_path,
+)
+from benchvise.why.userland_root import InRoot, Tree
 
 USERLAND = "userland"
 _SHOWN = 12  # digits of a hash
@@ -41,14 +55,18 @@ _TERMS = {
 
 
 class UserlandSwap:
-    """Runs a command of one board with the other one's programs and libraries.
+    """Runs a command of one side with the other one's programs and libraries.
 
-    Nothing is read until it is asked for. ``close`` removes what was copied.
+    ``root`` has the good side's where that is no board of its own. Nothing is read until it is
+    asked for. ``close`` removes what was copied.
     """
 
-    def __init__(self, boards: Mapping[Side, LiveBoard], command: str) -> None:
+    def __init__(
+        self, boards: Mapping[Side, LiveBoard], command: str, root: Tree | None = None
+    ) -> None:
         self._boards = boards
         self._command = command
+        self._root = root
         self._closures: dict[Side, Closure] = {}
         self._copies: dict[Side, tuple[int, Copies]] = {}
         self._tried: set[tuple[Side, str]] = set()
@@ -92,23 +110,47 @@ class UserlandSwap:
         The first time, it is run once to see that it works. Refused when it does not.
         """
         chosen = [s for s in arm.flipped if is_userland(s)]
-        if not chosen:
+        place = arm.side if self._root is None else Side.BAD
+        if place is arm.side and not chosen:
             return spec
-        own, other = self._closure(arm.side), self._closure(arm.side.other)
-        names = {s.means.part for s in chosen if isinstance(s.means, LayerMeans)}
-        parts = frozenset(other.parts if "" in names else names)
         try:
-            command = self._copied(arm.side, own, other).command(self._command, parts)
-            self._try(arm.side, command)
+            own, other = self._closure(place), self._closure(place.other)
+            names = {s.means.part for s in chosen if isinstance(s.means, LayerMeans)}
+            parts = frozenset(other.parts if "" in names else names)
+            if place is not arm.side:  # the good side is the bad board with what is not flipped
+                parts = frozenset(other.parts) - parts
+            if not parts:
+                return spec
+            command = self._copied(place, own, other).command(self._command, parts)
+            self._try(place, command)
         except Incomplete as error:
+            if not chosen:
+                raise MeasurementError(
+                    f"the programs of {self.root_name} do not run on "
+                    f"{self._boards[place].name}: {error}",
+                    "name a root file system for this kind of board that has the command",
+                ) from error
             raise Refused(
-                f"{self._boards[arm.side].name}: the other side's programs do not run there: "
-                f"{error}",
+                f"{self._boards[place].name}: the other side's programs do not run there: {error}",
                 "swap the root file system of an image instead",
                 [s.id for s in chosen] if len(chosen) == 1 else (),
             ) from error
         params = tuple((k, command if k == "run" else value) for k, value in spec.params)
         return replace(spec, params=params)
+
+    @property
+    def root_name(self) -> str:
+        """What the user calls the good side's root file system."""
+        return "" if self._root is None else self._root.name
+
+    def programs(self) -> dict[str, str]:
+        """The SHA-256 of the good side's programs by path, where they are of a root."""
+        try:
+            closure = self._closure(Side.GOOD)
+        except Incomplete:
+            return {}
+        files = (closure.files[program.file] for program in closure.programs)
+        return {file.path: file.digest for file in files}
 
     def origins(self, side: Side, suspect: Suspect) -> list[Origin]:
         """The files on that side."""
@@ -136,7 +178,11 @@ class UserlandSwap:
 
     def _closure(self, side: Side) -> Closure:
         if side not in self._closures:
-            self._closures[side] = closure_of(self._boards[side].board, self._command)
+            if side is Side.GOOD and self._root is not None:
+                programs = InRoot(self._root, library_path(self._command))
+                self._closures[side] = closure_in(programs, self._command)
+            else:
+                self._closures[side] = closure_of(self._boards[side].board, self._command)
         return self._closures[side]
 
     def _copied(self, side: Side, own: Closure, other: Closure) -> Copies:

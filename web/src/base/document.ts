@@ -1,4 +1,6 @@
 import type { DiagnosisFigures } from "./diagnosis";
+import type { HealthFigures } from "./health";
+import type { ResponseFigure } from "./responses";
 import { failed, okay, type Result } from "./result";
 
 /**
@@ -18,6 +20,10 @@ export interface ReportDocument {
   readonly histories?: readonly HistoryFigure[];
   /** Of the evidence page only, which has nothing of the others. */
   readonly diagnosis?: DiagnosisFigures;
+  /** Of a board's health page only. */
+  readonly health?: HealthFigures;
+  /** Where response times of signals were measured. */
+  readonly responses?: readonly ResponseFigure[];
 }
 
 /** Values of several lines over one parameter that is a size or a count. */

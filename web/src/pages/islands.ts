@@ -16,9 +16,12 @@ interface Island {
 /** All islands there are; a line each, in order of name. */
 const ISLANDS: Readonly<Record<string, () => Promise<Island>>> = {
   board: () => import("./board"),
+  capture: () => import("./capture"),
   console: () => import("./console"),
+  "diagnosis-live": () => import("./diagnosis-live"),
   figures: () => import("./figures"),
   rig: () => import("./rig"),
+  workspace: () => import("./workspace"),
 };
 
 /** Starts every island of the page. One that fails says so in its place; the others stand. */

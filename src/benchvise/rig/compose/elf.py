@@ -14,6 +14,7 @@ _MOST_ENTRIES = 1 << 16
 
 _LOAD, _DYNAMIC, _INTERP = 1, 2, 3
 _NEEDED, _STRTAB, _SYMTAB, _SONAME = 1, 5, 6, 14
+_RPATH, _RUNPATH = 15, 29
 _VERDEF, _VERNEED = 0x6FFFFFFC, 0x6FFFFFFE
 _DYNSYM_SECTION = 11
 
@@ -24,7 +25,8 @@ _ARM_HARD_FLOAT = 0x400
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """``arch`` as in ``linux.Kernel``; ``dynamic`` unless it is linked statically.
+    """``arch`` as in ``linux.Kernel``; ``dynamic`` unless it is linked statically. ``search`` are
+    directories that it has its libraries looked for in, ``$ORIGIN`` for its own.
 
     ``versions`` are the symbol versions it needs, by library; ``defines`` those it provides.
     ``imports`` and ``exports`` are names of symbols.
@@ -37,6 +39,7 @@ class Elf:
     interpreter: str = ""
     soname: str = ""
     needed: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
     versions: dict[str, frozenset[str]] = field(default_factory=dict)
     defines: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
@@ -81,6 +84,8 @@ class _Reader:
         first = dict(reversed(tags))
         strings = self._at(first.get(_STRTAB, 0))
         needed = tuple(self._text(strings + value) for tag, value in tags if tag == _NEEDED)
+        searched = first.get(_RUNPATH, first.get(_RPATH))
+        search = "" if searched is None else self._text(strings + searched)
         imports: set[str] = set()
         exports: set[str] = set()
         if symbols:
@@ -93,6 +98,7 @@ class _Reader:
             self._text(interp[1]) if interp else "",
             self._text(strings + first[_SONAME]) if _SONAME in first else "",
             needed,
+            tuple(filter(None, search.split(":"))),
             dict(self._needed_versions(first, strings)),
             frozenset(self._defined_versions(first, strings)),
             frozenset(imports),

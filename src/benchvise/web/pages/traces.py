@@ -58,13 +58,24 @@ def _kind(path: Path, _size: int, _changed: float) -> str:
 
 def _known(path: Path, size: int, changed: float) -> dict[str, Any]:
     """What is known without decoding: ``events`` and ``seconds`` where it was opened before."""
-    facts = cache.facts(path, "decoded") or {}
-    span = facts.get("span")
+    try:
+        known = _opened(path, size, changed)
+    except LookupError:
+        known = {"events": None, "seconds": None, "losses": None}
+    return {"format": _kind(path, size, changed), **known}
+
+
+@lru_cache(maxsize=4 * SHOWN)
+def _opened(path: Path, _size: int, _changed: float) -> dict[str, Any]:
+    """What an opened trace has. LookupError, which is not remembered, for one that is not open."""
+    facts = cache.facts(path, "decoded")
+    if facts is None:
+        raise LookupError
+    span = facts["span"]
     return {
-        "format": _kind(path, size, changed),
-        "events": facts.get("events"),
+        "events": facts["events"],
         "seconds": (span[1] - span[0]) / 1e9 if span else None,
-        "losses": len(facts["losses"]) if "losses" in facts else None,
+        "losses": len(facts["losses"]),
     }
 
 

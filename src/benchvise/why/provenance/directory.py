@@ -66,6 +66,25 @@ class DirectoryFiles:
                     found[path] = str(place.readlink())
         return found
 
+    def located(self, path: str) -> str | None:
+        """The true path of a file of the system; None where there is none."""
+        place = self._resolve(path)
+        try:
+            if place is None or not stat.S_ISREG(place.stat().st_mode):
+                return None
+        except OSError:
+            return None
+        return f"/{place.relative_to(self._root).as_posix()}"
+
+    def whole(self, path: str, limit: int) -> bytes | None:
+        """All of a file by its true path; None where it cannot be read or is larger than that."""
+        try:
+            with self._root.joinpath(path.lstrip("/")).open("rb") as stream:
+                data = stream.read(limit + 1)
+        except OSError:
+            return None
+        return data if len(data) <= limit else None
+
     def _resolve(self, path: str) -> Path | None:
         """Where a path of the system lies on this machine; None when there is nothing."""
         waiting = [part for part in path.split("/") if part][::-1]

@@ -102,6 +102,21 @@ class ImageFiles:
         details = self._root.details(found.values()) if found else {}
         return {path: details[node.inode].target for path, node in found.items()}
 
+    def located(self, path: str) -> str | None:
+        """The true path of a file of the root file system; None where there is none."""
+        found = self._root.locate(path)
+        return found[0] if found is not None and found[1].is_file else None
+
+    def whole(self, path: str, limit: int) -> bytes | None:
+        """All of a file by its true path; None where it cannot be read or is larger than that."""
+        found = self._root.find(path)
+        if found is None or found.size > limit:
+            return None
+        try:
+            return self._root.read(path)
+        except ComposeError:
+            return None
+
     def _boot_mount(self) -> str:
         """Where the system mounts the boot partition; /boot unless its fstab says otherwise."""
         try:

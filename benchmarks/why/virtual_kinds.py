@@ -1,0 +1,58 @@
+"""The kinds of simulated boards that causes are planted on: the usual one, and with what no image
+can hold. A module of kinds for ``benchvise.rig.virtual.up``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchvise.rig.virtual import kinds
+from benchvise.rig.virtual.images import build
+from benchvise.rig.virtual.images.variants import Variant
+from benchvise.rig.virtual.kinds import Kind
+
+_SLOW_BYTES = 4 << 20  # a second
+
+
+@dataclass(frozen=True)
+class WithSlowCard(Kind):
+    """A board whose card gives and takes so many bytes a second."""
+
+    def command(
+        self,
+        *,
+        card: Path | None,
+        console: Path,
+        monitor: Path,
+        gdb: Path | None,
+        ssh_port: int,
+        workdir: Path,
+    ) -> list[str]:
+        """See Kind; QEMU holds the card back."""
+        words = super().command(
+            card=card, console=console, monitor=monitor, gdb=gdb, ssh_port=ssh_port, workdir=workdir
+        )
+        if "-drive" in words:
+            words[words.index("-drive") + 1] += f",throttling.bps-total={_SLOW_BYTES}"
+        return words
+
+
+_PLAIN = kinds.KINDS["arm64-direct"]
+
+KINDS: dict[str, Kind] = {
+    "plain": _PLAIN,
+    "two-cpus": replace(_PLAIN, cpus=2),
+    "slow-card": WithSlowCard(
+        **{name: getattr(_PLAIN, name) for name in Kind.__dataclass_fields__}
+    ),
+}
+BENCH = (("one", "plain"),)
+
+missing = kinds.missing
+ssh_key = kinds.ssh_key
+
+
+def image(variant: Variant) -> Path:
+    """The card image of all these boards, built if need be. RigError when it cannot be built."""
+    return build.image(_PLAIN.name, _PLAIN.recipe, _PLAIN.card_bytes, variant)

@@ -1,0 +1,240 @@
+"""Causes that are planted in images and boards that QEMU simulates: command line, kernel, libc,
+start script, CPUs, card.
+
+Where a layer is swapped each value takes a boot of its own, fifty for a diagnosis; so each cause is
+one whose effect is far beyond the noise of an emulator, and the images boot in seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from benchmarks.why import virtual_kinds
+from benchmarks.why.places import ROOT, NotHere
+from benchmarks.why.plants import Plant, Scene, prefix
+from benchvise.errors import BenchviseError
+from benchvise.rig.compose.cache import Composed
+from benchvise.rig.image import open_image
+from benchvise.rig.virtual import up as bench_control
+from benchvise.rig.virtual.images.variants import Variant
+
+_OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 60.0}
+
+Make = Callable[[], Path]
+"""Makes an image, or finds the one that was made before."""
+
+
+# -- images ----------------------------------------------------------------------------------------
+
+
+def image(name: str, append: str = "", *start: str, other_kernel: bool = False) -> Make:
+    """The usual one with more words for the kernel, a start script, or another kernel."""
+    files = {"etc/rc.local": "\n".join(("#!/bin/sh", *start, ""))} if start else {}
+    variant = Variant(
+        f"why-{name}", "of the planted-cause bench", append=append,
+        other_kernel=other_kernel, files=files,
+    )  # fmt: skip
+    return partial(virtual_kinds.image, variant)
+
+
+def with_layer(name: str, of: Make, base: Make) -> Make:
+    """An image with one layer of another one."""
+
+    def make() -> Path:
+        return Composed().make(open_image(base()), {name: open_image(of())}, {})
+
+    return make
+
+
+# -- scenes ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _rig(boards: Sequence[tuple[str, str]]) -> Iterator[dict[str, str]]:
+    """A virtual bench with these boards (name and kind); the environment that it is reached in."""
+    with tempfile.TemporaryDirectory(prefix="benchvise-why-") as name:
+        place = Path(name)
+        paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        environment = {
+            "BENCHVISE_RIG": str(place / "rig.yaml"),
+            "BENCHVISE_LOCK_DIR": str(place / "locks"),
+            "XDG_STATE_HOME": str(place / "state"),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        }
+        try:
+            with _set(environment):
+                bench = bench_control.up(place / "bench", boards, kinds=virtual_kinds.__name__)
+            rig = yaml.safe_load(bench.rig_file.read_text())
+            rig["options"]["benchvise"].update(_OPTIONS)
+            (place / "rig.yaml").write_text(yaml.safe_dump(rig, sort_keys=False))
+            yield environment
+        except BenchviseError as error:
+            raise NotHere(f"no simulated boards: {error}") from error
+        finally:
+            bench_control.down(place / "bench")
+
+
+@contextmanager
+def _set(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
+
+
+def _made(make: Make) -> str:
+    try:
+        return str(make())
+    except BenchviseError as error:
+        raise NotHere(f"no image for the simulated boards: {error}") from error
+
+
+@contextmanager
+def _two_images(good: Make, bad: Make, metric: tuple[str, ...], kind: str) -> Iterator[Scene]:
+    """Both for one board, which is written and booted as needed."""
+    with _rig([("one", kind)]) as environment:
+        words = (*metric, "--board", "rig:one")
+        yield Scene(words, good=_made(good), bad=_made(bad), environment=environment)
+
+
+@contextmanager
+def _two_boards(
+    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, str]
+) -> Iterator[Scene]:
+    """Both on a board of their own, which run at the same time."""
+    with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
+        words = (*metric, "--board", "rig:good", "--board", "rig:bad")
+        yield Scene(words, good=_made(good), bad=_made(bad), environment=environment)
+
+
+def plant(
+    name: str,
+    good: Make,
+    bad: Make,
+    metric: tuple[str, ...],
+    *expected: str,
+    kind: str = "plain",
+    kinds: tuple[str, str] | None = None,
+    **more: tuple[str, ...],
+) -> Plant:
+    """Two images: for one board of a kind, or for two of these kinds."""
+    if kinds is None:
+        return Plant(
+            name, partial(_two_images, good, bad, metric, kind), prefix(), expected, **more
+        )
+    return Plant(name, partial(_two_boards, good, bad, metric, kinds), prefix(), expected, **more)
+
+
+@contextmanager
+def _two_live(
+    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, str]
+) -> Iterator[Scene]:
+    """Both boards with their card written beforehand, as those of a rig are named by anybody."""
+    with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
+        for board, make in (("good", good), ("bad", bad)):
+            words = [sys.executable, "-m", "benchvise", "rig", "flash", board, _made(make)]
+            known = {**os.environ, **environment}
+            done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
+            if done.returncode:
+                said = done.stderr.strip()[-300:]
+                raise NotHere(f"the card of {board} cannot be written: {said}")
+        yield Scene(metric, good="rig:good", bad="rig:bad", environment=environment)
+
+
+# -- plants ----------------------------------------------------------------------------------------
+
+_TRACEFS = "mount -t tracefs tracefs /sys/kernel/tracing"
+_SWAP = "echo {} > /proc/sys/vm/swappiness"
+_TRACER = "echo function > /sys/kernel/tracing/current_tracer"
+_BENCH = "--bench"
+_FILES = "i=0; while [ $i -lt 40 ]; do echo $i > /root/f$i; i=$((i+1)); done; rm -f /root/f*"
+_JOBS = "for i in 1 2; do cksum /usr/bin/busybox >/dev/null & done; wait"
+
+USUAL = image("usual", "audit=0", _TRACEFS, _SWAP.format(10))
+"""What the good side is, unless it matters."""
+
+
+def _plants() -> Iterator[Plant]:
+    yield plant(
+        "virtual-command-line",
+        image("open", "kpti=0 audit=0", _TRACEFS, _SWAP.format(10)),
+        image("shielded", "nowatchdog kpti=1", _TRACEFS, _SWAP.format(60)),
+        (_BENCH, "os.syscall"),
+        "command-line:kpti",
+    )
+    yield plant(
+        "virtual-command-line-setting",
+        image("pages", "transparent_hugepage=always audit=0"),
+        image("no-pages", "transparent_hugepage=never audit=1"),
+        (_BENCH, "memory.fill:size=64M"),
+        "memory.thp",
+    )
+    yield plant(
+        "virtual-kernel",
+        USUAL,
+        image("kernel", "audit=0", _TRACEFS, _SWAP.format(10), other_kernel=True),
+        (_BENCH, "os.syscall"),
+        "kernel",
+    )
+    yield plant(
+        "virtual-start-script-setting",
+        USUAL,
+        image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER),
+        (_BENCH, "os.fork"),
+        "tracing.current_tracer",
+    )
+    yield plant(
+        "virtual-start-script",
+        USUAL,
+        image("sync", "audit=1", _TRACEFS, _SWAP.format(60), "mount -o remount,sync /"),
+        ("--command", _FILES),
+        "init-settings:",
+    )
+    yield plant(
+        "virtual-missing-cpu",
+        USUAL,
+        image("one-cpu", "audit=0 maxcpus=1", _TRACEFS, _SWAP.format(10)),
+        ("--command", _JOBS),
+        kind="two-cpus",
+        verdicts=("not admissible",),
+    )
+    yield plant(
+        "virtual-slow-card",
+        USUAL,
+        USUAL,
+        (_BENCH, "storage.read:size=16M,mode=direct"),
+        kinds=("plain", "slow-card"),
+        verdicts=("unexplained",),
+    )
+    yield plant(
+        "virtual-two-boards",
+        USUAL,
+        image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER),
+        (_BENCH, "os.fork"),
+        "tracing.current_tracer",
+        kinds=("plain", "plain"),
+    )
+    yield plant(
+        "virtual-nothing",
+        USUAL,
+        image("other", "audit=1 nowatchdog", _TRACEFS, _SWAP.format(60)),
+        (_BENCH, "os.fork"),
+        kinds=("plain", "plain"),
+        verdicts=("no difference shown",),
+    )
+
+
+VIRTUAL: tuple[Plant, ...] = tuple(_plants())
