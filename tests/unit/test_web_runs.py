@@ -44,11 +44,9 @@ class Kept:
         chance = random.Random(1)
         self.nights = []
         for night in range(12):
-            level = 1.0 if night < 6 else 0.8
-            run = scaled(
-                demonstration_run(suite="nightly", series=(demonstration_run().series[3],)),
-                lambda _, level=level: level * chance.gauss(1, 0.004),  # type: ignore[misc]
-            )
+            level = (1.0 if night < 6 else 0.8) * chance.gauss(1, 0.004)
+            run = demonstration_run(suite="nightly", series=(demonstration_run().series[3],))
+            run = scaled(run, level)
             self.nights.append(keep_run(self.store, run, label=f"night-{night}"))
         with Store.open(self.store) as opened:
             opened.attach(self.vendor, "console", b"U-Boot 2024.01\r\n<script>\x1b[2Jhi\n")

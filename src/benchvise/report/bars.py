@@ -80,7 +80,7 @@ def bar_figures(runs: Sequence[RunData], drawn: Collection[str] = ()) -> tuple[B
             first.setdefault(group, series)
             row = rows[group].setdefault((series.name, series.counted), [])
             row.append(_bar(style, run, series))
-    figures = []
+    figures: list[BarFigure] = []
     for group, named in rows.items():
         shown = {n: bars for n, bars in named.items() if len(runs) == 1 or len(bars) > 1}
         if len(shown) + (len(runs) > 1) < 2:

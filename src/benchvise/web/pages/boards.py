@@ -14,6 +14,7 @@ from starlette.routing import Route
 from benchvise.board.sanitise import printable
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
+from benchvise.store import RunFilter
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
@@ -53,7 +54,7 @@ def board(request: Request) -> Response:
     name = request.path_params["name"]
     rig = shared.rig() if name.startswith(PREFIX) else None
     own = _in_rig(rig, name)
-    runs = shared.store.runs(_RUNS, board=name)
+    runs = shared.store.runs(_RUNS, RunFilter(board=name))
     if own is None and not runs and name not in shared.store.watches.boards():
         raise NotFound(f"there is no board '{printable(name, 80)}'", "see the list of boards")
     key = request.query_params.get("boot")
