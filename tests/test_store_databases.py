@@ -210,7 +210,7 @@ def test_tags_and_notes_are_given_and_taken(store: Store) -> None:
     for names in (["a b"], [""], ["x" * 41], ["-x"], ["a,b"], ["\x1b[31m"]):
         with pytest.raises(UsageError, match="cannot be a tag"):
             store.tag(run, names)
-    with pytest.raises(UsageError, match="no tag 'z'.*it has a, c"):
+    with pytest.raises(UsageError, match=r"no tag 'z'.*it has a, c"):
         store.untag(run, ["a", "z"])
     with pytest.raises(UsageError, match="at most 32 tags"):
         store.tag(run, [f"t{number}" for number in range(40)])
