@@ -4,7 +4,8 @@
 //   node scripts/browse-pages.js http://127.0.0.1:PORT PATH… [--scheme light|dark] [--width N]
 //                                [--shots DIRECTORY] [--axe] [--settle MS]
 //
-// A page with parts that a script makes is looked at once they have started, and MS later.
+// A page with parts that a script makes is looked at once they have started and none is busy, and
+// MS later.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +36,7 @@ async function look(browser, path) {
     const { complaints, requests } = watch(page, (url) => url.startsWith(`${origin}/`));
     const answer = await page.goto(origin + path, { waitUntil: "load" });
     await page.waitForFunction(
-      () => document.querySelectorAll("[data-island]:not([data-started])").length === 0,
+      () => document.querySelector("[data-island]:not([data-started]), [aria-busy]") === null,
       null,
       { timeout: 20_000 },
     );
