@@ -34,14 +34,14 @@ describe("the look of a capture", () => {
   const row = (kind: string) => ({ id: 0, kind, name: "TX", detail: "", cpu: null, actor: null, busy: null, instances: null });
 
   it("names what was decoded where it is exactly one", () => {
-    expect(look.label(row("annotation"), 1, 3, 100, true)).toBe("e");
-    expect(look.label(row("annotation"), -1, 3, 100, false)).toBe("");
+    expect(look.label(row("annotation"), 1, 3, 100, true)).toEqual(["e", ""]);
+    expect(look.label(row("annotation"), -1, 3, 100, false)).toEqual(["", ""]);
     expect(look.actorName(99)).toBe("…");
     expect(look.eventName(0)).toBe("missed");
   });
 
   it("writes nothing into levels", () => {
-    expect(look.label(row("line"), -1, 1, 104_000, true)).toBe("");
+    expect(look.label(row("line"), -1, 1, 104_000, true)).toEqual(["", ""]);
     expect(look.states.map(({ name }) => name)).toEqual(["low", "high", "changes", "decoded"]);
   });
 });

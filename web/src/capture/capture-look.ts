@@ -31,6 +31,6 @@ export function captureLook(
     // One colour for all that decoders say: the text tells, not the colour.
     actorKind: () => "decoded",
     eventName: (event) => marks[event] ?? `mark ${event}`,
-    label: (_row, actor, _state, _length, exact) => (exact ? textOf(actor) : ""),
+    label: (_row, actor, _state, _length, exact) => [exact ? textOf(actor) : "", ""],
   };
 }

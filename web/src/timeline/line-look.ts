@@ -18,6 +18,6 @@ export function lineLook(texts: readonly string[], kind: (text: number) => strin
     actorName: textOf,
     actorKind: kind,
     eventName: (event) => texts[event] ?? "",
-    label: (_row: Row, actor: number) => textOf(actor),
+    label: (_row: Row, actor: number) => [textOf(actor), ""],
   };
 }

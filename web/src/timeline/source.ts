@@ -105,8 +105,17 @@ export interface Look {
   /** Decides the colour: the same name has the same colour in every trace. */
   actorKind(actor: number): string;
   eventName(event: number): string;
-  /** The text in an item: who it is, or how long, whatever the row does not say already. */
-  label(row: Row, actor: number, state: number, length: number, exact: boolean): string;
+  /**
+   * The text in an item: who it is, which may be cut, and how long, which is there in full or not
+   * at all; each empty where the row says it already, or it is not known.
+   */
+  label(
+    row: Row,
+    actor: number,
+    state: number,
+    length: number,
+    exact: boolean,
+  ): readonly [who: string, long: string];
 }
 
 export const NO_ITEMS: Items = {

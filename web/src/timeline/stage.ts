@@ -36,7 +36,8 @@ interface Label {
   readonly box: Box;
   readonly from: number;
   readonly to: number;
-  readonly text: string;
+  readonly who: string;
+  readonly long: string;
 }
 
 /** Draws rows into one canvas, along `main`, the direction of time, and across it. */
@@ -156,12 +157,12 @@ export class Stage {
           if (paints.only !== null && paints.only !== actor) return;
           const length = (data.end[item] ?? 0) - (data.begin[item] ?? 0);
           const exact = data.count[item] === 1;
-          const text = source.look.label(box.row, actor, data.state[item] ?? 0, length, exact);
-          if (text === "") return;
+          const [who, long] = source.look.label(box.row, actor, data.state[item] ?? 0, length, exact);
+          if (who === "" && long === "") return;
           // What goes on in the next tile is one item, and has one text.
-          if (last?.to === from && last.text === text) labels.pop();
+          if (last?.to === from && last.who === who && last.long === long) labels.pop();
           else last = undefined;
-          last = { box, from: last?.from ?? from, to, text };
+          last = { box, from: last?.from ?? from, to, who, long };
           labels.push(last);
         };
         const brush = { look: source.look, paints, wideFrom, wide };
@@ -208,15 +209,20 @@ export class Stage {
   }
 
   private write(
-    { box, from, to, text }: Label,
+    { box, from, to, who, long }: Label,
     texts: Texts,
     { scroll }: Scene,
     ratio: number,
     vertical: boolean,
   ): void {
     const at = box.from - scroll;
-    if (vertical) texts.draw(text, at + 4, from / ratio + 7, box.bar - 8);
-    else texts.draw(text, from / ratio + 4, at + box.bar / 2 + 0.5, (to - from) / ratio - 8);
+    const room = vertical ? box.bar - 8 : (to - from) / ratio - 8;
+    const both = who !== "" && long !== "" ? `${who}  ${long}` : who + long;
+    // A number that is cut is another number.
+    const text = texts.width(both) <= room ? both : who;
+    if (text === "") return;
+    if (vertical) texts.draw(text, at + 4, from / ratio + 7, room);
+    else texts.draw(text, from / ratio + 4, at + box.bar / 2 + 0.5, room);
   }
 }
 

@@ -34,10 +34,9 @@ export function traceLook(
     actorKind: (actor) => byActor.get(actor)?.kind ?? "thread",
     eventName: (event) => events[event] ?? `event ${event}`,
     label: (row, actor, _state, length, exact) => {
-      const long = exact ? formatLength(length) : "";
-      // The row says already who it is.
-      if (row.actor !== null) return long;
-      return long === "" ? actorName(actor) : `${actorName(actor)}  ${long}`;
+      // The row of one actor says already who it is.
+      const who = row.actor === null ? actorName(actor) : "";
+      return [who, exact ? formatLength(length) : ""];
     },
   };
 }
