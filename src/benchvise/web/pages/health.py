@@ -19,7 +19,7 @@ from benchvise.health.watch.history import By, History, tabulate
 from benchvise.health.watch.rules import parse_time
 from benchvise.report.health_figures import health_figures
 from benchvise.report.watch_tables import history_data, history_tables, iso
-from benchvise.store import RunInfo
+from benchvise.store import RunFilter, RunInfo
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
@@ -58,7 +58,7 @@ def board(request: Request) -> Response:
     since = _since(request.query_params.get("since", "90d"), now)
     history = shared.store.watches.history(name, since, now)
     judged = shared.readings.newest(name)
-    runs = shared.store.runs(_RUNS, board=name)
+    runs = shared.store.runs(_RUNS, RunFilter(board=name))
     document: dict[str, Any] = {
         "board": name,
         "history": None if history is None else history_data(history, by),
