@@ -112,12 +112,7 @@ def test_a_query_without_end_has_one(
 
 def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "SECONDS", 0.05)
-<<<<<<< HEAD
-    slow = "benchvise.trace.analysis.series.load"
-    monkeypatch.setattr(slow, lambda *_words, **_more: time.sleep(0.4))
-=======
     monkeypatch.setattr(series, "load", lambda *_words, **_more: time.sleep(0.4))
->>>>>>> main
     answer = client.get(f"/api/traces/{key}/load")
     assert answer.status == 503
     assert answer.json["error"]["remedy"] == "choose a shorter range of time"
