@@ -7,6 +7,7 @@ one whose effect is far beyond the noise of an emulator, and the images boot in 
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import yaml
 
 from benchmarks.why import virtual_kinds
 from benchmarks.why.places import ROOT, NotHere
-from benchmarks.why.plants import Plant, Scene, prefix
+from benchmarks.why.plants import FOUND, Plant, Scene, prefix
 from benchvise.errors import BenchviseError
 from benchvise.rig.compose.cache import Composed
 from benchvise.rig.image import open_image
@@ -28,6 +29,23 @@ from benchvise.rig.virtual import up as bench_control
 from benchvise.rig.virtual.images.variants import Variant
 
 _OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 60.0}
+
+# From 2.41 on calloc takes what the same thread has freed (glibc NEWS).
+_ALLOCATE = """
+#include <stdlib.h>
+
+int main(void)
+{
+	char *volatile kept;
+
+	for (int i = 0; i < 200000; i++) {
+		kept = calloc(1, 64);
+		free(kept);
+	}
+	return kept == NULL;
+}
+"""
+_PROGRAM = "/run/allocate"
 
 Make = Callable[[], Path]
 """Makes an image, or finds the one that was made before."""
@@ -46,13 +64,29 @@ def image(name: str, append: str = "", *start: str, other_kernel: bool = False) 
     return partial(virtual_kinds.image, variant)
 
 
-def with_layer(name: str, of: Make, base: Make) -> Make:
-    """An image with one layer of another one."""
+def _with_program() -> Path:
+    """The usual one, with a program that asks the C library for memory and gives it back."""
+    with tempfile.TemporaryDirectory(prefix="benchvise-why-") as name:
+        program = Path(name) / "allocate"
+        words = ["cc", "-target", "aarch64-linux-gnu.2.28", "-Os", "-s", "-o", str(program)]
+        done = subprocess.run(
+            [sys.executable, "-m", "ziglang", *words, "-x", "c", "-"],
+            input=_ALLOCATE, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise NotHere(f"no compiler for the boards: {done.stderr.strip()[-300:]}")
+        text = base64.encodebytes(program.read_bytes()).decode()
+    unpack = f"base64 -d /usr/share/allocate > {_PROGRAM}; chmod 755 {_PROGRAM}"
+    files = {"usr/share/allocate": text, "etc/rc.local": f"#!/bin/sh\n{unpack}\n"}
+    return virtual_kinds.image(
+        Variant("why-program", "of the planted-cause bench", append="audit=0", files=files)
+    )
 
-    def make() -> Path:
-        return Composed().make(open_image(base()), {name: open_image(of())}, {})
 
-    return make
+def _with_newer_libc() -> Path:
+    """That one, with the C library of a later release and nothing else of it."""
+    base, newer = open_image(_with_program()), open_image(virtual_kinds.newer_image())
+    return Composed().make(base, {"libc": newer}, {})
 
 
 # -- scenes ----------------------------------------------------------------------------------------
@@ -128,14 +162,22 @@ def plant(
     *expected: str,
     kind: str = "plain",
     kinds: tuple[str, str] | None = None,
-    **more: tuple[str, ...],
+    verdicts: tuple[str, ...] = FOUND,
+    options: tuple[str, ...] = (),
 ) -> Plant:
     """Two images: for one board of a kind, or for two of these kinds."""
     if kinds is None:
         return Plant(
-            name, partial(_two_images, good, bad, metric, kind), prefix(), expected, **more
+            name,
+            partial(_two_images, good, bad, metric, kind),
+            prefix(),
+            expected,
+            verdicts,
+            options,
         )
-    return Plant(name, partial(_two_boards, good, bad, metric, kinds), prefix(), expected, **more)
+    return Plant(
+        name, partial(_two_boards, good, bad, metric, kinds), prefix(), expected, verdicts, options
+    )
 
 
 @contextmanager
@@ -160,8 +202,7 @@ _TRACEFS = "mount -t tracefs tracefs /sys/kernel/tracing"
 _SWAP = "echo {} > /proc/sys/vm/swappiness"
 _TRACER = "echo function > /sys/kernel/tracing/current_tracer"
 _BENCH = "--bench"
-_FILES = "i=0; while [ $i -lt 40 ]; do echo $i > /root/f$i; i=$((i+1)); done; rm -f /root/f*"
-_JOBS = "for i in 1 2; do cksum /usr/bin/busybox >/dev/null & done; wait"
+_EVENTS = "echo 1 > /sys/kernel/tracing/events/raw_syscalls/enable"
 
 USUAL = image("usual", "audit=0", _TRACEFS, _SWAP.format(10))
 """What the good side is, unless it matters."""
@@ -184,11 +225,12 @@ def _plants() -> Iterator[Plant]:
     )
     yield plant(
         "virtual-kernel",
-        USUAL,
         image("kernel", "audit=0", _TRACEFS, _SWAP.format(10), other_kernel=True),
+        USUAL,
         (_BENCH, "os.syscall"),
         "kernel",
     )
+    yield plant("virtual-libc", _with_newer_libc, _with_program, ("--command", _PROGRAM), "libc")
     yield plant(
         "virtual-start-script-setting",
         USUAL,
@@ -199,24 +241,25 @@ def _plants() -> Iterator[Plant]:
     yield plant(
         "virtual-start-script",
         USUAL,
-        image("sync", "audit=1", _TRACEFS, _SWAP.format(60), "mount -o remount,sync /"),
-        ("--command", _FILES),
-        "init-settings:",
+        image("events", "audit=0", _TRACEFS, _SWAP.format(10), "# every system call", _EVENTS),
+        (_BENCH, "os.syscall"),
+        "init-settings:/etc/rc.local#0",
     )
     yield plant(
         "virtual-missing-cpu",
         USUAL,
         image("one-cpu", "audit=0 maxcpus=1", _TRACEFS, _SWAP.format(10)),
-        ("--command", _JOBS),
-        kind="two-cpus",
-        verdicts=("not admissible",),
+        # Counted instructions are those of all CPUs together: what is counted is who works.
+        ("--command", "nproc", "--match", "([0-9]+)", "--better", "higher"),
+        "cpu.secondary_online",
+        kinds=("two-cpus", "two-cpus"),
     )
     yield plant(
         "virtual-slow-card",
         USUAL,
         USUAL,
         (_BENCH, "storage.read:size=16M,mode=direct"),
-        kinds=("plain", "slow-card"),
+        kinds=("usual", "slow-card"),
         verdicts=("unexplained",),
     )
     yield plant(

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.why import places, real
 from benchmarks.why.plants import PLANTS, Plant, Scene, bench, prefix
+from benchmarks.why.virtual_plants import VIRTUAL
 from benchvise.errors import UsageError
 
 PLANT = Plant("p", bench("os.syscall"), prefix(), ("memory.thp",))
@@ -89,6 +90,15 @@ def test_plants_have_names_of_their_own_and_are_enough() -> None:
     assert [plant.name for plant in real.named(["nice", "mtu"])] == ["nice", "mtu"]
     with pytest.raises(UsageError, match="there is no plant x"):
         real.named(["x"])
+
+
+def test_plants_on_simulated_boards_are_asked_for_by_a_word_of_their_own() -> None:
+    names = [plant.name for plant in (*PLANTS, *VIRTUAL)]
+    assert len(set(names)) == len(names)
+    assert len(VIRTUAL) >= 9
+    assert not {*VIRTUAL} & {*real.named([])}
+    assert real.named([], here=False, virtual=True) == list(VIRTUAL)
+    assert [plant.name for plant in real.named(["virtual-libc"])] == ["virtual-libc"]
 
 
 def test_a_plant_that_cannot_be_made_here_is_left_out() -> None:

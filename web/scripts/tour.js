@@ -93,7 +93,7 @@ try {
     "view",
     "actor",
   );
-  const chosen = await page.locator("table.statistics tr.chosen th").innerText();
+  const chosen = await page.locator("table.statistics tr.picked th").innerText();
   await look("statistics");
 
   await view("instances");
@@ -126,15 +126,15 @@ try {
       filtered[name] = true;
     }
   });
-  for (const name of ["load", "switches"]) {
+  for (const [name, bin] of [["load", 20], ["switches", 30]]) {
     await view(name);
     await look(name);
     links[name] = await after(async () => {
       await page.focus(".view-stage");
       await page.keyboard.press("Home");
-      for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowRight");
+      for (let press = 0; press < bin; press += 1) await page.keyboard.press("ArrowRight");
       await page.keyboard.press("Enter");
-    }, "view");
+    }, "at");
   }
 
   await view("statistics");
@@ -151,20 +151,20 @@ try {
   await page.keyboard.press("Enter");
   await page.waitForSelector("td:has-text('sensor: status')");
   await settled();
-  links.log = await after(() => page.locator("table.log tbody button").last().click(), "at");
+  links.log = await after(() => page.locator("table.events tbody button").last().click(), "at");
   await look("log");
 
   await view("search");
   await page.getByLabel("Find").fill("sensor");
   await page.keyboard.press("Enter");
   await page.waitForSelector("text=2 actors");
-  links.search = await after(() => page.locator(".view-hits button").last().click(), "view");
+  links.search = await after(() => page.locator(".view-hits button").last().click(), "at");
   await look("search");
 
   await view("sql");
   await page.click("text=The longest instances");
   await page.waitForSelector("text=20 rows");
-  links.sql = await after(() => page.locator("#ws-panel tbody button").nth(7).click(), "view");
+  links.sql = await after(() => page.locator("#ws-panel tbody button").nth(7).click(), "at");
   await page.click("summary >> text=Tables");
   await page.waitForSelector("dt:has-text('selection')");
   await look("sql");

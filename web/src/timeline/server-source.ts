@@ -121,7 +121,7 @@ function readRows(list: readonly Readonly<Record<string, unknown>>[]): Row[] {
     kind: textOr(row["kind"], "other"),
     name: textOr(row["name"], `row ${at}`),
     detail: detailOf(row["kind"], row["tid"], row["cpu"]),
-    cpu: row["kind"] === "cpu" ? numberOr(row["cpu"], null) : null,
+    cpu: numberOr(row["cpu"], null),
     actor: numberOr(row["actor"], null),
     busy: numberOr(row["busy"], null),
     instances: numberOr(row["instances"], null),

@@ -19,6 +19,7 @@ from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.rig import boots, console, watching
+from benchvise.web.rig.control import ACTIONS
 
 _RUNS = 15
 
@@ -72,7 +73,13 @@ def board(request: Request) -> Response:
         "runs": [asdict(run) for run in runs],
     }
     return page(
-        request, "board", document, title=name, crumbs=[Crumb("Boards", "/boards")], phases=PHASES
+        request,
+        "board",
+        document,
+        title=name,
+        crumbs=[Crumb("Boards", "/boards")],
+        phases=PHASES,
+        actions=ACTIONS,
     )
 
 
@@ -82,7 +89,8 @@ async def live_rig(request: Request) -> Response:
     rig = await run_in_threadpool(shared.rig)
     if rig is None:
         raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
-    return shared.hub.stream(request, f"rig {rig.path}", watching.watching(rig))
+    source = watching.watching(rig, shared.control.last)
+    return shared.hub.stream(request, f"rig {rig.path}", source)
 
 
 async def live_console(request: Request) -> Response:
