@@ -12,9 +12,10 @@ import pytest
 from story_traces import story
 from web_client import Client
 
+from benchvise.trace.analysis import series
 from benchvise.trace.query import Limits
 from benchvise.web.files import key_of
-from benchvise.web.workspace import load, sql, views
+from benchvise.web.workspace import sql, views
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -111,7 +112,7 @@ def test_a_query_without_end_has_one(
 
 def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "SECONDS", 0.05)
-    monkeypatch.setattr(load.series, "load", lambda *_words, **_more: time.sleep(0.4))
+    monkeypatch.setattr(series, "load", lambda *_words, **_more: time.sleep(0.4))
     answer = client.get(f"/api/traces/{key}/load")
     assert answer.status == 503
     assert answer.json["error"]["remedy"] == "choose a shorter range of time"

@@ -23,7 +23,7 @@ _THP = "/sys/kernel/mm/transparent_hugepage/"
 _SYSCTL = "/proc/sys/"
 _KMSG_ON = {f"{_SYSCTL}kernel/printk_devkmsg": "on"}
 _CPU = max(os.sched_getaffinity(0))
-_FOUND = ("explained", "partly explained")
+FOUND = ("explained", "partly explained")
 _NOT_FOUND = ("unexplained", "not admissible")
 
 
@@ -62,7 +62,7 @@ class Plant:
     scene: MakeScene
     make: Make
     expected: tuple[str, ...] = ()
-    verdicts: tuple[str, ...] = _FOUND
+    verdicts: tuple[str, ...] = FOUND
     options: tuple[str, ...] = ()
     turned: Plant | None = None
 
@@ -400,7 +400,7 @@ def _plants() -> Iterator[Plant]:
         command(f"{_WORK} & {_WORK}; wait"),
         prefix("taskset", "-c", str(_CPU)),
         ("cpu.present:allowed",),
-        (*_FOUND, "not admissible"),
+        (*FOUND, "not admissible"),
     )
     yield Plant("cpu-quota", bench("os.syscall"), _quota, (), _NOT_FOUND)
     yield Plant("neighbour", bench(f"os.syscall:cpu={_CPU}"), _busy, (), _NOT_FOUND)

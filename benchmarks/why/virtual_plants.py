@@ -21,7 +21,7 @@ import yaml
 
 from benchmarks.why import virtual_kinds
 from benchmarks.why.places import ROOT, NotHere
-from benchmarks.why.plants import Plant, Scene, prefix
+from benchmarks.why.plants import FOUND, Plant, Scene, prefix
 from benchvise.errors import BenchviseError
 from benchvise.rig.compose.cache import Composed
 from benchvise.rig.image import open_image
@@ -162,14 +162,22 @@ def plant(
     *expected: str,
     kind: str = "plain",
     kinds: tuple[str, str] | None = None,
-    **more: tuple[str, ...],
+    verdicts: tuple[str, ...] = FOUND,
+    options: tuple[str, ...] = (),
 ) -> Plant:
     """Two images: for one board of a kind, or for two of these kinds."""
     if kinds is None:
         return Plant(
-            name, partial(_two_images, good, bad, metric, kind), prefix(), expected, **more
+            name,
+            partial(_two_images, good, bad, metric, kind),
+            prefix(),
+            expected,
+            verdicts,
+            options,
         )
-    return Plant(name, partial(_two_boards, good, bad, metric, kinds), prefix(), expected, **more)
+    return Plant(
+        name, partial(_two_boards, good, bad, metric, kinds), prefix(), expected, verdicts, options
+    )
 
 
 @contextmanager
