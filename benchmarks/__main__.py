@@ -232,7 +232,8 @@ def main() -> None:
             f"{statistics.median(ours.seconds):.2f}",
             f"{statistics.median(peer.seconds):.2f}",
         )
-    console.print(table)
+    if measured:
+        console.print(table)
     if pairs_flash.verifications:
         console.print(pairs_flash.verification())
     if any("trace" in pair.name or "CTF" in pair.name for pair in chosen):

@@ -31,8 +31,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-# Minutes each, most of it waiting: those that begin last would keep all others waiting.
-LONG = ("test_why_layers", "test_signal_serial", "test_rig_guests", "test_rig_cycle")
+# Minutes each, most of it waiting: beginning last, they would keep all others waiting. Those that
+# boot many simulated boards are not among them, as they take both CPUs meanwhile.
+LONG = ("test_why_layers", "test_signal_serial")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

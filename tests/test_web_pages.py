@@ -66,7 +66,7 @@ def test_names_from_outside_do_nothing_on_any_page(tmp_path: Path) -> None:
         *(f"/traces/{key}?tab={tab}" for tab in tabs),
     ]
     with serving(store, "--traces", tmp_path / "traces") as server:
-        seen = look(server, *pages, options=("--settle", "700"))
+        seen = look(server, *pages, options=("--settle", "1500"))
     for page in seen.values():
         assert page["attacked"] == "" and page["complaints"] == [] and page["requests"] == []
         assert page["overflow"] <= 0, page["path"]

@@ -4,7 +4,7 @@
 //   node scripts/browse-pages.js http://127.0.0.1:PORT PATH… [--scheme light|dark] [--width N]
 //                                [--shots DIRECTORY] [--axe] [--settle MS]
 //
-// A page with parts that a script makes is looked at once they have started, and MS later.
+// A page with parts that a script makes is looked at MS after they have started, once none is busy.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -34,12 +34,13 @@ async function look(browser, path) {
   try {
     const { complaints, requests } = watch(page, (url) => url.startsWith(`${origin}/`));
     const answer = await page.goto(origin + path, { waitUntil: "load" });
-    await page.waitForFunction(
-      () => document.querySelectorAll("[data-island]:not([data-started])").length === 0,
-      null,
-      { timeout: 20_000 },
-    );
+    const gone = (selector) =>
+      page.waitForFunction((each) => document.querySelector(each) === null, selector, {
+        timeout: 60_000,
+      });
+    await gone("[data-island]:not([data-started])");
     await page.waitForTimeout(Number(values.settle));
+    await gone("[aria-busy]");
     const seen = await page.evaluate(() => ({
       title: document.title,
       text: document.querySelector("main").innerText,

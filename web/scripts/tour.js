@@ -25,11 +25,11 @@ try {
   page.setDefaultTimeout(20_000);
   const { complaints, requests } = watch(page, (url) => url.startsWith(base));
   const faults = {};
-  const look = async (name) => {
+  // With `part`, the picture is of what that selects only.
+  const look = async (name, part = "") => {
     faults[name] = await violations(page);
-    if (values.shots) {
-      await page.screenshot({ path: `${values.shots}/${name}-${values.scheme}.png` });
-    }
+    const path = `${values.shots}/${name}-${values.scheme}.png`;
+    if (values.shots) await (part ? page.locator(part) : page).screenshot({ path });
   };
   const words = () => Object.fromEntries(new URL(page.url()).searchParams);
   const settled = async () => {
@@ -60,7 +60,7 @@ try {
   await page.goto(`${base}/traces`, { waitUntil: "load" });
   await page.check('input[aria-label="Compare before"]');
   await page.check('input[aria-label="Compare after"]');
-  await look("list");
+  await look("list", "main form[action='/traces/compare']");
   await page.click("text=Compare the two that are ticked");
   await page.waitForSelector(".compared");
   const top = await page.locator(".compared tbody tr").first().innerText();

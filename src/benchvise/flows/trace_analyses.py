@@ -130,7 +130,8 @@ def _moment(text: str, whole: Span) -> int:
 
 
 def _losses(trace: OpenTrace) -> list[Loss]:
-    streams = trace.description["streams"]
+    # Reading the description takes longer than all else of opening again.
+    streams = trace.description["streams"] if trace.losses else []
     return [
         Loss(
             cpu=streams[loss["stream"]]["cpu"] if loss["stream"] < len(streams) else None,

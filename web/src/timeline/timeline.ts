@@ -100,6 +100,7 @@ export class Timeline {
   /** Rows by their order in the source; all when null. */
   filter(shown: readonly number[] | null): void {
     this.shown = shown ?? this.source.rows.map((_, order) => order);
+    this.note(this.shown.length === 0 ? "No row fits." : "");
     this.arrange(this.density, this.orientation);
   }
 

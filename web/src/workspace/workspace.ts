@@ -42,7 +42,8 @@ class TraceWorkspace {
     const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
     const shift = Number(address.get("shift") ?? 0) || 0;
     const filter = address.get("show") ?? "";
-    this.toolbar = new Toolbar({ filter, density, orientation, clocks: two ? clocks : null }, this.tools());
+    const here = address.get("here") !== null;
+    this.toolbar = new Toolbar({ filter, here, density, orientation, clocks: two ? clocks : null }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
     const root = make("div", { class: "ws" },
       ...cautions(traces.flatMap(({ info }) =>
@@ -60,7 +61,7 @@ class TraceWorkspace {
     if (first === undefined) throw new Error("there is no trace to show");
     this.active = first;
     this.pair = second === undefined ? null : new Pair(first.selection, second.selection, clocks, shift);
-    if (filter !== "") for (const view of this.views) view.filter(filter);
+    for (const view of this.views) view.filter(filter, here);
     this.activate(first);
     for (const view of this.views) this.follow(view);
     address.subscribe(() => {
@@ -111,9 +112,9 @@ class TraceWorkspace {
 
   private tools(): Tools {
     return {
-      filter: (text) => {
-        for (const view of this.views) view.filter(text);
-        this.address.set({ show: text === "" ? null : text }, false);
+      filter: (text, here) => {
+        for (const view of this.views) view.filter(text, here);
+        this.address.set({ show: text === "" ? null : text, here: here ? "1" : null }, false);
       },
       arrange: (density, orientation) => { this.arrange(density, orientation); },
       zoom: (factor) => {

@@ -73,7 +73,7 @@ def compare(request: Request) -> Response:
 
 
 def _several(data: ReportData) -> str:
-    return f"{len(data.runs)} runs against {data.runs[0].name}"
+    return f"{len(data.runs) - 1} runs against {data.runs[0].name}"
 
 
 def _choose(request: Request, shared: Context, run_ids: Sequence[str]) -> Response:
