@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -61,21 +60,33 @@ def fill_captures(directory: Path) -> None:
         (directory / f"{name}.out").write_text("".join(lines))
 
 
-def tell_slowly(directory: Path, store: str, stopped: threading.Event) -> None:
-    """A diagnosis that goes on for some seconds after a page is open, and comes to its end."""
-    events: list[Event] = []
-    found = diagnose(MemoryBench(("a", "b", "c", "d"), losses(b=0.7)), events=events)
-    begun = Diagnosis(
-        found.metric, found.good, found.bad, Verdict.INCOMPLETE, "Why?", started="2026-01-01T00:00Z"
-    )
-    directory.mkdir(parents=True)
-    telling = Telling(directory, begun, lambda: 60.0, tuple)
-    for event in events:
-        telling.observe(event)
-        stopped.wait(0.4)
-    with Store.open(store) as opened:
-        telling.end(found, opened.keep_diagnosis(found.as_json()))
-    telling.close()
+class Teller:
+    """A diagnosis that goes on while a page is open: a part of it at a time, when it is told to."""
+
+    def __init__(self, directory: Path, store: str) -> None:
+        self._events: list[Event] = []
+        self._store = store
+        bench = MemoryBench(("a", "b", "c", "d"), losses(b=0.7))
+        self._found = found = diagnose(bench, events=self._events)
+        begun = Diagnosis(
+            found.metric, found.good, found.bad, Verdict.INCOMPLETE, "Why?",
+            started="2026-01-01T00:00Z",
+        )  # fmt: skip
+        directory.mkdir(parents=True)
+        self._telling = Telling(directory, begun, lambda: 60.0, tuple)
+
+    def tell(self, events: int) -> None:
+        """The next so many events."""
+        for event in self._events[:events]:
+            self._telling.observe(event)
+        del self._events[:events]
+
+    def end(self) -> None:
+        """All the rest, and that it is in the store."""
+        self.tell(len(self._events))
+        with Store.open(self._store) as opened:
+            self._telling.end(self._found, opened.keep_diagnosis(self._found.as_json()))
+        self._telling.close()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", "1280"), ("dark", "420")])
@@ -86,25 +97,28 @@ def test_a_reader_goes_through_the_pages(
     monkeypatch.setenv("BENCHVISE_STATE", str(tmp_path / "state"))
     fill_store(store)
     fill_captures(tmp_path / "captures")
-    stopped = threading.Event()
-    directory = tmp_path / "state" / "why" / NAME
-    teller = threading.Thread(target=tell_slowly, args=(directory, store, stopped))
-    teller.start()
-    try:
-        with serving(store, "--captures", tmp_path / "captures") as server:
-            script = WEB / "scripts" / "bench-pages.js"
-            done = subprocess.run(
-                ["node", script, server.url(""), NAME, "--scheme", scheme, "--width", width],
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-    finally:
-        stopped.set()
-        teller.join()
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
+    teller = Teller(tmp_path / "state" / "why" / NAME, store)
+    teller.tell(20)
+    words = ["--scheme", scheme, "--width", width]
+    with (
+        serving(store, "--captures", tmp_path / "captures") as server,
+        subprocess.Popen(
+            ["node", WEB / "scripts" / "bench-pages.js", server.url(""), NAME, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as script,
+    ):
+        assert script.stdout is not None and script.stderr is not None
+        for line in script.stdout:
+            if line == "watching\n":
+                teller.tell(20)
+            elif line == "watched\n":
+                teller.end()
+            else:
+                said = line
+        assert script.wait() == 0, script.stderr.read()
+    seen: dict[str, Any] = json.loads(said)
     assert seen["complaints"] == [] and seen["requests"] == []
     assert seen["stayedOpen"] is True
     assert "OUT" in seen["details"] or "IN" in seen["details"]

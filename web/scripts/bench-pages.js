@@ -4,7 +4,8 @@
 //   node scripts/bench-pages.js BASE GOING-ON [--shots DIRECTORY] [--scheme light|dark] [--width N]
 //
 // BASE has what tests/test_web_bench_pages.py puts there; GOING-ON is the name of a diagnosis that
-// somebody is telling, and that comes to its end.
+// somebody is telling. It goes on when this has written the line `watching`, and comes to its end
+// after the line `watched`.
 
 import { parseArgs } from "node:util";
 
@@ -56,13 +57,17 @@ try {
   const trials = () => page.locator(".tiles div", { hasText: "trials" }).locator("dd").innerText();
   const early = Number(await trials());
   await page.click("#evidence summary");
+  console.log("watching");
   await page.waitForFunction(
     (before) => [...document.querySelectorAll(".tiles div")].some((tile) =>
       tile.textContent.includes("trials") && Number(tile.querySelector("dd").textContent) > before),
     early,
   );
   const stayedOpen = await page.locator("#evidence details").evaluate((details) => details.open);
+  // Told faster than it is looked at: what is shown must not change under the eyes of axe.
+  await page.waitForTimeout(2500);
   await look("live");
+  console.log("watched");
   await page.waitForURL(/\/diagnoses\/[0-9a-f]{12}$/);
   await page.waitForSelector("#cause-1");
   await look("diagnosis");
