@@ -22,29 +22,49 @@ BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 # more. Those that needed it are listed at the end, and are to be mended.
 RERUN := --reruns 2 --reruns-delay 2
 
-.PHONY: demo test lint bench fuzz docs dist clean install probe probes web
+# Where this is set, every `benchvise` that a test starts would compile all its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Of several targets at once, the lines of each come together.
+SIDE_BY_SIDE := $(MAKE) --no-print-directory --output-sync=target -j2
+
+.PHONY: demo test lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
+	fuzz docs dist clean install probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
 	@scripts/system-packages --optional $(RIG_PACKAGES)
 	@scripts/demo $(RIG_PACKAGES)
 
-test: install probes web
+test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
-	@scripts/guest-kernel
-	@$(MAKE) --no-print-directory lint
-	scripts/test-crates
-	npm --prefix web run --silent test
-	$(BIN)/pytest -m together -n 2 --dist worksteal $(RERUN)
-	$(BIN)/pytest -m "not together" $(RERUN)
+	+@$(SIDE_BY_SIDE) install probes web guest-kernel
+	+@$(SIDE_BY_SIDE) lint test-crates test-web
+	$(BIN)/pytest -m "not alone" -n 3 --dist loadfile --no-loadscope-reorder $(RERUN)
+	$(BIN)/pytest -m alone $(RERUN)
 
-lint: install web
+lint: lint-python lint-web lint-crates
+
+lint-python: .venv/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lint-web: web
 	npm --prefix web run --silent lint
+
+lint-crates:
 	cargo fmt --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+test-crates: .venv/.installed
+	scripts/test-crates
+
+test-web: web
+	npm --prefix web run --silent test
+
+guest-kernel:
+	@scripts/guest-kernel
 
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
@@ -65,16 +85,16 @@ dist: install probes web
 
 clean:
 	rm -rf build dist target .venv docs/_build docs/reference/generated web/node_modules \
-		src/benchvise/board/probes src/benchvise/report/assets $(NATIVE) \
+		src/benchvise/board/probes src/benchvise/report/assets src/benchvise/web/assets $(NATIVE) \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 install: .venv/.installed $(NATIVE)
 
-probe: install
+probe: .venv/.installed
 	@$(BIN)/python probe/build.py --arch native
 
-probes: install
+probes: .venv/.installed
 	@$(BIN)/python probe/build.py
 
 web: $(ASSETS)

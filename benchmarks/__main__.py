@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    levels,
     pairs_flash,
     pairs_host,
     pairs_net,
@@ -30,6 +31,7 @@ from benchmarks import (
     pairs_storage,
     pairs_timer,
     pairs_trace,
+    timeline,
 )
 from benchmarks.pairs import PROBE, Pair, pairs
 from benchmarks.pairs_memory import pairs as memory_pairs
@@ -235,8 +237,12 @@ def main() -> None:
         console.print(pairs_flash.verification())
     if any("trace" in pair.name or "CTF" in pair.name for pair in chosen):
         console.print(pairs_trace.costs(min(rounds, 5)))
+        console.print(levels.costs(min(rounds, 3)))
     if any(pair.name.startswith("signal") for pair in chosen):
         console.print(pairs_signal.table(min(rounds, 5)))
+    if not arguments.only or any(part in "time line" for part in arguments.only):
+        left_out = timeline.missing()
+        console.print(left_out or timeline.table(min(rounds, 5)))
     if not arguments.only:
         console.print(overstatement(9))
     for line in missing:

@@ -85,6 +85,7 @@ def test_measure_show_compare_report(cli: Cli, tmp_path: Path) -> None:
     assert "memory.copy" in text and "<script src" not in text and "http-equiv" in text
 
 
+@pytest.mark.alone
 def test_another_machine_state_is_seen_and_fails_the_threshold(cli: Cli) -> None:
     """The same series, once with a busy neighbour on the measured CPU for real.
 

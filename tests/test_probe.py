@@ -393,11 +393,8 @@ def limit_address_space() -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (
-            (),
-            "read, links, facts, write, sink, echo and trace",
-        ),
-        (("fly",), "commands are"),
+        ((), "the commands are "),
+        (("fly",), "the commands are "),
         (("run",), "which benchmark"),
         (("run", "memory.teleport"), "no benchmark 'memory.teleport'"),
         (("run", "cpu.clock", "--size", "1M"), "cpu.clock has no parameter '--size'"),
@@ -418,6 +415,12 @@ def test_usage(probe: Path, words: tuple[str, ...], named: str) -> None:
     result = run([probe, *words], code=2)
     assert [line["type"] for line in result.lines if line["type"] != "host"] == ["error"]
     assert named in result.failure(2)
+
+
+def test_the_commands_it_names_are_those_documented(probe: Path) -> None:
+    named = run([probe], code=2).failure(2).partition("the commands are ")[2]
+    documented = re.findall(r"^\| `bvprobe (\w+)", PROTOCOL, re.MULTILINE)
+    assert sorted(re.split(r", | and ", named)) == sorted(documented)
 
 
 # --- attributes -------------------------------------------------------------------------------

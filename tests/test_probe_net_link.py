@@ -93,6 +93,7 @@ def test_link_local(static: Path, link: Link) -> None:
             assert begin["network"]["interface"] == DEVICE
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "words",
     [
@@ -122,6 +123,7 @@ def test_a_limit_is_found(static: Path, link: Link, peer: Sink, words: tuple[str
             assert sample["detail"]["retransmits"] >= 0
 
 
+@pytest.mark.alone
 def test_both_directions_have_the_limit_each(static: Path, link: Link, peer: Sink) -> None:
     link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
     words = ("--direction", "both", "--batch_ms", "300")
@@ -130,6 +132,7 @@ def test_both_directions_have_the_limit_each(static: Path, link: Link, peer: Sin
         assert sample["detail"]["received_rate"] < MOST
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("direction", ["send", "receive"])
 def test_an_iperf3_server_behind_a_limit(static: Path, link: Link, direction: str) -> None:
     with iperf3_server(PEER_ADDRESS, link.in_peer) as server:
@@ -143,6 +146,7 @@ def test_an_iperf3_server_behind_a_limit(static: Path, link: Link, direction: st
             assert sample["detail"]["loss"] > 5 * (direction == "send") - 1
 
 
+@pytest.mark.alone
 def test_a_queue_shows_in_the_round_trip(static: Path, link: Link, peer: Sink) -> None:
     """A limit with a long queue: under load the round trip takes as long as the queue is."""
     before = board(static, link, "net.tcp", peer.peer).all("sample")[-1]["detail"]["rtt_ns"]
@@ -153,6 +157,7 @@ def test_a_queue_shows_in_the_round_trip(static: Path, link: Link, peer: Sink) -
     assert after > 5e6
 
 
+@pytest.mark.alone
 def test_delay_and_loss(static: Path, link: Link, peer: Sink) -> None:
     link.shape("netem", "delay", "10ms", "loss", "2%")
     for kind in ("tcp", "udp"):

@@ -19,6 +19,7 @@ from probe_programs import QUICK, Line, Running, run
 from benchvise.measure.histogram import Histogram
 
 pytest_plugins = ["probe_fixtures"]
+pytestmark = pytest.mark.alone
 
 DMA = Path("/dev/cpu_dma_latency")
 WAKEUP = ("run", "timer.wakeup", "--batches", "2")

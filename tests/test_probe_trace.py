@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from trace_boards import (
     PAGE,
     instances,
     page,
+    recording,
     reported,
-    require_recording,
     stand_in,
     tracing_state,
 )
@@ -164,8 +165,9 @@ class TestReal:
     """Of this machine's kernel."""
 
     @pytest.fixture(autouse=True)
-    def _possible(self) -> None:
-        require_recording()
+    def _possible(self) -> Iterator[None]:
+        with recording():
+            yield
 
     def test_holds_what_the_kernel_counted(self, probe: Path, tmp_path: Path) -> None:
         out = tmp_path / "trace.dat"
@@ -300,12 +302,12 @@ FOREIGN = {
 @pytest.mark.parametrize("arch", FOREIGN)
 def test_on_other_architectures(arch: str, tmp_path: Path) -> None:
     """Their recorders on this machine's kernel: of 32 bits, too, on one of 64."""
-    require_recording()
     if shutil.which(FOREIGN[arch]) is None:
         pytest.skip(f"no {FOREIGN[arch]} here: apt install qemu-user-static")
     build(ROOT / "probe" / "build.py", "--arch", arch)
     program = ROOT / "src" / "benchvise" / "board" / "probes" / arch / "bvio"
     out = tmp_path / "trace.dat"
-    ended = run([FOREIGN[arch], program, "trace", *SHORT, "--output", out]).one("recorded")
+    with recording():
+        ended = run([FOREIGN[arch], program, "trace", *SHORT, "--output", out]).one("recorded")
     assert reported(out) == ended["events"] > 0
     assert out.read_bytes()[13] == (4 if arch.startswith("arm") else 8)

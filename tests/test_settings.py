@@ -30,7 +30,10 @@ from benchvise.state import journal
 from benchvise.state.restore import Outcome
 
 pytest_plugins = ["board_fixtures"]
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="changes settings: needs root")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.geteuid() != 0, reason="changes settings: needs root"),
+]
 
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 VM = Path("/proc/sys/vm")

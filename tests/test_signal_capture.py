@@ -13,10 +13,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [
-    pytest.mark.together,
-    pytest.mark.skipif(shutil.which("sigrok-cli") is None, reason="needs sigrok-cli"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("sigrok-cli") is None, reason="needs sigrok-cli")
 
 RIG = """
 targets:

@@ -28,7 +28,7 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.state.model import Entry, Missing, Snapshot
-from benchvise.store import Store
+from benchvise.store import RunFilter, Store
 from benchvise.store.location import locate
 from benchvise.store.models import Base
 from benchvise.store.schema import NEWEST, VERSION_TABLE
@@ -167,8 +167,8 @@ def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
     ids = [begin(store, label) for label in ("a", "b", "a")]
     assert [run.id for run in store.runs()] == ids[::-1]
     assert [run.id for run in store.runs(1)] == ids[2:]
-    assert [run.id for run in store.runs(label="a")] == [ids[2], ids[0]]
-    assert store.runs(board="elsewhere") == []
+    assert [run.id for run in store.runs(matching=RunFilter(label="a"))] == [ids[2], ids[0]]
+    assert store.runs(matching=RunFilter(board="elsewhere")) == []
 
 
 # How a run is named
@@ -337,7 +337,9 @@ def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
         "DROP TABLE attachment",
         "DROP TABLE snapshot",
         "DROP TABLE state",
+        "DROP TABLE run_tag",
         "ALTER TABLE run DROP COLUMN remarks",
+        "ALTER TABLE run DROP COLUMN note",
         f"UPDATE {VERSION_TABLE} SET version_num = '0001'",  # noqa: S608
     ):
         place.query(statement)

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sshd import SshServer
-from trace_boards import instances, reported, require_recording, tracing_state
+from trace_boards import instances, recording, reported, tracing_state
 
 from benchvise.board import open_board
 from benchvise.errors import BoardUnreachable
@@ -65,8 +65,9 @@ def data(done: subprocess.CompletedProcess[str]) -> Any:
 
 class TestHere:
     @pytest.fixture(autouse=True)
-    def _possible(self) -> None:
-        require_recording()
+    def _possible(self) -> Iterator[None]:
+        with recording():
+            yield
 
     def test_for_a_time(self, cli: Cli, tmp_path: Path) -> None:
         before = tracing_state()

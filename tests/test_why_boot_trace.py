@@ -9,8 +9,9 @@ import rig_images
 from root_trees import suspect_of
 
 from benchvise.why.model import Side
-from benchvise.why.provenance import find_origins, image_files
+from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.boot_trace import TRACE, with_proof, words, written_in
+from benchvise.why.provenance.image import image_files
 
 kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
 build = pytest.importorskip("benchvise.rig.virtual.images.build")

@@ -37,7 +37,10 @@ from benchvise.why.live import LiveBench
 from benchvise.why.live_board import LiveBoard
 from benchvise.why.model import Arm, Layer, ProcessMeans, SettingMeans, Side, Suspect
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="changes settings: needs root")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.geteuid() != 0, reason="changes settings: needs root"),
+]
 
 VM = Path("/proc/sys/vm")
 RATIO = VM / "overcommit_ratio"

@@ -19,14 +19,9 @@ from benchvise.board.opening import open_board
 from benchvise.state.catalogue import knobs
 from benchvise.state.places import survey
 from benchvise.state.roles import find_roles
-from benchvise.why.model import Side
-from benchvise.why.provenance import (
-    NOT_FOUND,
-    BoardFiles,
-    DirectoryFiles,
-    find_origins,
-    image_files,
-)
+from benchvise.why.model import NOT_FOUND, Side
+from benchvise.why.provenance import BoardFiles, DirectoryFiles, find_origins
+from benchvise.why.provenance.image import image_files
 
 BOOT = "/boot/firmware"
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from probe_programs import ROOT
 
 PAGE = 4096
 HEADER_PAGE = (
@@ -36,10 +40,17 @@ def can_record() -> str:
     return "" if looked.returncode == 0 else "this kernel has no tracefs"
 
 
-def require_recording() -> None:
-    """Skips the test, with the reason, where nothing can be recorded."""
+@contextmanager
+def recording() -> Iterator[None]:
+    """Skips the test, with the reason, where nothing can be recorded. One test at a time records:
+    some look whether any recorder is left.
+    """
     if why := can_record():
         pytest.skip(f"no real recording: {why}")
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build" / ".tests-recording").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def tracing_state() -> str:

@@ -211,8 +211,10 @@ def _namespace(parts: ExitStack, name: str, subnet: str) -> None:
         if done.returncode:
             raise NotHere(f"{' '.join(command)}: {done.stderr.strip()}")
         if index == 0:
-            # The pair of interfaces goes with its end in there.
             parts.callback(subprocess.run, ["ip", "netns", "del", name], check=False)
+        if index == 1:
+            # It goes with its end in there, too, but some time later: another of its name may come.
+            parts.callback(subprocess.run, ["ip", "link", "del", outside], check=False)
 
 
 def _server(

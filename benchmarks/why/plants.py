@@ -132,7 +132,9 @@ def _two_boards(*metric: str) -> Iterator[Scene]:
 
 @contextmanager
 def _beside_a_neighbour(*metric: str) -> Iterator[Scene]:
-    with places.neighbour(_CPU):
+    """A CPU that is shared by niceness: between sessions it would be shared by halves."""
+    together = {f"{_SYSCTL}kernel/sched_autogroup_enabled": "0"}
+    with places.files_set(together), places.neighbour(_CPU):
         yield Scene(metric)
 
 

@@ -7,7 +7,8 @@ use std::path::Path;
 
 fn main() {
     let mut hasher = DefaultHasher::new();
-    for path in [".", "../tracefile/src", "../traceanalysis/src", "../../Cargo.lock"] {
+    let crates = ["../tracefile/src", "../traceanalysis/src", "../tracelevels/src"];
+    for path in [".", "../../Cargo.lock"].into_iter().chain(crates) {
         println!("cargo::rerun-if-changed={path}");
         add(Path::new(path), &mut hasher);
     }

@@ -266,6 +266,60 @@ def test_one_who_is_leaving_is_waited_for(tmp_path: Path) -> None:
     child.join()
 
 
+def test_what_a_holder_does_is_seen_by_others() -> None:
+    with locks.held("a board", "rig flash"):
+        locks.doing("a board", {"op": "flash", "flash": {"done": 1, "total": 2}})
+        found = locks.holder("a board")
+        assert found is not None and found.what == "rig flash"
+        assert found.doing == {"op": "flash", "flash": {"done": 1, "total": 2}}
+        locks.doing("a board", {})
+        found = locks.holder("a board")
+        assert found is not None and found.doing == {}
+        locks.doing("a board", {"text": "x" * 10_000})
+        found = locks.holder("a board")
+        assert found is not None and found.doing == {}, "what is too long is left out"
+    assert locks.holder("a board") is None
+
+
+def test_only_the_holder_says_what_it_does() -> None:
+    locks.doing("a board", {"op": "boot"})
+    assert locks.holder("a board") is None
+    mine, theirs = spawned.Pipe()
+
+    def say() -> None:
+        locks.doing("a board", {"op": "boot"})
+        theirs.send("said")
+
+    with locks.held("a board", "a test"):
+        child = spawned.Process(target=say)
+        child.start()
+        mine.recv()
+        child.join()
+        found = locks.holder("a board")
+        assert found is not None and found.doing == {}
+
+
+def test_a_note_is_read_whole_while_it_changes() -> None:
+    stop = spawned.Event()
+
+    def change() -> None:
+        with locks.held("a board", "a test"):
+            number = 0
+            while not stop.is_set():
+                locks.doing("a board", {"number": "9" * (number % 500)})
+                number += 1
+
+    child = spawned.Process(target=change, daemon=True)
+    child.start()
+    try:
+        while locks.holder("a board") is None:
+            time.sleep(0.01)
+        assert all(locks.holder("a board") is not None for _ in range(2000))
+    finally:
+        stop.set()
+        child.join(10)
+
+
 def test_one_who_is_not_leaving_is_named(tmp_path: Path) -> None:
     with (
         locks.held("a board", "flashing", name="the board one"),

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from root_trees import PLANTS, ROLES, TREES, Plant, build, suspect_of
 
-from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect
-from benchvise.why.provenance import NOT_FOUND, DirectoryFiles, find_origins, settings_of
+from benchvise.why.model import NOT_FOUND, Layer, LayerMeans, Origin, Side, Suspect
+from benchvise.why.provenance import DirectoryFiles, find_origins, settings_of
 
 
 def origins_in(

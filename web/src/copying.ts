@@ -1,9 +1,9 @@
 const SAID = 1500;
 
 /** Puts a button beside each element with `data-copy`, which takes its text to the clipboard. */
-export function addCopyButtons(page: Document): void {
+export function addCopyButtons(page: ParentNode): void {
   for (const text of page.querySelectorAll<HTMLElement>("[data-copy]")) {
-    const button = page.createElement("button");
+    const button = text.ownerDocument.createElement("button");
     button.type = "button";
     button.className = "copy";
     button.textContent = "Copy";

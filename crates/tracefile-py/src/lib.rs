@@ -6,6 +6,7 @@
 mod analysis;
 mod errors;
 mod export;
+mod levels;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -145,11 +146,15 @@ fn content_hash(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("BENCHVISE_DECODER_VERSION"))?;
     module.add("ANALYSES", traceanalysis::Tables::NAMES)?;
+    module.add("LEVEL_STATES", tracelevels::state::NAMES)?;
     module.add_class::<Trace>()?;
     module.add_class::<Decoded>()?;
+    module.add_class::<levels::Levels>()?;
+    module.add_class::<levels::LevelEvents>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::analyse, module)?)?;
     module.add_function(wrap_pyfunction!(export::export_perfetto, module)?)?;
+    module.add_function(wrap_pyfunction!(levels::build_levels, module)?)?;
     errors::add(module)
 }

@@ -39,6 +39,12 @@ def printable(text: str | bytes, limit: int = 200) -> str:
     return shown
 
 
+def aligned(text: str, limit: int = 200) -> str:
+    """As ``printable``, with its spaces as they are: for text in columns."""
+    kept = "".join(map(_kept, _ESCAPES.sub("", text[: limit * _LOOKED_AT]).expandtabs(8)))
+    return kept if len(kept) <= limit else kept[: limit - 1] + "…"
+
+
 def without_escapes(text: str) -> str:
     """``text`` as a program printed it, without what it told a terminal: colours, cursor, title."""
     return _ESCAPES.sub("", text)

@@ -6,54 +6,83 @@ Exit codes: 0 ok, 1 failed or regression found, 2 usage, 3 board or rig not reac
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import signal
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import typer
 
-from benchvise.cli import (
-    bench,
-    doctor,
-    health,
-    measure,
-    restore,
-    results,
-    rig,
-    state,
-    trace,
-    watch,
-    why,
-)
-from benchvise.cli import signal as signals
 from benchvise.cli.output import print_error
 from benchvise.errors import BenchviseError, Interrupted
 from benchvise.state.interrupts import deferred
 
-app = typer.Typer(
-    name="benchvise",
-    help="Hold a board still, measure it, and find out why.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    add_completion=False,
-)
-app.command("doctor")(doctor.doctor)
-app.add_typer(bench.app, name="bench")
-app.command("run")(measure.run)
-app.command("restore")(restore.restore)
-app.command("runs")(results.runs)
-app.command("show")(results.show)
-app.command("compare")(results.compare)
-app.command("report")(results.report)
-app.command("why")(why.why)
-app.command("watch")(watch.watch)
-app.command("snapshot")(state.snapshot)
-app.command("diff")(state.diff)
-app.command("health")(health.health)
-app.add_typer(rig.app, name="rig")
-app.add_typer(trace.app, name="trace")
-app.add_typer(signals.app, name="signal")
+# Where each command is, below benchvise.cli. A command imports what it needs and nothing that the
+# others need, which would take longer than most commands do.
+COMMANDS = {
+    "doctor": "doctor.doctor",
+    "bench": "bench.app",
+    "run": "measure.run",
+    "restore": "restore.restore",
+    "runs": "results.runs",
+    "show": "results.show",
+    "tag": "results.tag",
+    "note": "results.note",
+    "compare": "results.compare",
+    "report": "results.report",
+    "why": "why.why",
+    "watch": "watch.watch",
+    "snapshot": "state.snapshot",
+    "diff": "state.diff",
+    "health": "health.health",
+    "serve": "serve.serve",
+    "rig": "rig.app",
+    "trace": "trace.app",
+    "signal": "signal.app",
+}
+
+
+def table(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The program with these of its commands."""
+    app = typer.Typer(
+        name="benchvise",
+        help="Hold a board still, measure it, and find out why.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        add_completion=False,
+    )
+    app.callback()(_no_options)
+    for name in names:
+        found = _imported(f"benchvise.cli.{COMMANDS[name]}")
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name)
+        else:
+            app.command(name)(found)
+    return app
+
+
+def _imported(path: str) -> Any:
+    """What a module calls by that name.
+
+    Nearly all that an import makes stays, so looking through it for garbage, several times, would
+    only cost a sixth of the time.
+    """
+    module, _, attribute = path.rpartition(".")
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _no_options() -> None:
+    """What makes a program of one command still ask for that command's name."""
 
 
 # What typer makes of a Ctrl-C that no command has caught.
@@ -77,7 +106,8 @@ def run(arguments: list[str]) -> int:
     """
     as_json = "--json" in arguments
     try:
-        code = app(arguments, prog_name="benchvise", standalone_mode=False)
+        names = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+        code = table(names)(arguments, prog_name="benchvise", standalone_mode=False)
         if code == _TYPER_INTERRUPTED:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0

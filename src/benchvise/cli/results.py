@@ -26,6 +26,7 @@ from benchvise.report.terminal import (
 from benchvise.report.why_document import counted
 from benchvise.report.why_tables import diagnosis_rows
 from benchvise.report.why_terminal import tables
+from benchvise.store import RunFilter, RunInfo
 
 LINE_LIMIT = 1000
 """Characters of a line of a console that are shown."""
@@ -48,6 +49,21 @@ RunArgument = Annotated[
 
 def runs(
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many, newest first.")] = 20,
+    tag: Annotated[
+        str | None, typer.Option("--tag", metavar="TAG", help="Those with this tag.")
+    ] = None,
+    board: Annotated[
+        str | None, typer.Option("--board", metavar="BOARD", help="Those of this board.")
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option("--suite", metavar="NAME", help="Those of this suite.")
+    ] = None,
+    find: Annotated[
+        str | None,
+        typer.Option(
+            "--find", metavar="TEXT", help="Those with this in label, board, suite or note."
+        ),
+    ] = None,
     diagnoses: Annotated[
         bool, typer.Option("--diagnoses", help="The diagnoses that `why` made instead.")
     ] = False,
@@ -56,17 +72,20 @@ def runs(
 ) -> None:
     """List the runs in the store, newest first.
 
-    Example: benchvise runs --limit 5
+    Example: benchvise runs --limit 5 --tag nightly
     """
     if diagnoses:
         _list_diagnoses(store, limit, as_json=as_json)
         return
-    infos = flow.list_runs(store, limit)
+    matching = RunFilter(board=board, suite=suite, tag=tag, text=find)
+    infos = flow.list_runs(store, limit, matching)
     if as_json:
         print_json("run-list", [asdict(info) for info in infos])
         return
     if infos:
         stdout().print(runs_table(infos))
+    elif matching != RunFilter():
+        stdout().print("No such run.")
     else:
         stdout().print("No run yet. Measure this machine: benchvise run")
     made = len(flow.list_diagnoses(store, None))
@@ -82,6 +101,44 @@ def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
         stdout().print(rendered(diagnosis_rows(infos)))
     else:
         stdout().print("No diagnosis yet. See benchvise why --help")
+
+
+def tag(
+    run: RunArgument,
+    names: Annotated[list[str], typer.Argument(metavar="TAG...", help="Single words.")],
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take the tags off instead of giving them.")
+    ] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a run tags to find it by: benchvise runs --tag TAG.
+
+    Example: benchvise tag @ nightly before-upgrade
+    """
+    info = flow.tag_run(store, run, names, remove=remove)
+    _print_said(info, f"tags: {' '.join(info.tags) or 'none'}", as_json=as_json)
+
+
+def note(
+    run: RunArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="'' takes the note away.")],
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a note to a run, in the place of the one that it had.
+
+    Example: benchvise note @ "heat sink off"
+    """
+    info = flow.note_run(store, run, text)
+    _print_said(info, f"note: {info.note or 'none'}", as_json=as_json)
+
+
+def _print_said(info: RunInfo, said: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json("run-said", {"run": info.id, "tags": info.tags, "note": info.note})
+    else:
+        stdout().print(Text(printable(f"{info.id} {said}", LINE_LIMIT)), soft_wrap=True)
 
 
 def show(

@@ -19,7 +19,8 @@ from benchvise.cli.signal_options import (
     read_options,
 )
 from benchvise.flows import signal as flow
-from benchvise.report import signal_json, signal_tables
+from benchvise.report import response_page, signal_json, signal_tables
+from benchvise.report.response_figures import Sample
 from benchvise.report.terminal import rendered
 
 app = typer.Typer(
@@ -84,6 +85,10 @@ def response(
         str | None,
         typer.Option("--save", metavar="LABEL", help="Keep each in the store, as a run."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", metavar="DIR", help="Write a page with the histograms side by side."),
+    ] = None,
     store: StoreOption = None,
     threshold: ThresholdOption = None,
     hysteresis: HysteresisOption = None,
@@ -106,21 +111,26 @@ def response(
         save=save,
         store=store,
     )
-    if as_json:
-        configurations = [
-            signal_json.responses(one.name, one.found, one.figures, one.relative)
-            for one in found.configurations
-        ]
-        effects = signal_json.effects(found.effects)
-        print_json(
-            "signal-response",
-            {"configurations": configurations, "effects": effects, "saved": list(found.saved)},
-        )
-        return
     rows = [(one.name, one.found, one.figures, one.relative) for one in found.configurations]
     tables = [signal_tables.response_rows(rows)]
     if found.effects:
         tables.append(signal_tables.effect_rows(found.effects))
+    document = {
+        "configurations": [signal_json.responses(*row) for row in rows],
+        "effects": signal_json.effects(found.effects),
+        "saved": list(found.saved),
+    }
+    if output is not None:
+        path = response_page.write_page(
+            [Sample(name, one.seconds, int(one.missed_at.size)) for name, one, _, _ in rows],
+            tables,
+            document,
+            output,
+        )
+        stderr().print(f"to be mailed: {path}", soft_wrap=True, markup=False)
+    if as_json:
+        print_json("signal-response", document)
+        return
     if histogram:
         tables += [signal_tables.histogram_rows(name, one) for name, one, _, _ in rows]
     for table in tables:

@@ -14,16 +14,32 @@ from benchvise.measure.compare import RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable, compare_counters
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary, summarise
-from benchvise.report.html import write_report
-from benchvise.report.why_page import write_page
 from benchvise.state.diff import StateDiff, diff_snapshots
-from benchvise.store import DiagnosisInfo, RunInfo, Store
+from benchvise.store import DiagnosisInfo, RunFilter, RunInfo, Store
 
 
-def list_runs(store_url: str | None, limit: int) -> list[RunInfo]:
-    """The newest runs, newest first."""
+def list_runs(store_url: str | None, limit: int, matching: RunFilter) -> list[RunInfo]:
+    """The newest runs that match, newest first."""
     with Store.open(store_url) as store:
-        return store.runs(limit)
+        return store.runs(limit, matching)
+
+
+def tag_run(
+    store_url: str | None, reference: str, names: Sequence[str], *, remove: bool
+) -> RunInfo:
+    """Gives a run tags or takes them off; returns it as it is then."""
+    with Store.open(store_url) as store:
+        run_id = store.resolve(reference)
+        (store.untag if remove else store.tag)(run_id, names)
+        return store.info(run_id)
+
+
+def note_run(store_url: str | None, reference: str, note: str) -> RunInfo:
+    """Replaces the note of a run, or takes it away; returns the run as it is then."""
+    with Store.open(store_url) as store:
+        run_id = store.resolve(reference)
+        store.annotate(run_id, note)
+        return store.info(run_id)
 
 
 def list_diagnoses(store_url: str | None, limit: int | None) -> list[DiagnosisInfo]:
@@ -137,6 +153,10 @@ def report(store_url: str | None, references: Sequence[str], directory: Path) ->
 
     UsageError for a diagnosis among others.
     """
+    # Late: what makes pages would make every other command start later.
+    from benchvise.report.html import write_report
+    from benchvise.report.why_page import write_page
+
     with Store.open(store_url) as store:
         diagnosis = next(filter(None, map(store.diagnosis, references)), None)
         if diagnosis is not None and len(references) > 1:

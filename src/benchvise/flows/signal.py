@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.measure.model import RunStatus, Sample, SeriesSpec, SeriesStatus
@@ -24,7 +25,9 @@ from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.reading import open_capture
 from benchvise.signal.response import Edge, Responses, is_list, read_list, responses
 from benchvise.signal.uart import SerialLine, decode_line
-from benchvise.store import Store
+
+if TYPE_CHECKING:
+    from benchvise.store import Store
 
 MOST_SAVED = 100_000
 """Responses of one configuration that go into the store; of more, evenly chosen ones."""
@@ -74,29 +77,39 @@ def response(
     A file is a capture or a list of response times, named ``NAME=FILE`` or ``FILE``; with factors
     the name is a level of each, joined by slashes. UsageError, CaptureError, StoreError.
     """
-    edges = (
-        None if stimulus is None or answer is None else (Edge.parse(stimulus), Edge.parse(answer))
-    )
-    named = [_named(text) for text in files]
+    edges = edges_of(stimulus, answer)
+    found = answered([_named(text) for text in files], options, edges, window_s, factors)
+    saved: tuple[str, ...] = ()
+    if save is not None:
+        from benchvise.store import Store  # late: most answers are not kept
+
+        words = {"from": stimulus or "", "to": answer or ""}
+        with Store.open(store) as opened:
+            saved = tuple(_saved(opened, one, save, words) for one in found.configurations)
+    return replace(found, saved=saved)
+
+
+def edges_of(stimulus: str | None, answer: str | None) -> tuple[Edge, Edge] | None:
+    """Both edges; None where they are not named. UsageError for what names none."""
+    if stimulus is None or answer is None:
+        return None
+    return Edge.parse(stimulus), Edge.parse(answer)
+
+
+def answered(
+    named: Sequence[tuple[str, Path]],
+    options: ReadOptions,
+    edges: tuple[Edge, Edge] | None,
+    window_s: float | None,
+    factors: Sequence[str],
+) -> Answered:
+    """Response times of each file, by name; nothing is kept. See ``response``."""
     if len({name for name, _ in named}) != len(named):
         raise UsageError("two files have the same name", "name them: NAME=FILE")
     levels = {name: _levels(name, factors) for name, _ in named}
     configurations: list[Configuration] = []
     for name, path in named:
-        if is_list(path):
-            found = read_list(path)
-        elif edges is None:
-            raise UsageError(
-                f"{path} is a capture: which edges are meant?",
-                "say --from LINE:rising --to LINE:rising; `benchvise signal info` lists the lines",
-            )
-        else:
-            found = responses(open_capture(path, options), *edges, window_s)
-        if found.seconds.size == 0:
-            raise UsageError(
-                f"{path}: none of {found.shots} stimuli was answered",
-                "look at --from, --to and --window",
-            )
+        found = _responses(path, options, edges, window_s)
         first = configurations[0].found.seconds if configurations else None
         configurations.append(
             Configuration(
@@ -112,12 +125,28 @@ def response(
         if factors
         else ()
     )
-    saved: tuple[str, ...] = ()
-    if save is not None:
-        words = {"from": stimulus or "", "to": answer or ""}
-        with Store.open(store) as opened:
-            saved = tuple(_saved(opened, one, save, words) for one in configurations)
-    return Answered(tuple(configurations), tuple(factors), effects, saved)
+    return Answered(tuple(configurations), tuple(factors), effects, ())
+
+
+def _responses(
+    path: Path, options: ReadOptions, edges: tuple[Edge, Edge] | None, window_s: float | None
+) -> Responses:
+    """Of a capture or a list; UsageError where nothing was answered, or nobody said which edges."""
+    if is_list(path):
+        found = read_list(path)
+    elif edges is None:
+        raise UsageError(
+            f"{path} is a capture: which edges are meant?",
+            "say --from LINE:rising --to LINE:rising; `benchvise signal info` lists the lines",
+        )
+    else:
+        found = responses(open_capture(path, options), *edges, window_s)
+    if found.seconds.size == 0:
+        raise UsageError(
+            f"{path}: none of {found.shots} stimuli was answered",
+            "look at --from, --to and --window",
+        )
+    return found
 
 
 def _named(text: str) -> tuple[str, Path]:
@@ -251,7 +280,21 @@ def uart(
     log: Path | None,
 ) -> Serial:
     """Decodes the serial lines of a capture and lays a host's log beside the first of them."""
-    capture = open_capture(path, options)
+    return serial_lines(
+        open_capture(path, options), names, baud=baud, frame=frame, inverted=inverted, log=log
+    )
+
+
+def serial_lines(
+    capture: Capture,
+    names: Sequence[str] = (),
+    *,
+    baud: float | None = None,
+    frame: str | None = None,
+    inverted: bool | None = None,
+    log: Path | None = None,
+) -> Serial:
+    """``uart`` of a capture that is open."""
     bits, parity = _frame(frame)
     lines, skipped = [], []
     controls = control_lines(capture)
@@ -303,10 +346,11 @@ def decoded(
 ) -> tuple[Capture, list[Annotation]]:
     """What decoders of libsigrokdecode say: ``spi:clk=CLK:mosi=MOSI``, stacked."""
     capture = open_capture(path, options)
-    return capture, decode(capture, [_decoder(text) for text in stack], annotations)
+    return capture, decode(capture, [decoder_of(text) for text in stack], annotations)
 
 
-def _decoder(text: str) -> Decoder:
+def decoder_of(text: str) -> Decoder:
+    """A decoder as ``-P`` of sigrok-cli takes it; UsageError for what is none."""
     name, *pairs = text.split(":")
     options: dict[str, str] = {}
     for pair in pairs:

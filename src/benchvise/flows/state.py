@@ -13,7 +13,6 @@ from benchvise.errors import BenchviseError, UsageError
 from benchvise.state.diff import StateDiff, diff_snapshots
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
-from benchvise.store import Store
 
 FILE_LIMIT = 64 << 20
 """Bytes of a file that is looked at as a snapshot; real ones have under 2 MiB."""
@@ -60,6 +59,8 @@ def resolve(reference: str, store_url: str | None) -> Snapshot:
     if is_board(reference):
         return snapshot(reference)
     try:
+        from benchvise.store import Store  # late: it takes longer than a snapshot's own words
+
         with Store.open(store_url) as store:
             found = store.snapshot(reference)
     except UsageError as error:

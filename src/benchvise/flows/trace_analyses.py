@@ -79,7 +79,17 @@ def load(path: Path, since: str | None, until: str | None, *, use_cache: bool) -
         UsageError: there is no such trace, or nothing of it lies in the span.
         TraceError: it cannot be read.
     """
-    trace = open_trace(path, use_cache=use_cache)
+    return ready(open_trace(path, use_cache=use_cache), path, since, until)
+
+
+def ready(
+    trace: OpenTrace, path: Path, since: str | None = None, until: str | None = None
+) -> Loaded:
+    """The same of a trace that is open.
+
+    Raises:
+        UsageError: it holds no event, or nothing of it lies in the span.
+    """
     if trace.span is None:
         raise UsageError(f"{path} holds no event", "")
     whole = Span(trace.span[0], trace.span[1])

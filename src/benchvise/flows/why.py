@@ -1,8 +1,9 @@
 """``benchvise why``: find out why two boards differ, keep the evidence, and put everything back.
 
 A diagnosis has a directory: ``request.json`` says what was asked, ``evidence.jsonl`` every answer
-that its boards gave, ``diagnosis.json``, ``diagnosis.md`` and ``index.html`` what came of it. One
-that was stopped or killed goes on from there.
+that its boards gave, ``told.jsonl`` what is known so far, for who follows it, ``diagnosis.json``,
+``diagnosis.md`` and ``index.html`` what came of it. One that was stopped or killed goes on from
+there.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from benchvise.why.model import Diagnosis, Side, Stop, Verdict
 from benchvise.why.options import Options
 from benchvise.why.plan import Plan
 from benchvise.why.plan import plan as make_plan
+from benchvise.why.telling import Telling
 
 REQUEST = "request.json"
 _FORMAT = 1
@@ -128,6 +130,7 @@ def why(
     UsageError when what is to be resumed is not there or not the same.
     """
     where = directory or _new_directory()
+    _make_known(where)
     answer: Answer | None = None
     try:
         with deferred(), ExitStack() as stack:
@@ -141,11 +144,20 @@ def why(
                     _forget(where)
                 raise
             options = _options(request, bench, _corpus(request, store))
-            found = loop.diagnose(bench, options, log, observe, _known(request))
+            begun = _begun(request, bench, options)
+            telling = Telling(where, begun, bench.now, bench.writes)
+            stack.callback(telling.close)
+
+            def note(event: Event) -> None:
+                telling.observe(event)
+                observe(event)
+
+            found = loop.diagnose(bench, options, log, note, _known(request))
             bench.close()
             left = [name for name in names(bench) if still_set(name)]
             found = replace(found, restored=not left, repeat=request.command_line())
             answer = _keep(found, where, store)
+            telling.end(found, answer.identity)
     except KeyboardInterrupt:
         if answer is None:  # else an impatient second one
             raise Interrupted("interrupted before anything was measured; nothing was set") from None
@@ -159,6 +171,22 @@ def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None
         bench = open_bench(request.sides, stack, store, observe_rig)
         options = _options(request, bench, _corpus(request, store))
         return make_plan(bench, options, _known(request))
+
+
+def _begun(request: WhyRequest, bench: Bench, options: Options) -> Diagnosis:
+    """The diagnosis of which nothing is known yet but what was asked."""
+    good, bad = bench.name(Side.GOOD), bench.name(Side.BAD)
+    return Diagnosis(
+        metric=bench.metric,
+        good=good,
+        bad=bad,
+        verdict=Verdict.INCOMPLETE,
+        headline=f"Why is {bad} worse than {good}?",
+        simulated=any(bench.facts(side).simulated for side in Side),
+        started=options.started,
+        seed=options.seed,
+        repeat=request.command_line(),
+    )
 
 
 def _known(request: WhyRequest) -> Known:
@@ -225,10 +253,33 @@ def resumed(directory: Path) -> WhyRequest:
         ) from error
 
 
+def directories() -> Path:
+    """Where the directories of this host's diagnoses are, or links to them."""
+    return state_directory() / "why"
+
+
 def _new_directory() -> Path:
     """Beside the journals of settings, as it belongs to what is going on on this host."""
-    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
-    return state_directory() / "why" / name
+    return directories() / _new_name()
+
+
+def _new_name() -> str:
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _make_known(where: Path) -> None:
+    """A link to a directory that the user chose, so that the workbench finds it too."""
+    root, target = directories(), where.resolve()
+    with contextlib.suppress(OSError):
+        if root.resolve() in target.parents:
+            return
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        links = [link for link in root.iterdir() if link.is_symlink()]
+        for link in links:
+            if not link.exists():  # what it led to has been removed
+                link.unlink()
+        if all(link.resolve() != target for link in links):
+            (root / _new_name()).symlink_to(target)
 
 
 def _open_log(where: Path, request: WhyRequest, *, resume: bool) -> EvidenceLog:

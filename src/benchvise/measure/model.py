@@ -211,6 +211,7 @@ class RunRecord:
     ``id`` is 12 hex digits. ``started`` and ``finished`` are ISO 8601 in UTC.
     ``host`` is the probe's ``host`` line. ``simulated`` is true for emulated boards.
     ``plan`` is what was to be measured; runs with the same ``group`` in it were measured in turn.
+    ``tags`` and ``note`` are what users said of it afterwards.
     """
 
     id: str
@@ -228,6 +229,8 @@ class RunRecord:
     series: tuple[SeriesRecord, ...]
     plan: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
     def interleaved_with(self, other: RunRecord) -> bool:
         """Whether the two were measured process by process in turn, so that they pair up."""

@@ -12,7 +12,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
@@ -24,11 +24,14 @@ from benchvise.measure.validity import Summary, summarise
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
 from benchvise.report.insights import run_insights
 from benchvise.report.latencies import LatencyData, latency_data
-from benchvise.report.text import SENTENCE_LIMIT, clean
+from benchvise.report.text import SENTENCE_LIMIT, clean, clean_lines
 from benchvise.state.diff import StateDiff
 
 FORMAT = 1
 """Raised when the meaning of a field changes."""
+
+NOTE_LIMIT = 4000
+"""Characters of a note: all that the store takes."""
 
 _CAVEATS = 8
 _FLAGS = 8
@@ -135,6 +138,8 @@ class RunData:
     remarks: tuple[RemarkData, ...]
     series: tuple[SeriesData, ...]
     insights: tuple[Insight, ...]
+    tags: tuple[str, ...]
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,20 +191,35 @@ def report_data(runs: Sequence[RunRecord]) -> ReportData:
     """Collects what is to be shown of ``runs``; the first is the base of the comparisons."""
     if not runs:
         raise ValueError("a report needs at least one run")
+    return assembled([one_run(run) for run in runs], [one_change(runs[0], run) for run in runs[1:]])
+
+
+def assembled(runs: Sequence[RunData], changes: Sequence[ComparisonData]) -> ReportData:
+    """The document of runs and of how each but the first compares with the first."""
     names = _names(runs)
     return ReportData(
         format=FORMAT,
-        runs=tuple(_run(run, index, names[index]) for index, run in enumerate(runs)),
+        runs=tuple(
+            replace(
+                run,
+                name=name,
+                series=tuple(
+                    replace(series, id=f"run{index}-series{number}")
+                    for number, series in enumerate(run.series)
+                ),
+            )
+            for index, (run, name) in enumerate(zip(runs, names, strict=True))
+        ),
         comparisons=tuple(
-            _comparison(runs, index, compare_runs(runs[0], runs[index]))
-            for index in range(1, len(runs))
+            replace(change, id=f"comparison{index}", other=index)
+            for index, change in enumerate(changes, 1)
         ),
     )
 
 
 def run_data(run: RunRecord) -> dict[str, Any]:
     """One run as plain JSON objects: what ``--json`` prints of it."""
-    return asdict(_run(run, 0, _names([run])[0]))
+    return asdict(assembled([one_run(run)], []).runs[0])
 
 
 def comparison_data(
@@ -233,19 +253,22 @@ def to_json(document: ReportData) -> str:
     return json.dumps(asdict(document), allow_nan=False, ensure_ascii=False, indent=1)
 
 
-def _names(runs: Sequence[RunRecord]) -> list[str]:
+def _names(runs: Sequence[RunData]) -> list[str]:
     """Labels, with the id where a label is missing or taken twice."""
-    labels = [clean(run.label) for run in runs]
+    labels = [run.label for run in runs]
     return [
-        label if label and labels.count(label) == 1 else " ".join(filter(None, (label, run_id)))
-        for label, run_id in zip(labels, (clean(run.id) for run in runs), strict=True)
+        run.label
+        if run.label and labels.count(run.label) == 1
+        else " ".join(filter(None, (run.label, run.id)))
+        for run in runs
     ]
 
 
-def _run(run: RunRecord, index: int, name: str) -> RunData:
+def one_run(run: RunRecord) -> RunData:
+    """What is to be shown of one run, by itself."""
     return RunData(
         id=clean(run.id),
-        name=name,
+        name=clean(run.label or run.id),
         label=clean(run.label),
         board=clean(run.board),
         suite=clean(run.suite),
@@ -268,10 +291,11 @@ def _run(run: RunRecord, index: int, name: str) -> RunData:
             for remark in run.remarks
         ),
         series=tuple(
-            _series(series, f"run{index}-series{number}")
-            for number, series in enumerate(run.series)
+            _series(series, f"series{number}") for number, series in enumerate(run.series)
         ),
         insights=run_insights(run),
+        tags=tuple(map(clean, run.tags)),
+        note=clean_lines(run.note, NOTE_LIMIT),
     )
 
 
@@ -291,7 +315,7 @@ def _series(series: SeriesRecord, identity: str) -> SeriesData:
         status=clean(series.status),
         reason=reason,
         caveats=_caveats(series),
-        summary=None if summary is None else _summary(summary),
+        summary=None if summary is None else summary_data(summary),
         samples=() if summary is None else _samples(series),
         figures=_figures(series),
         latencies=latency_data(series),
@@ -339,7 +363,8 @@ _UNMEASURED = {
 }
 
 
-def _summary(summary: Summary) -> SummaryData:
+def summary_data(summary: Summary) -> SummaryData:
+    """The figures of a series as they are shown."""
     return SummaryData(
         n=summary.n,
         processes=summary.processes,
@@ -384,15 +409,17 @@ def _caveats(*measured: SeriesRecord) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentences))
 
 
-def _comparison(runs: Sequence[RunRecord], index: int, comparison: RunComparison) -> ComparisonData:
+def one_change(base: RunRecord, other: RunRecord) -> ComparisonData:
+    """How a run compares with its base, as if there were no others."""
+    comparison = compare_runs(base, other)
     measured: defaultdict[str, list[SeriesRecord]] = defaultdict(list)
-    for run in (runs[0], runs[index]):
+    for run in (base, other):
         for series in run.series:
             measured[series.spec.canonical].append(series)
     return ComparisonData(
-        id=f"comparison{index}",
+        id="comparison1",
         base=0,
-        other=index,
+        other=1,
         counts={str(verdict): count for verdict, count in comparison.counts.items()},
         changes=tuple(_change(c, measured[c.spec.canonical]) for c in comparison.comparisons),
     )
@@ -411,8 +438,8 @@ def _change(comparison: Comparison, measured: Sequence[SeriesRecord]) -> ChangeD
         p=_finite(comparison.p),
         effect=_finite(comparison.effect),
         noise_floor=_finite(comparison.noise_floor),
-        base=None if comparison.a is None else _summary(comparison.a),
-        other=None if comparison.b is None else _summary(comparison.b),
+        base=None if comparison.a is None else summary_data(comparison.a),
+        other=None if comparison.b is None else summary_data(comparison.b),
         caveats=_caveats(*measured),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from benchvise.measure.model import RunRecord
-from benchvise.report.text import clean
+from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.units import format_duration, format_size, format_time
 
 _CHOSEN = re.compile(r"\[([a-z0-9_-]+)\]")
@@ -68,6 +68,10 @@ def _facts(run: RunRecord) -> Iterator[Fact]:
     yield Fact("Started", clean(format_time(run.started)))
     yield Fact("Took", format_duration(run.started, run.finished))
     yield Fact("Run", clean(run.id))
+    if run.tags:
+        yield Fact("Tags", ", ".join(map(clean, run.tags)))
+    if run.note:
+        yield Fact("Note", clean(run.note, SENTENCE_LIMIT))
     yield Fact("Measured by", f"Benchvise {clean(run.tool_version)}")
 
 

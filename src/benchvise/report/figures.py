@@ -10,9 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from benchvise.report.bars import BarFigure, bar_figures
 from benchvise.report.data import ComparisonData, ReportData, RunData, SeriesData
 from benchvise.report.facts import Cache
+from benchvise.report.grids import GridFigure, grid_figures
 from benchvise.report.latency_figures import LatencyFigure, latency_figures
+from benchvise.report.response_figures import ResponseFigure, responses_of_runs
 from benchvise.report.units import parse_size
 
 FORMAT = 1
@@ -154,6 +157,9 @@ class Figures:
     latencies: tuple[LatencyFigure, ...]
     samples: tuple[SampleFigure, ...]
     changes: tuple[ChangeFigure, ...]
+    bars: tuple[BarFigure, ...] = ()
+    grids: tuple[GridFigure, ...] = ()
+    responses: tuple[ResponseFigure, ...] = ()
 
     def to_json(self) -> str:
         """Strict JSON on one line."""
@@ -162,16 +168,34 @@ class Figures:
 
 def figures(data: ReportData) -> Figures:
     """The figures of a page: curves of one run, or of all runs laid over each other."""
-    curves = _run_curves(data.runs[0]) if len(data.runs) == 1 else _overlays(data.runs)
+    curves = curve_figures(data.runs)
     return Figures(
         format=FORMAT,
-        curves=tuple(curves),
+        curves=curves,
         latencies=latency_figures(data.runs),
         samples=tuple(
-            _samples(series) for run in data.runs for series in run.series if series.summary
+            sample_figure(series) for run in data.runs for series in run.series if series.summary
         ),
-        changes=tuple(_changes(data, comparison) for comparison in data.comparisons),
+        changes=change_figures(data),
+        bars=bar_figures(data.runs, curved(data.runs)),
+        grids=grid_figures(data.runs),
+        responses=responses_of_runs(data.runs),
     )
+
+
+def curve_figures(runs: Sequence[RunData]) -> tuple[CurveFigure, ...]:
+    """The curves of one run, or of all runs laid over each other."""
+    return tuple(_run_curves(runs[0]) if len(runs) == 1 else _overlays(runs))
+
+
+def change_figures(data: ReportData) -> tuple[ChangeFigure, ...]:
+    """How each run compares with the first."""
+    return tuple(_changes(data, comparison) for comparison in data.comparisons)
+
+
+def curved(runs: Sequence[RunData]) -> frozenset[str]:
+    """The benchmarks of which there are curves."""
+    return frozenset(track.benchmark for run in runs for track in _tracks(run))
 
 
 # -- curves ----------------------------------------------------------------------------------------
@@ -245,7 +269,25 @@ def _split(
         yield group
         return
     for benchmark in dict.fromkeys(track.benchmark for track in group):
-        yield {track: members for track, members in group.items() if track.benchmark == benchmark}
+        part = {track: members for track, members in group.items() if track.benchmark == benchmark}
+        yield from _by_parameter(part)
+
+
+def _by_parameter(
+    part: dict[_Track, list[SeriesData]],
+) -> Iterator[dict[_Track, list[SeriesData]]]:
+    """Too many lines of one benchmark, by the parameter that makes the fewest charts of them."""
+    values: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for track in part:
+        for name, value in track.params:
+            values[name].setdefault(value)
+    several = [name for name, found in values.items() if 1 < len(found) < len(part)]
+    if len(part) <= _MOST_LINES or not several:
+        yield part
+        return
+    name = min(several, key=lambda name: len(values[name]))
+    for value in values[name]:
+        yield {t: members for t, members in part.items() if (name, value) in t.params}
 
 
 def _run_curve(run: RunData, number: int, tracks: dict[_Track, list[SeriesData]]) -> CurveFigure:
@@ -316,7 +358,8 @@ def _title(tracks: dict[_Track, list[SeriesData]]) -> str:
     over = f"over {_AXES[first.axis]}"
     if len({track.benchmark for track in tracks}) > 1:
         return f"{_family(first).capitalize()} {_SUBJECTS.get(first.unit, first.unit)} {over}"
-    special = _special(first, tracks[first]) if len(tracks) == 1 else []
+    asked = [_special(track, members) for track, members in tracks.items()]
+    special = [item for item in asked[0] if all(item in others for others in asked)]
     return " ".join([first.benchmark, *(f"{name}={value}" for name, value in special), over])
 
 
@@ -358,7 +401,8 @@ def _points(track: _Track, members: Sequence[SeriesData]) -> Iterator[CurvePoint
 # -- samples and changes ---------------------------------------------------------------------------
 
 
-def _samples(series: SeriesData) -> SampleFigure:
+def sample_figure(series: SeriesData) -> SampleFigure:
+    """The samples of a measured series."""
     summary = series.summary
     if summary is None:
         raise ValueError(f"{series.key}: nothing to draw")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -69,9 +69,9 @@ def render_page(data: ReportData, assets: Assets) -> str:
             data=data,
             figures=drawn,
             curves_by_family=_by_family(drawn),
-            sample_groups=_sample_groups(data),
+            sample_groups=sample_groups(data.runs),
             every={figure.id: figure.every for figure in drawn.samples},
-            facts=_facts(data),
+            facts=facts(data.runs),
             title=title(data),
             lede=lede(data.runs[0]),
             policy=assets.policy,
@@ -79,6 +79,7 @@ def render_page(data: ReportData, assets: Assets) -> str:
             script=Markup(assets.script),  # noqa: S704
             style=Markup(assets.style),  # noqa: S704
             figures_json=Markup(embeddable(drawn.to_json())),  # noqa: S704
+            series_url=None,
             spread_width=WIDTH,
             spread_reach=units.format_percent(REACH),
         )
@@ -202,31 +203,37 @@ def _by_family(drawn: Figures) -> list[tuple[str, list[object]]]:
     return [(name, list(group)) for name, group in groupby(curves, lambda curve: curve.family)]
 
 
-def _sample_groups(data: ReportData) -> list[tuple[str, list[list[tuple[RunData, SeriesData]]]]]:
-    """Measured series by benchmark, in rows: all of them, or what the runs have of each series."""
+def sample_groups(
+    runs: Sequence[RunData], only: Collection[str] | None = None
+) -> list[tuple[str, list[list[tuple[RunData, SeriesData]]]]]:
+    """Measured series by benchmark, in rows: all of them, or what the runs have of each series.
+
+    ``only`` are the ids of the series that are meant, None for all.
+    """
     groups: defaultdict[str, defaultdict[str, list[tuple[RunData, SeriesData]]]]
     groups = defaultdict(lambda: defaultdict(list))
-    for run in data.runs:
+    for run in runs:
         for series in run.series:
-            if series.summary:
-                row = series.key if len(data.runs) > 1 else ""
+            if series.summary and (only is None or series.id in only):
+                row = series.key if len(runs) > 1 else ""
                 groups[series.benchmark][row].append((run, series))
     return [(benchmark, list(rows.values())) for benchmark, rows in groups.items()]
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class Facts:
     """What the runs have in common, and what differs with one entry a run."""
 
     common: list[Fact]
     differing: list[tuple[str, list[Fact | None]]]
 
 
-def _facts(data: ReportData) -> _Facts:
-    names = dict.fromkeys(fact.name for run in data.runs for fact in run.facts)
-    found = _Facts([], [])
+def facts(runs: Sequence[RunData]) -> Facts:
+    """What is known of the runs, apart by whether all have it."""
+    names = dict.fromkeys(fact.name for run in runs for fact in run.facts)
+    found = Facts([], [])
     for name in names:
-        items = [next((f for f in run.facts if f.name == name), None) for run in data.runs]
+        items = [next((f for f in run.facts if f.name == name), None) for run in runs]
         if items[0] is not None and len(set(items)) == 1:
             found.common.append(items[0])
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from benchvise.measure.compare import RunComparison
 from benchvise.measure.insights import Insight
@@ -11,7 +12,9 @@ from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
 from benchvise.report.insights import run_insights
 from benchvise.report.tables import Table, Tone, compare_rows, list_rows, run_rows
-from benchvise.store.reading import RunInfo
+
+if TYPE_CHECKING:
+    from benchvise.store.reading import RunInfo
 
 # Everything that Markdown, or HTML inside of it, could take for more than a letter.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@])")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from benchvise.measure.compare import Comparison, RunComparison, Verdict
 from benchvise.measure.counters import CounterTable
@@ -23,7 +23,9 @@ from benchvise.report.units import (
     format_time,
     format_value,
 )
-from benchvise.store.reading import RunInfo
+
+if TYPE_CHECKING:
+    from benchvise.store.reading import RunInfo
 
 Tone = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
 
@@ -99,6 +101,7 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
         remarks += _series_remarks(series, summary, notes=notes)
     remarks += _caveats(run)
     remarks += _run_remarks(run)
+    remarks += _said(run)
     noted = sum(1 for summary in summaries if summary.stable and summary.notes)
     if noted and not notes:
         remarks.append(f"{noted} stable series with notes: benchvise show {clean(run.id)} --notes")
@@ -176,6 +179,14 @@ def _run_remarks(run: RunRecord) -> Iterator[str]:
     for remark in run.remarks:
         families = ", ".join(clean(family) for family in remark.families) or "all results"
         yield f"{clean(remark.rule)} ({families}): {clean(remark.sentence, SENTENCE_LIMIT)}"
+
+
+def _said(run: RunRecord) -> Iterator[str]:
+    """What users said of the run."""
+    if run.tags:
+        yield f"tags: {', '.join(map(clean, run.tags))}"
+    if run.note:
+        yield f"note: {clean(run.note, SENTENCE_LIMIT)}"
 
 
 def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: bool) -> Iterator[str]:
@@ -322,7 +333,12 @@ _LIST_COLUMNS = (
 def list_rows(infos: Sequence[RunInfo]) -> Table:
     """Runs as the store lists them."""
     rows = tuple(_info_row(info) for info in infos)
-    return Table(f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}", _LIST_COLUMNS, rows, ())
+    columns = _LIST_COLUMNS
+    if any(info.tags for info in infos):
+        columns += (Column("Tags"),)
+        tags = (Cell(clean(", ".join(info.tags), 40)) for info in infos)
+        rows = tuple((*row, cell) for row, cell in zip(rows, tags, strict=True))
+    return Table(f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}", columns, rows, ())
 
 
 def _info_row(info: RunInfo) -> tuple[Cell, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -25,7 +26,9 @@ from benchvise.report.tables import (
     list_rows,
     run_rows,
 )
-from benchvise.store.reading import RunInfo
+
+if TYPE_CHECKING:
+    from benchvise.store.reading import RunInfo
 
 _STYLES: dict[Tone, str] = {
     "plain": "",

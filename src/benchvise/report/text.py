@@ -33,6 +33,11 @@ def clean(text: object, limit: int = NAME_LIMIT) -> str:
     return shown
 
 
+def clean_lines(text: str, limit: int) -> str:
+    """``text`` with its lines, of at most about ``limit`` characters, and nothing that acts."""
+    return "\n".join(clean(line, limit) for line in text[:limit].splitlines())
+
+
 def _safe(character: str) -> str:
     if character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
         return character

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from benchvise.health.watch.history import By, Counted, History, Read, tabulate
@@ -11,7 +10,7 @@ from benchvise.report.tables import Cell, Column, Table, Tone
 from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.units import ABSENT, format_number, format_percent
 
-_SHOWN = 8
+SHOWN = 8
 """Periods of a table; a terminal has no room for more."""
 
 _GAPS = 8
@@ -22,26 +21,33 @@ _RISING = 3
 _EMPTY = Cell(ABSENT, "muted")
 
 
-def history_tables(history: History, by: By) -> list[Table]:
-    """What is kept of a board: counters, events and sensors, and the newest events in words."""
+def history_tables(history: History, by: By, shown: int = SHOWN) -> list[Table]:
+    """What is kept of a board: counters, events and sensors, and the newest events in words.
+
+    ``shown`` are the newest periods that the tables have.
+    """
     table = tabulate(history, by)
-    tables = [_counters(history, table, by), _events(history, table, by)]
+    tables = [_counters(history, table, by, shown), _events(history, table, by, shown)]
     if table.sensors:
-        tables.append(_sensors(history, table, by))
+        tables.append(_sensors(history, table, by, shown))
     return tables
 
 
-def _counters(history: History, table: HistoryTable, by: By) -> Table:
+def _counters(history: History, table: HistoryTable, by: By, shown: int) -> Table:
     """What rose, and how much of each period was watched."""
     rows = [
-        (Cell("watched"), *_each([Cell(_share(one), "muted") for one in table.watched]), _EMPTY,
-         _EMPTY)
-    ]  # fmt: skip
+        (
+            Cell("watched"),
+            *[Cell(_share(one), "muted") for one in table.watched[-shown:]],
+            _EMPTY,
+            _EMPTY,
+        )
+    ]
     moved = [one for one in table.counters if any(one.rises)]
-    rows += [_counter_row(one) for one in moved]
+    rows += [_counter_row(one, shown) for one in moved]
     columns = (
         Column(f"Counter, rise by {by}"),
-        *_heads(table),
+        *_heads(table, shown),
         Column("All", right=True),
         Column("Now", right=True),
     )
@@ -60,7 +66,7 @@ def _counters(history: History, table: HistoryTable, by: By) -> Table:
     return Table(_title(history), columns, tuple(rows), tuple(remarks), history.simulated)
 
 
-def _counter_row(one: Counted) -> tuple[Cell, ...]:
+def _counter_row(one: Counted, shown: int) -> tuple[Cell, ...]:
     cells = []
     for rise, late in zip(one.rises, one.over_gap, strict=True):
         if rise is None:
@@ -73,7 +79,7 @@ def _counter_row(one: Counted) -> tuple[Cell, ...]:
     tone: Tone = "bad" if one.rising >= _RISING else "strong"
     return (
         Cell(clean(one.metric.name), tone),
-        *_each(cells),
+        *cells[-shown:],
         Cell(total),
         Cell(_value(one.now, one.metric.unit)),
     )
@@ -81,22 +87,24 @@ def _counter_row(one: Counted) -> tuple[Cell, ...]:
 
 def _trend(one: Counted, by: By) -> str:
     known = [rise for rise in one.rises if rise is not None][-one.rising :]
-    steps = ", ".join(f"+{_number(rise)}" for rise in known[-_SHOWN:])
+    steps = ", ".join(f"+{_number(rise)}" for rise in known[-SHOWN:])
     return f"{clean(one.metric.name)}: rises {by} by {by}, {one.rising} in a row: {steps}"
 
 
-def _events(history: History, table: HistoryTable, by: By) -> Table:
+def _events(history: History, table: HistoryTable, by: By, shown: int) -> Table:
     """How often what was met, and the newest of it in words."""
     rows = [
         (
             Cell(clean(what)),
-            *_each([_EMPTY if n is None else Cell(str(n), "plain" if n else "muted")
-                    for n in counts]),
+            *[
+                _EMPTY if n is None else Cell(str(n), "plain" if n else "muted")
+                for n in counts[-shown:]
+            ],
             Cell(str(sum(n or 0 for n in counts))),
         )
         for what, counts in table.events
-    ]  # fmt: skip
-    columns = (Column(f"Event, times a {by}"), *_heads(table), Column("All", right=True))
+    ]
+    columns = (Column(f"Event, times a {by}"), *_heads(table, shown), Column("All", right=True))
     newest = history.events[-_EVENTS:]
     remarks = [
         f"{moment(event.last)}  {clean(event.what)}: {clean(event.text, SENTENCE_LIMIT)}"
@@ -113,20 +121,20 @@ def _events(history: History, table: HistoryTable, by: By) -> Table:
     return Table(title, columns, tuple(rows), tuple(remarks), history.simulated)
 
 
-def _sensors(history: History, table: HistoryTable, by: By) -> Table:
+def _sensors(history: History, table: HistoryTable, by: By, shown: int) -> Table:
     """The highest of each period, and lowest, mean and highest over all."""
     columns = (
         Column(f"Sensor, highest a {by}"),
-        *_heads(table),
+        *_heads(table, shown),
         Column("Low", right=True),
         Column("Mean", right=True),
         Column("High", right=True),
     )
-    rows = tuple(_sensor_row(one) for one in table.sensors)
+    rows = tuple(_sensor_row(one, shown) for one in table.sensors)
     return Table("What sensors read", columns, rows, (), history.simulated)
 
 
-def _sensor_row(one: Read) -> tuple[Cell, ...]:
+def _sensor_row(one: Read, shown: int) -> tuple[Cell, ...]:
     unit = clean(one.metric.unit, 10)
     known = [figure for figure in one.figures if figure is not None]
     looks = sum(r.readings for r in one.metric.ranges)
@@ -134,19 +142,15 @@ def _sensor_row(one: Read) -> tuple[Cell, ...]:
     name = clean(one.metric.name) + (f", {unit}" if unit else "")
     return (
         Cell(name),
-        *_each([_EMPTY if f is None else Cell(format_number(f[2])) for f in one.figures]),
+        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in one.figures[-shown:]],
         Cell(format_number(min(f[0] for f in known))),
         Cell(format_number(mean)),
         Cell(format_number(max(f[2] for f in known)), "strong"),
     )
 
 
-def _heads(table: HistoryTable) -> tuple[Column, ...]:
-    return tuple(Column(period.label, right=True) for period in table.periods[-_SHOWN:])
-
-
-def _each(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    return tuple(cells[-_SHOWN:])
+def _heads(table: HistoryTable, shown: int) -> tuple[Column, ...]:
+    return tuple(Column(period.label, right=True) for period in table.periods[-shown:])
 
 
 def _number(value: float) -> str:

@@ -271,14 +271,15 @@ def _covariates(document: Document) -> Iterator[Covariate]:
 
 def _shares(document: Document) -> SharesFigure | None:
     rest = unexplained_part(document)
-    if rest is None:
+    if rest is None and not document["causes"]:
         return None
     rows, begin = [], 0.0
     for cause in document["causes"]:
         share = cause["share"]
         rows.append(ShareRow(cause["name"], "cause", begin, *_ends(share), share_text(share)))
         begin += max(share["value"], 0.0)
-    rows.append(ShareRow("unexplained", "unexplained", begin, *_ends(rest), share_text(rest)))
+    if rest is not None:  # while a diagnosis goes on, it is not known yet
+        rows.append(ShareRow("unexplained", "unexplained", begin, *_ends(rest), share_text(rest)))
     return SharesFigure("shares", tuple(rows))
 
 

@@ -7,9 +7,11 @@ autoescape; the charts' data is JSON in an inert script element.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from markupsafe import Markup
 
@@ -76,40 +78,33 @@ def page(document: Document) -> str:
 
 def render(document: Document, assets: Assets) -> str:
     """The page of a readable document."""
-    drawn = diagnosis_figures(document)
     templates = environment()
-    templates.filters |= {
-        "absent": absent_text,
-        "apart": apart,
-        "duration": duration,
-        "flips": _flips,
-        "outcome": outcome,
-        "gap_text": gap_text,
-        "p_text": p_text,
-        "place": place,
-        "remedies": remedies,
-        "share": share_text,
-        "share_bar": share_bar,
-        "tight": _tight,
-        "times": times,
-    }
+    templates.filters |= FILTERS
+    shown = content(document)
     return templates.get_template("diagnosis.html.j2").render(
-        d=document,
-        figures=drawn,
+        **shown,
         title=document["headline"],
-        told=document["verdict"] not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED),
-        left_set=left_set(document),
-        confirmations=confirmations,
-        arms_text=arms_text,
-        repeat=repeat_command(document),
-        journal_limit=JOURNAL_LIMIT,
         version=benchvise.__version__,
         policy=assets.policy,
         # Hashed in the policy: no character may be changed.
         script=Markup(assets.script),  # noqa: S704
         style=Markup(assets.style),  # noqa: S704
-        figures_json=Markup(embeddable(drawn.to_json())),  # noqa: S704
+        figures_json=Markup(embeddable(shown["figures"].to_json())),  # noqa: S704
     )
+
+
+def content(document: Document) -> dict[str, Any]:
+    """What the templates of a diagnosis are given, for a readable document."""
+    return {
+        "d": document,
+        "figures": diagnosis_figures(document),
+        "told": document["verdict"] not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED),
+        "left_set": left_set(document),
+        "confirmations": confirmations,
+        "arms_text": arms_text,
+        "repeat": repeat_command(document),
+        "journal_limit": JOURNAL_LIMIT,
+    }
 
 
 def _tight(text: str) -> str:
@@ -149,3 +144,23 @@ def share_bar(bounds: Mapping[str, float]) -> ShareBar:
     return ShareBar(
         _WIDTH, at(0.0), at(1.0), start, stop - start, at(bounds["low"]), at(bounds["high"])
     )
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "absent": absent_text,
+        "apart": apart,
+        "duration": duration,
+        "flips": _flips,
+        "outcome": outcome,
+        "gap_text": gap_text,
+        "p_text": p_text,
+        "place": place,
+        "remedies": remedies,
+        "share": share_text,
+        "share_bar": share_bar,
+        "tight": _tight,
+        "times": times,
+    }
+)
+"""What the templates of a diagnosis call besides the filters that all pages have."""

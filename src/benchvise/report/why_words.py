@@ -32,8 +32,7 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
-from benchvise.why.model import Grade, Purpose, Side, Support, Verdict
-from benchvise.why.provenance import NOT_FOUND
+from benchvise.why.model import NOT_FOUND, Grade, Purpose, Side, Support, Verdict
 from benchvise.why.words import apart, percent, scatters
 
 _SHOWN = 6

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -194,13 +196,15 @@ def _raised(error: Mapping[str, Any]) -> BenchviseError:
     return BenchviseError(message, remedy)
 
 
-def logs_directory(name: str) -> Path:
-    """A new directory for one boot's console log, under the user's state directory."""
-    import os
-    import time
-
+def boots_directory(name: str) -> Path:
+    """Where the logs of a board's boots lie, under the user's state directory."""
     base = os.environ.get("XDG_STATE_HOME", "") or Path.home() / ".local" / "state"
-    parent = Path(base) / "benchvise" / "boots" / name
+    return Path(base) / "benchvise" / "boots" / name
+
+
+def logs_directory(name: str) -> Path:
+    """A new directory for one boot's console log; those of a board sort by time."""
+    parent = boots_directory(name)
     parent.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     return Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))

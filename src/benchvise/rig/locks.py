@@ -13,10 +13,11 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.faults import Fault, RigError
@@ -34,13 +35,15 @@ _UNNOTED_SECONDS = 1.0  # a holder notes itself at once, and who only looks has 
 class Holder:
     """Who holds a lock: a process, what it does, and since when (seconds since 1970).
 
-    One that is ``leaving`` has been told to end, and does nothing but what that takes.
+    One that is ``leaving`` has been told to end, and does nothing but what that takes. ``doing`` is
+    how far it is, for those who look on; small, and as untrusted as any note.
     """
 
     pid: int
     what: str
     since: float
     leaving: bool = False
+    doing: Mapping[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
@@ -92,13 +95,22 @@ def holder(key: str) -> Holder | None:
 
 def leaving(key: str) -> None:
     """Notes that this process, which holds the lock, is about to let go: others may wait for it."""
-    path = _path(key)
+    _renote(key, leaving=True)
+
+
+def doing(key: str, what: Mapping[str, Any]) -> None:
+    """Notes how far this process is, which holds the lock: nobody has to ask it."""
+    _renote(key, doing=what)
+
+
+def _renote(key: str, **changed: Any) -> None:
+    """Changes this process's note; what is another's, or cannot be written, stays as it is."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(_path(key), os.O_RDWR | os.O_CLOEXEC)
         try:
             noted = _noted(descriptor)
             if noted is not None and noted.pid == os.getpid():
-                _note(descriptor, replace(noted, leaving=True))
+                _note(descriptor, replace(noted, **changed))
         finally:
             os.close(descriptor)
 
@@ -156,18 +168,26 @@ def _noted(descriptor: int) -> Holder | None:
     """The note of the holder, or of one that was killed; None when there is none."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         noted = json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0))
-        pid, since = int(noted["pid"]), float(noted["since"])
-        return Holder(pid, str(noted["what"]), since, bool(noted.get("leaving")))
+        pid, since, how = int(noted["pid"]), float(noted["since"]), noted.get("doing")
+        what = how if isinstance(how, dict) else {}
+        return Holder(pid, str(noted["what"]), since, bool(noted.get("leaving")), what)
     return None
 
 
 def _note(descriptor: int, who: Holder | None) -> None:
-    """Leaves a note for those who wait; a full disk must not keep anybody from a lock."""
+    """Leaves a note for those who wait; a full disk must not keep anybody from a lock.
+
+    All notes are of one length, so that a new one takes the place of the old one at once: whoever
+    reads meanwhile finds the one or the other.
+    """
     with contextlib.suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        if who is not None:
-            text = json.dumps(asdict(who))
-            os.pwrite(descriptor, text.encode(), 0)
+        if who is None:
+            os.ftruncate(descriptor, 0)
+            return
+        text = json.dumps(asdict(who)).encode()
+        if len(text) > _HOLDER_LIMIT:
+            text = json.dumps(asdict(replace(who, doing={}))).encode()
+        os.pwrite(descriptor, text.ljust(_HOLDER_LIMIT), 0)
 
 
 def _busy(name: str, who: Holder | None) -> RigError:

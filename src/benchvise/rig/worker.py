@@ -48,6 +48,9 @@ from benchvise.rig.target import open_target
 OWN_IMAGE = "own"
 """In the place of an image's path: the one that the rig file names for the board."""
 
+_LONG = frozenset({"flash", "boot", "bootloader"})
+"""What takes so long that others may want to know how far it is."""
+
 _PROGRESS_SECONDS = 0.2
 _DRAIN_SECONDS = 0.1
 
@@ -78,6 +81,7 @@ class Worker:
         self._may_stop = True
         self._told_to_stop = False
         self._key = ""
+        self._doing: Mapping[str, Any] = {}
 
     def serve(self) -> int:
         """The whole life of the process; returns its exit code."""
@@ -148,6 +152,8 @@ class Worker:
             if operation is None:
                 raise UsageError(f"a board cannot '{printable(str(request.get('op')))}'")
             arguments = {k: v for k, v in request.items() if k not in ("id", "op")}
+            if request["op"] in _LONG:
+                self._note({"op": request["op"], "since": time.time()})
             result = operation(**arguments)
             self._say({"id": self._request_id, "result": result})
         except BenchviseError as error:
@@ -155,6 +161,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - labgrid's drivers raise what they like
             traceback.print_exc()
             self._say({"id": self._request_id, "error": _error(_unforeseen(self._name, error))})
+        if self._doing:
+            self._note({})
         return self._may_stop
 
     def op_status(self) -> dict[str, Any]:
@@ -165,7 +173,8 @@ class Worker:
             found["holder"] = None if who is None else {"pid": 0, "what": f"place of {who.name}"}
             unknown = {"na": "seen by those who have its place"}
             return {**found, "power": unknown, "mux": unknown}
-        holder = locks.holder(self._lock_key())
+        found["lock"] = self._lock_key()
+        holder = locks.holder(found["lock"])
         found["holder"] = None if holder is None else {"pid": holder.pid, "what": holder.what}
         for what, ask in (("power", self._power_state), ("mux", self._mux_side)):
             try:
@@ -347,6 +356,17 @@ class Worker:
 
     def _event(self, name: str, **fields: object) -> None:
         self._say({"id": self._request_id, "event": name, **fields})
+        if name == "phase":
+            phases = {**self._doing.get("phases", {}), str(fields["phase"]): fields["seconds"]}
+            self._note({**self._doing, "phases": phases})
+        else:
+            self._note({**self._doing, name: fields})
+
+    def _note(self, doing: Mapping[str, Any]) -> None:
+        """Says what is under way to others who look at the board, and cannot ask this process."""
+        self._doing = doing
+        if self._key:
+            locks.doing(self._key, doing)
 
     def _say(self, message: Mapping[str, object]) -> None:
         try:

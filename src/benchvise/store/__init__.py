@@ -3,18 +3,26 @@
 SQLite in the user's data directory by default, PostgreSQL by URL; same tables, same migrations.
 """
 
+from benchvise.store.boards import BoardInfo
 from benchvise.store.diagnoses import DiagnosisInfo
-from benchvise.store.reading import RunInfo
+from benchvise.store.history import Past, PastRun, SeriesInfo
+from benchvise.store.reading import RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.store import PlannedSeries, ProcessHandle, Store
 from benchvise.store.watches import Watched, Watches
 
 __all__ = [
+    "BoardInfo",
     "DiagnosisInfo",
     "Moment",
+    "Past",
+    "PastRun",
     "PlannedSeries",
     "ProcessHandle",
+    "RunChoices",
+    "RunFilter",
     "RunInfo",
+    "SeriesInfo",
     "Store",
     "Watched",
     "Watches",

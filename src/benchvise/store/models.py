@@ -71,6 +71,18 @@ class RunRow(Base):
     simulated: Mapped[bool]
     owner: Mapped[Mapping[str, Any]]
     remarks: Mapped[Mapping[str, Any]] = mapped_column(server_default="{}")
+    note: Mapped[str] = mapped_column(server_default="")
+
+
+class RunTagRow(Base):
+    """A word by which a user finds a run again, such as ``nightly``."""
+
+    __tablename__ = "run_tag"
+
+    run_number: Mapped[int] = mapped_column(
+        ForeignKey("run.number", ondelete="CASCADE"), primary_key=True
+    )
+    name: Mapped[str] = mapped_column(String(40), primary_key=True, index=True)
 
 
 class SeriesRow(Base):

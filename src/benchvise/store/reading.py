@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from benchvise.measure.model import (
     Better,
@@ -21,8 +22,17 @@ from benchvise.measure.model import (
     SeriesSpec,
     SeriesStatus,
 )
-from benchvise.store.models import ProcessRow, RunRow, SampleRow, SeriesRow
+from benchvise.store.annotations import known_tags, tags_of
+from benchvise.store.models import (
+    AttachmentRow,
+    ProcessRow,
+    RunRow,
+    RunTagRow,
+    SampleRow,
+    SeriesRow,
+)
 from benchvise.store.owner import Owner
+from benchvise.store.values import clean_text
 from benchvise.store.watches import remarks_on
 
 
@@ -41,6 +51,57 @@ class RunInfo:
     simulated: bool
     series: int
     samples: int
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs are meant: those that are like all that is given here.
+
+    ``text`` stands anywhere in the label, the board, the suite or the note, or begins the id.
+    """
+
+    board: str | None = None
+    label: str | None = None
+    suite: str | None = None
+    status: str | None = None
+    tag: str | None = None
+    text: str | None = None
+    id: str | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """As conditions on the table of runs."""
+        columns = (
+            (RunRow.board, self.board),
+            (RunRow.label, self.label),
+            (RunRow.suite, self.suite),
+            (RunRow.status, self.status),
+            (RunRow.id, self.id),
+        )
+        found = [column == clean_text(value) for column, value in columns if value is not None]
+        if self.tag is not None:
+            tagged = select(RunTagRow.run_number).where(RunTagRow.name == clean_text(self.tag))
+            found.append(RunRow.number.in_(tagged))
+        if self.text:
+            text = clean_text(self.text)
+            places = (RunRow.label, RunRow.board, RunRow.suite, RunRow.note)
+            anywhere = [column.icontains(text, autoescape=True) for column in places]
+            found.append(or_(RunRow.id.startswith(text.lower(), autoescape=True), *anywhere))
+        return found
+
+
+ALL_RUNS = RunFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoices:
+    """What runs can be told apart by: each value with how many runs have it."""
+
+    boards: Mapping[str, int]
+    suites: Mapping[str, int]
+    statuses: Mapping[str, int]
+    tags: Mapping[str, int]
 
 
 _SERIES_COUNT = (
@@ -62,10 +123,11 @@ _SAMPLE_COUNT = (
 
 
 def list_runs(
-    connection: Connection, limit: int | None, board: str | None, label: str | None
+    connection: Connection, limit: int | None, matching: RunFilter, skip: int = 0
 ) -> list[RunInfo]:
-    """The newest runs first, at most ``limit``, of one board or label where given."""
+    """The newest runs first, at most ``limit``, after so many that are left out."""
     statement = select(
+        RunRow.number,
         RunRow.id,
         RunRow.label,
         RunRow.board,
@@ -75,13 +137,13 @@ def list_runs(
         RunRow.started,
         RunRow.finished,
         RunRow.simulated,
+        RunRow.note,
         _SERIES_COUNT.label("series"),
         _SAMPLE_COUNT.label("samples"),
-    ).order_by(RunRow.number.desc())
-    if board is not None:
-        statement = statement.where(RunRow.board == board)
-    if label is not None:
-        statement = statement.where(RunRow.label == label)
+    )
+    chosen = statement.where(*matching.conditions()).order_by(RunRow.number.desc())
+    rows = connection.execute(chosen.limit(limit).offset(skip)).all()
+    tags = tags_of(connection, [row.number for row in rows])
     return [
         RunInfo(
             id=row.id,
@@ -95,9 +157,59 @@ def list_runs(
             simulated=row.simulated,
             series=row.series,
             samples=row.samples,
+            tags=tags[row.number],
+            note=row.note,
         )
-        for row in connection.execute(statement.limit(limit))
+        for row in rows
     ]
+
+
+def count_runs(connection: Connection, matching: RunFilter) -> int:
+    """How many runs match."""
+    statement = select(func.count()).select_from(RunRow).where(*matching.conditions())
+    return connection.execute(statement).scalar_one()
+
+
+def run_choices(connection: Connection) -> RunChoices:
+    """What the runs of the store can be told apart by, in alphabetical order."""
+    boards, suites, statuses = (
+        _values(connection, column) for column in (RunRow.board, RunRow.suite, RunRow.status)
+    )
+    return RunChoices(boards, suites, statuses, known_tags(connection))
+
+
+def _values(connection: Connection, column: InstrumentedAttribute[str]) -> dict[str, int]:
+    statement = select(column, func.count()).group_by(column).order_by(column)
+    return dict(connection.execute(statement).all())
+
+
+def series_of(connection: Connection, run_id: str, key: str) -> list[SeriesRecord]:
+    """What was measured of the series with this key in a run."""
+    number = select(RunRow.number).where(RunRow.id == run_id).scalar_subquery()
+    chosen = (SeriesRow.run_number == number) & (SeriesRow.key == clean_text(key))
+    return [series for _, series in load_series(connection, chosen)]
+
+
+def neighbours(connection: Connection, run_id: str) -> tuple[str | None, str | None]:
+    """The ids of the runs before and after this one on its board with its suite."""
+    own = connection.execute(
+        select(RunRow.number, RunRow.board, RunRow.suite).where(RunRow.id == run_id)
+    ).one()
+    like = select(RunRow.id).where(RunRow.board == own.board, RunRow.suite == own.suite).limit(1)
+    before = like.where(RunRow.number < own.number).order_by(RunRow.number.desc())
+    after = like.where(RunRow.number > own.number).order_by(RunRow.number)
+    return connection.execute(before).scalar(), connection.execute(after).scalar()
+
+
+def attachments(connection: Connection, run_id: str) -> dict[str, int]:
+    """The files that are kept with a run, with the bytes that they take."""
+    statement = (
+        select(AttachmentRow.name, func.length(AttachmentRow.content))
+        .join(RunRow, RunRow.number == AttachmentRow.run_number)
+        .where(RunRow.id == run_id)
+        .order_by(AttachmentRow.name)
+    )
+    return dict(connection.execute(statement).all())
 
 
 def load_run(connection: Connection, run_id: str) -> RunRecord:
@@ -116,9 +228,13 @@ def load_run(connection: Connection, run_id: str) -> RunRecord:
         host=run.host,
         tool_version=run.tool_version,
         simulated=run.simulated,
-        series=_load_series(connection, run.number),
+        series=tuple(
+            series for _, series in load_series(connection, SeriesRow.run_number == run.number)
+        ),
         plan=run.plan,
         remarks=(*_remarks(run.remarks), *_watched(connection, run)),
+        tags=tags_of(connection, [run.number])[run.number],
+        note=run.note,
     )
 
 
@@ -140,25 +256,29 @@ def _watched(connection: Connection, run: Row[Any]) -> list[Remark]:
     return remarks_on(connection, run.board, owner, run.started, ended, noted)
 
 
-def _load_series(connection: Connection, run_number: int) -> tuple[SeriesRecord, ...]:
-    processes = _load_processes(connection, run_number)
+def load_series(
+    connection: Connection, chosen: ColumnElement[bool]
+) -> list[tuple[int, SeriesRecord]]:
+    """The chosen series with everything measured for them, each with the number of its run."""
+    processes = _load_processes(connection, chosen)
     rows = connection.execute(
-        select(SeriesRow.__table__)
-        .where(SeriesRow.run_number == run_number)
-        .order_by(SeriesRow.position)
+        select(SeriesRow.__table__).where(chosen).order_by(SeriesRow.run_number, SeriesRow.position)
     )
-    return tuple(
-        SeriesRecord(
-            spec=SeriesSpec(row.benchmark, tuple(row.params.items()), row.key),
-            unit=row.unit,
-            better=cast(Better, row.better),
-            counted=_counted(row.counted, processes[row.id]),
-            status=SeriesStatus(row.status),
-            reason=row.reason,
-            processes=tuple(processes[row.id]),
+    return [
+        (
+            row.run_number,
+            SeriesRecord(
+                spec=SeriesSpec(row.benchmark, tuple(row.params.items()), row.key),
+                unit=row.unit,
+                better=cast(Better, row.better),
+                counted=_counted(row.counted, processes[row.id]),
+                status=SeriesStatus(row.status),
+                reason=row.reason,
+                processes=tuple(processes[row.id]),
+            ),
         )
         for row in rows
-    )
+    ]
 
 
 def _counted(planned: str, processes: Sequence[ProcessRecord]) -> str:
@@ -167,10 +287,10 @@ def _counted(planned: str, processes: Sequence[ProcessRecord]) -> str:
 
 
 def _load_processes(
-    connection: Connection, run_number: int
+    connection: Connection, chosen: ColumnElement[bool]
 ) -> defaultdict[int, list[ProcessRecord]]:
-    """The processes of a run by the series they belong to."""
-    samples = _load_samples(connection, run_number)
+    """The processes of the chosen series, by series."""
+    samples = _load_samples(connection, chosen)
     rows = connection.execute(
         select(
             ProcessRow.id,
@@ -180,7 +300,7 @@ def _load_processes(
             ProcessRow.complete,
         )
         .join(SeriesRow, SeriesRow.id == ProcessRow.series_id)
-        .where(SeriesRow.run_number == run_number)
+        .where(chosen)
         .order_by(ProcessRow.index)
     )
     loaded: defaultdict[int, list[ProcessRecord]] = defaultdict(list)
@@ -190,13 +310,15 @@ def _load_processes(
     return loaded
 
 
-def _load_samples(connection: Connection, run_number: int) -> defaultdict[int, list[Sample]]:
-    """The samples of a run by the process that took them, all in one query."""
+def _load_samples(
+    connection: Connection, chosen: ColumnElement[bool]
+) -> defaultdict[int, list[Sample]]:
+    """The samples of the chosen series by the process that took them, all in one query."""
     rows = connection.execute(
         select(SampleRow.process_id, SampleRow.index, SampleRow.value, SampleRow.evidence)
         .join(ProcessRow, ProcessRow.id == SampleRow.process_id)
         .join(SeriesRow, SeriesRow.id == ProcessRow.series_id)
-        .where(SeriesRow.run_number == run_number)
+        .where(chosen)
         .order_by(SampleRow.index)
     )
     loaded: defaultdict[int, list[Sample]] = defaultdict(list)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, String, column, inspect, select, table, text
 from benchvise.errors import StoreError
 from benchvise.store.database import Database
 
-NEWEST = "0005"
+NEWEST = "0006"
 VERSION_TABLE = "benchvise_version"
 
 _LOCK = 0x62656E6368  # any number, but the same for all: "bench"

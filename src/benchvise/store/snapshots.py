@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from sqlalchemy import Connection, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from benchvise.state.model import Snapshot
 from benchvise.store.models import RunRow, SnapshotRow, StateRow
+from benchvise.store.putting import put
 
 Moment: TypeAlias = Literal["before", "after"]
 """When a snapshot was taken, seen from its run."""
@@ -24,8 +24,7 @@ def add_snapshot(
     known = select(StateRow.digest).where(StateRow.digest == digest)
     if connection.execute(known).first() is None:
         # Two runs may find the same state at the same moment.
-        put = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        new = put(StateRow).values(digest=digest, settings=settings)
+        new = put(connection, StateRow).values(digest=digest, settings=settings)
         connection.execute(new.on_conflict_do_nothing())
     connection.execute(
         insert(SnapshotRow),

@@ -23,18 +23,29 @@ from benchvise.measure.model import (
     RunRecord,
     RunStatus,
     Sample,
+    SeriesRecord,
     SeriesSpec,
     SeriesStatus,
 )
 from benchvise.state.model import Snapshot
-from benchvise.store import diagnoses, reading, references, snapshots
+from benchvise.store import (
+    annotations,
+    boards,
+    diagnoses,
+    history,
+    reading,
+    references,
+    snapshots,
+)
+from benchvise.store.boards import BoardInfo
 from benchvise.store.database import Database
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
+from benchvise.store.history import Past, SeriesInfo
 from benchvise.store.location import default_file, locate
 from benchvise.store.models import AttachmentRow, Base, ProcessRow, RunRow, SampleRow, SeriesRow
 from benchvise.store.owner import Owner
-from benchvise.store.reading import RunInfo
+from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.schema import prepare
 from benchvise.store.snapshots import Moment
 from benchvise.store.watches import Watches
@@ -284,6 +295,23 @@ class Store:
         with self._database.writing() as connection:
             return diagnoses.add_diagnosis(connection, document)
 
+    def tag(self, run_id: str, names: Sequence[str]) -> None:
+        """Give a run tags, beside those it has. ``UsageError`` for what cannot be a tag."""
+        checked = annotations.checked_tags(names)
+        with self._database.writing() as connection:
+            annotations.add_tags(connection, run_id, checked)
+
+    def untag(self, run_id: str, names: Sequence[str]) -> None:
+        """Take tags off a run. ``UsageError`` for one that it does not have."""
+        with self._database.writing() as connection:
+            annotations.remove_tags(connection, run_id, tuple(dict.fromkeys(names)))
+
+    def annotate(self, run_id: str, note: str) -> None:
+        """Replace the note of a run; an empty one takes it away. ``UsageError`` if too long."""
+        text = annotations.checked_note(note)
+        with self._database.writing() as connection:
+            annotations.set_note(connection, run_id, text)
+
     @property
     def watches(self) -> Watches:
         """What is kept of boards that are watched."""
@@ -292,13 +320,56 @@ class Store:
     # Reading
 
     def runs(
-        self, limit: int | None = 20, *, board: str | None = None, label: str | None = None
+        self, limit: int | None = 20, matching: RunFilter = ALL_RUNS, *, skip: int = 0
     ) -> list[RunInfo]:
-        """The newest runs first, without their samples; all of them when ``limit`` is None."""
+        """The newest runs first, without their samples; all of them when ``limit`` is None.
+
+        ``skip`` leaves out so many of the newest.
+        """
         abandoned = self._settle()
         with self._database.reading() as connection:
-            listed = reading.list_runs(connection, limit, board, label)
+            listed = reading.list_runs(connection, limit, matching, skip)
         return [_as_seen(run, abandoned) for run in listed]
+
+    def info(self, run_id: str) -> RunInfo:
+        """The run with this id, as it is listed. ``StoreError`` when there is none."""
+        found = self.runs(1, RunFilter(id=run_id))
+        if not found:
+            raise self._missing(f"run {run_id}")
+        return found[0]
+
+    def count(self, matching: RunFilter = ALL_RUNS) -> int:
+        """How many runs match."""
+        with self._database.reading() as connection:
+            return reading.count_runs(connection, matching)
+
+    def choices(self) -> RunChoices:
+        """What the runs can be told apart by: boards, suites, how they ended, tags."""
+        with self._database.reading() as connection:
+            return reading.run_choices(connection)
+
+    def series(self, matching: RunFilter = ALL_RUNS, limit: int | None = None) -> list[SeriesInfo]:
+        """The series that were measured, those first that most runs have."""
+        with self._database.reading() as connection:
+            return history.list_series(connection, matching, limit)
+
+    def boards_of(self, key: str) -> dict[str, int]:
+        """The boards on which the series with this key was measured, with the number of runs."""
+        with self._database.reading() as connection:
+            return history.boards_of(connection, key)
+
+    def history(
+        self, key: str, matching: RunFilter = ALL_RUNS, *, limit: int = 100
+    ) -> tuple[list[Past], int]:
+        """A series in the newest runs that planned it, the oldest first, and how many there are."""
+        self._settle()
+        with self._database.reading() as connection:
+            return history.load_history(connection, key, matching, limit)
+
+    def boards(self, limit: int | None = None) -> list[BoardInfo]:
+        """The boards that were measured, the one that was last the first."""
+        with self._database.reading() as connection:
+            return boards.list_boards(connection, limit)
 
     def resolve(self, reference: str) -> str:
         """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.
@@ -329,6 +400,29 @@ class Store:
         with self._database.reading() as connection:
             run_id = references.resolve(connection, reference, self.name)
             return _as_seen(reading.load_run(connection, run_id), abandoned)
+
+    def series_of(self, run_id: str, key: str) -> list[SeriesRecord]:
+        """What was measured of the series with this key in a run: one, or one a repetition."""
+        with self._database.reading() as connection:
+            return reading.series_of(connection, run_id, key)
+
+    def host_of(self, run_id: str) -> Mapping[str, Any]:
+        """What is known of the system of a run's board. ``StoreError`` when there is no run."""
+        with self._database.reading() as connection:
+            found = connection.execute(select(RunRow.host).where(RunRow.id == run_id)).scalar()
+        if found is None:
+            raise self._missing(f"run {run_id}")
+        return found
+
+    def neighbours(self, run_id: str) -> tuple[str | None, str | None]:
+        """The ids of the runs before and after this one on its board with its suite."""
+        with self._database.reading() as connection:
+            return reading.neighbours(connection, run_id)
+
+    def attachments(self, run_id: str) -> dict[str, int]:
+        """The files that are kept with a run, with the bytes that they take in the store."""
+        with self._database.reading() as connection:
+            return reading.attachments(connection, run_id)
 
     def snapshot(self, reference: str, moment: Moment = "before") -> Snapshot | None:
         """The board's state around the run that ``reference`` names; None when none was taken."""

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from benchvise.health.watch.alerts import Alert
 from benchvise.health.watch.history import History, Metric, Span
@@ -31,6 +30,7 @@ from benchvise.store.models import (
     WatchSpanRow,
 )
 from benchvise.store.owner import Owner
+from benchvise.store.putting import put
 
 ALERT = "alert"
 ALERT_OVER = "alert over"
@@ -59,10 +59,7 @@ class Watches:
         with self._database.writing() as connection:
             number = find_watched(connection, board)
             if number is None:
-                put = (
-                    postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-                )
-                new = put(WatchedRow).values(
+                new = put(connection, WatchedRow).values(
                     board=board,
                     machine=_machine(board),
                     simulated=simulated,
@@ -211,9 +208,8 @@ def _put(
     row: Mapping[str, object],
 ) -> None:
     """Inserts a row, or replaces that of the same moment (a clock that was set back)."""
-    put = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     rest = {name: value for name, value in row.items() if name not in keys}
-    new = put(table).values(**row)
+    new = put(connection, table).values(**row)
     connection.execute(new.on_conflict_do_update(index_elements=list(keys), set_=rest))
 
 

@@ -15,6 +15,9 @@ VERSION: str
 ANALYSES: list[str]
 """The names of the tables that ``analyse`` gives."""
 
+LEVEL_STATES: list[str]
+"""The names of the numbers that the column ``state`` of ``Levels.items`` has."""
+
 class TraceError(Exception):
     """A trace, or what was asked of it, cannot be had. One subclass for each kind."""
 
@@ -165,3 +168,58 @@ def export_perfetto(
     Raises:
         OSError: the file cannot be written.
     """
+
+def build_levels(
+    actors: pa.Table,
+    fragments: pa.Table,
+    waits: pa.Table,
+    index: pa.Table,
+    span: tuple[int, int],
+) -> dict[str, pa.Table]:
+    """The time line at every zoom, as tables that can be kept, for ``Levels``.
+
+    From tables of ``analyse``, and the times of the first and last event.
+
+    Raises:
+        ValueError: one is not such a table.
+    """
+
+@final
+class Levels:
+    """The time line of a trace. Times are nanoseconds since its first event."""
+
+    def __new__(cls, tables: Mapping[str, pa.Table]) -> Levels:
+        """From what ``build_levels`` gave.
+
+        Raises:
+            ValueError: the tables are not such, or do not fit to each other.
+        """
+    def rows(self) -> pa.Table:
+        """``kind``, ``actor``, ``cpu``, ``ran``, ``first``, ``last``, and where its items lie."""
+    def items(self, rows: Sequence[int], begin: int, end: int, shift: int) -> pa.Table:
+        """What is drawn of rows in buckets of ``2**shift`` ns: crates/tracelevels says how.
+
+        ``row``, ``begin``, ``end``, ``actor``, ``state``, ``count``, ``ran``.
+        """
+    def overview(self, width: int) -> pa.Table:
+        """The whole trace in at most so many buckets a CPU.
+
+        ``cpu``, ``begin``, ``end``, ``busy``, ``events``.
+        """
+    def at(self, row: int, time: int) -> tuple[int, int, int, int] | None:
+        """Begin, end, actor and state of what a row shows at a time."""
+
+@final
+class LevelEvents:
+    """The events of a trace, to be shown as marks on its time line."""
+
+    def __new__(cls, index: pa.Table, origin: int) -> LevelEvents:
+        """From the index of all events, and the time of the first.
+
+        Raises:
+            ValueError: it is no such index.
+        """
+    def marks(
+        self, levels: Levels, rows: Sequence[int], begin: int, end: int, shift: int
+    ) -> tuple[pa.Table, bool]:
+        """``row``, ``time``, ``event``, ``count``, ``index``; and whether only rare ones."""

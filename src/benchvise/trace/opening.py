@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,8 @@ class Keeping:
     """Where they are."""
     refused: str = ""
     """Why it could not be written, when it could not."""
+    later: list[Callable[[], bool]] | None = None
+    """What is still to be written, for programs that answer first; else it is written at once."""
 
     def take(self, part: cache.Part) -> None:
         """Counts a part that is there."""
@@ -81,29 +83,56 @@ class OpenTrace:
     @cached_property
     def analysis(self) -> Mapping[str, pa.Table]:
         """Actors, their instances, fragments and waits, system calls, ...: crates/traceanalysis."""
+        return self.derived("analysis", self._analysed)
+
+    @property
+    def content(self) -> str:
+        """A hash of what the trace holds; empty when nothing is kept of it."""
+        return "" if self._part is None else self._part.content
+
+    def derived(
+        self, part: str, make: Callable[[], Mapping[str, pa.Table]]
+    ) -> Mapping[str, pa.Table]:
+        """Tables that follow from the events: what is kept of them, else made and kept."""
         if self._part is not None:
-            kept = cache.load(self.path, "analysis")
+            kept = cache.load(self.path, part)
             if kept is not None and kept.content == self._part.content:
                 self.keeping.take(kept)
                 return kept.tables
-        trace = open_native(self.path)
+        tables = make()
+        if self._part is not None:
+            later = self.keeping.later
+            if later is None:
+                self._keep(part, tables)
+            else:
+                later.append(lambda: self._keep(part, tables))
+        return tables
+
+    def keep(self) -> bool:
+        """Keeps what was put off; whether there was something, and all of it is kept now."""
+        later, self.keeping.later = self.keeping.later, None
+        kept = [store() for store in later or ()]
+        return bool(kept) and all(kept)
+
+    def _keep(self, part: str, tables: Mapping[str, pa.Table]) -> bool:
+        assert self._part is not None  # noqa: S101 - derived() has looked
+        try:
+            kept = cache.store(self.path, part, tables, {}, self._part.stats, self._part.content)
+        except cache.NotCached as error:
+            self.remarks.append(f"the {part} is not kept for the next time: {error}")
+            return False
+        self.keeping.take(kept)
+        return True
+
+    def _analysed(self) -> Mapping[str, pa.Table]:
         tables: dict[str, pa.Table] = decoder().analyse(
             self.description_text,
             {name: self.tables[name] for name in self.counts},
             self.index,
             self.losses,
             self.span,
-            trace,
+            open_native(self.path),
         )
-        if self._part is not None:
-            try:
-                kept = cache.store(
-                    self.path, "analysis", tables, {}, self._part.stats, self._part.content
-                )
-            except cache.NotCached as error:
-                self.remarks.append(f"the analysis is not kept for the next time: {error}")
-            else:
-                self.keeping.take(kept)
         return tables
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -175,8 +175,13 @@ def _listed(name: str, kind: str, table: pa.Table) -> Listed:
     return Listed(name, kind, table.num_rows, ", ".join(table.column_names))
 
 
-def ask(trace: OpenTrace, sql: str, limits: Limits | None = None) -> Answer:
-    """Runs one query.
+def ask(
+    trace: OpenTrace,
+    sql: str,
+    limits: Limits | None = None,
+    more: Mapping[str, pa.Table] | None = None,
+) -> Answer:
+    """Runs one query. ``more`` are tables that it may name besides those of the trace.
 
     Raises:
         UsageError: it is no query, names what is not there, or needs more than it may use.
@@ -188,6 +193,9 @@ def ask(trace: OpenTrace, sql: str, limits: Limits | None = None) -> Answer:
     with duckdb.connect(":memory:", config=config) as connection:
         for name, table in tables.named(wanted):
             connection.register(name, table)
+        for name, table in (more or {}).items():
+            if name in wanted:
+                connection.register(name, table)
         if "events" in wanted:
             connection.execute(_EVENTS.format(none=_UNKNOWN_CPU, index=_INDEX))
         connection.execute("SET lock_configuration = true")

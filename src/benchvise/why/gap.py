@@ -39,6 +39,11 @@ _HOPELESS_AFTER = 10
 _HOPELESS = 0.3
 # A/A distances of metrics that give the same figure each time; nobody looks for less.
 _LEAST_FLOOR = 0.002
+# The least for a record: between two sessions on one unchanged machine, layout of memory and what
+# else runs move medians by this much, which no session shows within itself (Mytkowicz et al.,
+# "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009; Kalibera and Jones,
+# "Rigorous benchmarking in reasonable time", ISMM 2013).
+_LEAST_RECORD_FLOOR = 0.025
 
 
 class Yardstick(Protocol):
@@ -164,7 +169,7 @@ def _recorded(lab: Laboratory, good: Floats) -> Measured:
     blocks.more(RANKED)
     while True:
         bad = blocks.goodness("bad")
-        floor = _floor([good, bad])
+        floor = max(_LEAST_RECORD_FLOOR, _floor([good, bad]))
         lead = hodges_lehmann_shift(good, bad)
         p = mann_whitney(good, bad)
         is_shown = p < CLAIM and abs(lead.value) > floor

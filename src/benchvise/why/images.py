@@ -22,7 +22,8 @@ from benchvise.rig.image import Image, open_image
 from benchvise.why.inside import kernel_options, tree_nodes
 from benchvise.why.layer_ranking import layer_terms, part_terms
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect
-from benchvise.why.provenance import find_origins, image_files
+from benchvise.why.provenance import find_origins
+from benchvise.why.provenance.image import image_files
 from benchvise.why.reduction import reach_of
 
 _OF_ROOT = ("init-settings", "libc")

@@ -404,6 +404,10 @@ class Finding:
         }
 
 
+NOT_FOUND = "not found"
+"""The ``kind`` of an ``Origin`` where no line sets the value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A place that sets a value persistently.

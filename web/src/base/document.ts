@@ -1,4 +1,6 @@
 import type { DiagnosisFigures } from "./diagnosis";
+import type { HealthFigures } from "./health";
+import type { ResponseFigure } from "./responses";
 import { failed, okay, type Result } from "./result";
 
 /**
@@ -11,8 +13,17 @@ export interface ReportDocument {
   readonly latencies: readonly LatencyFigure[];
   readonly samples: readonly SampleFigure[];
   readonly changes: readonly ChangeFigure[];
+  readonly bars?: readonly BarFigure[];
+  readonly grids?: readonly GridFigure[];
+  /** Of the pages of the workbench about one series. */
+  readonly evidence?: readonly EvidenceFigure[];
+  readonly histories?: readonly HistoryFigure[];
   /** Of the evidence page only, which has nothing of the others. */
   readonly diagnosis?: DiagnosisFigures;
+  /** Of a board's health page only. */
+  readonly health?: HealthFigures;
+  /** Where response times of signals were measured. */
+  readonly responses?: readonly ResponseFigure[];
 }
 
 /** Values of several lines over one parameter that is a size or a count. */
@@ -123,6 +134,126 @@ export interface ChangeRow {
   readonly noise_floor: number;
   /** True when the probe gave a caveat, in either run. */
   readonly caveat: boolean;
+}
+
+/** The series of one benchmark as bars, the runs of a series next to each other. */
+export interface BarFigure {
+  readonly id: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly rows: readonly BarRow[];
+}
+
+export interface BarRow {
+  readonly name: string;
+  readonly bars: readonly Bar[];
+}
+
+export interface Bar {
+  /** Index of the colour: that of the run. */
+  readonly style: number;
+  readonly run: string;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  /** The best batch of all. */
+  readonly best: number;
+  readonly stable: boolean;
+  readonly caveat: boolean;
+  readonly n: number;
+}
+
+/** What a switch of context costs by number and size of processes. */
+export interface GridFigure {
+  readonly id: string;
+  readonly title: string;
+  readonly run: string;
+  readonly unit: string;
+  /** Both rising. */
+  readonly processes: readonly number[];
+  readonly sizes: readonly number[];
+  readonly places: readonly GridPlace[];
+  readonly steps: readonly GridStep[];
+  readonly caches: readonly Cache[];
+}
+
+export interface GridPlace {
+  readonly processes: number;
+  readonly size: number;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  readonly stable: boolean;
+}
+
+/** Processes of `size` stop fitting a cache together between these two numbers of them. */
+export interface GridStep {
+  readonly size: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The samples of a series, and what else was read at each of them. */
+export interface EvidenceFigure {
+  readonly id: string;
+  readonly samples: SampleFigure;
+  readonly strips: readonly Strip[];
+}
+
+export interface Strip {
+  readonly name: string;
+  readonly unit: string;
+  /** One a sample; null where it could not be had. */
+  readonly values: readonly (number | null)[];
+}
+
+/** One series over all runs that measured it, a line for each board. */
+export interface HistoryFigure {
+  readonly id: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly better: "higher" | "lower";
+  /** Whether runs stand in their order or by their time. */
+  readonly by: "order" | "time";
+  readonly lines: readonly HistoryLine[];
+}
+
+export interface HistoryLine {
+  readonly name: string;
+  readonly style: number;
+  readonly points: readonly HistoryPoint[];
+  readonly levels: readonly HistoryLevel[];
+  readonly changes: readonly HistoryChange[];
+}
+
+export interface HistoryPoint {
+  /** The number of the run in the picture, from 1; runs of all boards are counted together. */
+  readonly order: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  readonly name: string;
+  readonly url: string;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  readonly stable: boolean;
+  readonly n: number;
+}
+
+/** The median of the runs between two changes, from and to these points of the line. */
+export interface HistoryLevel {
+  readonly first: number;
+  readonly last: number;
+  readonly median: number;
+}
+
+/** Between the point before `at` and that one the values changed. */
+export interface HistoryChange {
+  readonly at: number;
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+  readonly verdict: "faster" | "slower";
 }
 
 /** As `benchvise.measure.compare` words them; what is not comparable has no ratio to draw. */

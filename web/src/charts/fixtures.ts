@@ -1,7 +1,12 @@
 import type {
+  BarFigure,
   ChangeRow,
   CurveFigure,
   CurveLine,
+  EvidenceFigure,
+  GridFigure,
+  HistoryFigure,
+  HistoryPoint,
   LatencyFigure,
   LatencyLine,
   SampleFigure,
@@ -91,6 +96,102 @@ export function changeRow(changes: Partial<ChangeRow> = {}): ChangeRow {
     high: 0.49,
     noise_floor: 0.01,
     caveat: false,
+    ...changes,
+  };
+}
+
+export function barFigure(changes: Partial<BarFigure> = {}): BarFigure {
+  const bar = { median: 2e9, low: 1.9e9, high: 2.1e9, best: 2.2e9, stable: true, caveat: false, n: 63 };
+  return {
+    id: "bars0",
+    title: "storage.read",
+    unit: "B/s",
+    rows: ["mode=buffered", "mode=direct"].map((name) => ({
+      name,
+      bars: [
+        { ...bar, style: 0, run: "eMMC" },
+        { ...bar, style: 1, run: "SD card", median: 1e9, stable: false },
+      ],
+    })),
+    ...changes,
+  };
+}
+
+export function gridFigure(changes: Partial<GridFigure> = {}): GridFigure {
+  const processes = [2, 4, 8, 16, 32];
+  const sizes = [0, 2048, 8192, 32768];
+  return {
+    id: "grid0",
+    title: "Context switches",
+    run: "black",
+    unit: "ns",
+    processes,
+    sizes,
+    places: processes.flatMap((count) =>
+      sizes.map((size) => ({
+        processes: count,
+        size,
+        median: 2000 + (count * size > 32768 ? 9000 : 0),
+        low: 1900,
+        high: 12000,
+        stable: count < 32,
+      })),
+    ),
+    steps: [{ size: 8192, low: 4, high: 8 }],
+    caches: [
+      { name: "L1d", size: 32768 },
+      { name: "L3", size: 1 << 30 },
+    ],
+    ...changes,
+  };
+}
+
+export function evidenceFigure(changes: Partial<EvidenceFigure> = {}): EvidenceFigure {
+  const samples = sampleFigure();
+  return {
+    id: "evidence",
+    samples,
+    strips: [
+      { name: "CPU clock", unit: "Hz", values: samples.samples.map((_, index) => (index ? 1.5e9 : null)) },
+    ],
+    ...changes,
+  };
+}
+
+export function historyPoint(order: number, median: number): HistoryPoint {
+  return {
+    order,
+    time: Date.UTC(2026, 2, order),
+    name: `nightly-${order}`,
+    url: `/runs/${order}`,
+    median,
+    low: median * 0.99,
+    high: median * 1.01,
+    stable: order !== 2,
+    n: 63,
+  };
+}
+
+export function historyFigure(changes: Partial<HistoryFigure> = {}): HistoryFigure {
+  const values = [5.9e9, 5.8e9, 5.9e9, 2.8e9, 2.7e9, 2.8e9];
+  return {
+    id: "history",
+    title: "memory.copy:size=64M",
+    unit: "B/s",
+    better: "higher",
+    by: "order",
+    lines: [
+      {
+        name: "ssh://root@bench-07",
+        style: 0,
+        points: values.map((value, index) => historyPoint(index + 1, value)),
+        levels: [
+          { first: 0, last: 2, median: 5.9e9 },
+          { first: 3, last: 5, median: 2.8e9 },
+        ],
+        changes: [{ at: 3, ratio: 0.47, low: 0.46, high: 0.48, verdict: "slower" }],
+      },
+    ],
     ...changes,
   };
 }

@@ -7,6 +7,10 @@ import { chart, hint, type Chart } from "../base/plot";
 import { formatNumber, handyUnit } from "../base/units";
 import { hintText, sampleDots } from "./sample-marks";
 
+/** Room beside the body, for what is to line up with it. */
+export const LEFT = 48;
+export const RIGHT = 6;
+
 interface Ordered extends SamplePoint {
   readonly order: number;
 }
@@ -24,8 +28,8 @@ export function timeorder(figure: SampleFigure, width: number, height: number): 
     height,
     marginTop: 20,
     marginBottom: 22,
-    marginLeft: 48,
-    marginRight: 6,
+    marginLeft: LEFT,
+    marginRight: RIGHT,
     x: { domain: [0, points.length + 1], label: null },
     y: { domain, label: null },
     marks: [

@@ -38,6 +38,7 @@ class Instance:
 
     instance: int
     actor: str
+    actor_id: int
     cpu: int
     begin: int
     end: int
@@ -59,10 +60,11 @@ class ActorFigures:
 
     ``instances`` counts all; ``unsure`` those that the distributions leave out, as they began
     before the trace, were cut by its end, or ran while events were lost. ``busy`` is the execution
-    time of all. ``worst`` has the longest responses first.
+    time of all. ``worst`` has the longest responses first. ``ids`` are those of the actors.
     """
 
     actor: str
+    ids: tuple[int, ...]
     kind: str
     actors: int
     instances: int
@@ -142,6 +144,7 @@ def actor_figures(
         found.append(
             ActorFigures(
                 actor=grouping.labels[at],
+                ids=grouping.ids(at),
                 kind=grouping.members[at][0].kind,
                 actors=len(grouping.members[at]),
                 instances=int(groups.sizes[at]),
@@ -188,6 +191,7 @@ def describe(analysis: Analysis, instances: Ints) -> list[Instance]:
             Instance(
                 instance=at,
                 actor=analysis.actors[int(rows["actor"][at])].label,
+                actor_id=int(rows["actor"][at]),
                 cpu=int(rows["cpu"][at]),
                 begin=begin,
                 end=end,

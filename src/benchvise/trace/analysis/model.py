@@ -7,7 +7,7 @@ column is ``NONE`` here: arithmetic on whole nanoseconds must not pass through f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from functools import cached_property
 from typing import Any
@@ -76,6 +76,27 @@ class Rows:
             encoded = encoded.combine_chunks()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return codes, [str(text) for text in encoded.dictionary.to_pylist()]
+
+
+class _Taken(Rows):
+    """Some rows of others, in their order; columns are taken when they are asked for."""
+
+    def __init__(self, rows: Rows, kept: Ints) -> None:
+        super().__init__(rows.table)
+        self._rows = rows
+        self._kept = kept
+
+    def __len__(self) -> int:
+        return int(self._kept.size)
+
+    def __getitem__(self, name: str) -> Ints:
+        if name not in self._arrays:
+            self._arrays[name] = self._rows[name][self._kept]
+        return self._arrays[name]
+
+    def texts(self, name: str) -> tuple[Ints, list[str]]:
+        codes, texts = self._rows.texts(name)
+        return codes[self._kept], texts
 
 
 def integers(column: Any) -> Ints:
@@ -154,6 +175,9 @@ class Span:
 
 Events = Callable[[str], pa.Table | None]
 
+_SHARED = ("actors", "instances", "fragments", "waits", "kinds", "cpus", "sure")
+"""What an analysis makes of its tables, whatever part of the trace it is asked about."""
+
 
 def _no_events(_name: str) -> pa.Table | None:
     return None
@@ -178,6 +202,24 @@ class Analysis:
     def span(self) -> Span:
         """The part of the trace that is asked about."""
         return self.within or self.whole
+
+    def asked_about(self, span: Span) -> Analysis:
+        """The same trace asked about another part; what was made of its tables is shared."""
+        other = replace(self, within=span)
+        other.__dict__.update({name: getattr(self, name) for name in _SHARED})
+        return other
+
+    def sliced(self) -> Analysis:
+        """The same with those fragments only that touch the span: for what adds up times in it.
+
+        Fragments are in order of their ends, so that a short span costs little in a long trace.
+        """
+        ends = self.fragments["end"]
+        first = int(np.searchsorted(ends, self.span.begin, side="left"))
+        kept = first + np.flatnonzero(self.fragments["begin"][first:] < self.span.end)
+        other = self.asked_about(self.span)
+        other.__dict__["fragments"] = _Taken(self.fragments, kept)
+        return other
 
     @cached_property
     def actors(self) -> tuple[Actor, ...]:

@@ -108,5 +108,9 @@ class Grouping:
         for group, of in enumerate(self.members):
             self.of_actor[[actor.id for actor in of]] = group
 
+    def ids(self, group: int) -> tuple[int, ...]:
+        """The actors of a group."""
+        return tuple(actor.id for actor in self.members[group])
+
     def __len__(self) -> int:
         return len(self.members)

@@ -16,9 +16,13 @@ from benchvise.trace.analysis.stats import switched
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One actor over time: ``values`` has one number a bin, ``whole`` is that of the span."""
+    """One actor over time: ``values`` has one number a bin, ``whole`` is that of the span.
+
+    ``ids`` are those of the actors; a CPU, and all CPUs together, have none.
+    """
 
     name: str
+    ids: tuple[int, ...]
     whole: float
     values: tuple[float, ...]
     peak: float
@@ -89,11 +93,12 @@ class _Shape:
     lengths: Floats
     whole: float
 
-    def series(self, name: str, amounts: Floats) -> Series:
+    def series(self, name: str, amounts: Floats, ids: tuple[int, ...] = ()) -> Series:
         values = amounts / self.lengths
         peak = int(np.argmax(values))
         return Series(
             name=name,
+            ids=ids,
             whole=float(amounts.sum() / self.whole),
             values=tuple(round(float(value), 6) for value in values),
             peak=float(values[peak]),
@@ -123,6 +128,8 @@ def _over_time(
             shape.series(f"cpu {cpu}", row) for cpu, row in zip(analysis.cpus, by_cpu, strict=True)
         ),
         actors=tuple(
-            shape.series(grouping.labels[at], total[at]) for at in busiest if total[at].any()
+            shape.series(grouping.labels[at], total[at], grouping.ids(int(at)))
+            for at in busiest
+            if total[at].any()
         ),
     )

@@ -49,9 +49,11 @@ class ActorStats:
     """One actor, or all of a name, over the span. ``busy`` in ns, without nested interrupts.
 
     ``switches`` counts how often it was switched away from (a handler: how often it returned).
+    ``ids`` are those of the actors.
     """
 
     actor: str
+    ids: tuple[int, ...]
     kind: str
     actors: int
     busy: int
@@ -149,6 +151,7 @@ def _actors(
         found.append(
             ActorStats(
                 actor=grouping.labels[at],
+                ids=grouping.ids(at),
                 kind=grouping.members[at][0].kind,
                 actors=len(grouping.members[at]),
                 busy=int(busy[at]),

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from benchvise.why.provenance.directory import DirectoryFiles
 from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.image import ImageFiles, image_files
 from benchvise.why.provenance.live import BoardFiles
-from benchvise.why.provenance.origins import NOT_FOUND, find_origins, settings_of
+from benchvise.why.provenance.origins import find_origins, settings_of
 
 __all__ = [
-    "NOT_FOUND",
     "BoardFiles",
     "DirectoryFiles",
     "FileSource",
-    "ImageFiles",
     "find_origins",
-    "image_files",
     "settings_of",
 ]

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from benchvise.board.sanitise import printable
 from benchvise.state.catalogue import items_by_id
-from benchvise.why.model import Origin, Side, Suspect
+from benchvise.why.model import NOT_FOUND, Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import FileSource
 from benchvise.why.provenance.globs import ANYTHING
@@ -23,8 +23,6 @@ from benchvise.why.provenance.values import same
 
 MOST = 8
 """Origins of one suspect that are told."""
-
-NOT_FOUND = "not found"
 
 _SHOWN = 500  # characters of a path or a note
 

@@ -80,7 +80,7 @@ def parse_end(text: str) -> End:
         found = _EVENT.fullmatch(text)
         if found is None:
             raise UsageError(f"{text} is no event", "write event:NAME or event:NAME[field==value]")
-        return EventEnd(text, found["name"], _conditions(text, found["conditions"] or ""))
+        return EventEnd(text, found["name"], parse_conditions(text, found["conditions"] or ""))
     if not text.strip():
         raise UsageError("an end of a latency is empty", "write irq:NAME, task:NAME or event:NAME")
     found = _EDGE.fullmatch(text)
@@ -90,7 +90,12 @@ def parse_end(text: str) -> End:
     return ActorEnd(text, found["pattern"], Edge(edge))
 
 
-def _conditions(text: str, inside: str) -> tuple[Condition, ...]:
+def parse_conditions(text: str, inside: str) -> tuple[Condition, ...]:
+    """The conditions ``field==value, ...`` in ``inside``, which stands in ``text``.
+
+    Raises:
+        UsageError: something of it is no condition.
+    """
     conditions, at = [], 0
     while at < len(inside):
         found = _CONDITION.match(inside, at)
@@ -169,7 +174,7 @@ def _events(analysis: Analysis, end: EventEnd) -> Points:
             f"similar: {', '.join(dict.fromkeys(near))}" if near else "trace info lists its events",
         )
     for condition in end.conditions:
-        table = table.filter(_meets(table, condition, end))
+        table = table.filter(meets(table, condition, end.event))
     time = integers(table.column("time"))
     cpu = integers(table.column("cpu"))
     order = np.argsort(time, kind="stable")
@@ -185,10 +190,15 @@ def _events(analysis: Analysis, end: EventEnd) -> Points:
     )
 
 
-def _meets(table: pa.Table, condition: Condition, end: EventEnd) -> Any:
+def meets(table: pa.Table, condition: Condition, event: str) -> Any:
+    """Which events of a table meet a condition, as an Arrow column of booleans.
+
+    Raises:
+        UsageError: they have no such field, or it cannot be held against that value.
+    """
     if condition.field not in table.column_names:
         raise UsageError(
-            f"{end.event} has no field {condition.field}", f"it has {', '.join(table.column_names)}"
+            f"{event} has no field {condition.field}", f"it has {', '.join(table.column_names)}"
         )
     column = table.column(condition.field)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { ReportDocument } from "./base/document";
 import { changeRow, curveFigure, latencyFigure, sampleFigure } from "./charts/fixtures";
-import { fill } from "./main";
+import { fill } from "./filling";
 
 const observed: Element[] = [];
 let resized: (entries: { target: Element }[]) => void;

@@ -1,0 +1,172 @@
+"""The time line of a large trace: how soon it is there, and what a question takes.
+
+Each figure is of a process of its own, on a second name of the trace that nothing is kept of:
+first what follows decoding, then what is kept of it. A question is what a screen asks while it is
+panned and zoomed: some 60 rows, 2000 pixels wide, a span of random length and place. Its time is
+the server's, to the last byte of the answer; over HTTP it is the client's, on one connection.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.pairs_trace import trace
+
+_PROGRAM = """
+import http.client, json, random, sys, threading, time
+from pathlib import Path
+import numpy as np
+from starlette.responses import JSONResponse
+import uvicorn
+from benchvise.trace.levels import shift_of
+from benchvise.trace.opening import open_trace
+from benchvise.web.answers import arrow
+from benchvise.web.app import create_app
+from benchvise.web.files import key_of
+from benchvise.web.settings import Settings
+from benchvise.web.workspace import levels
+from benchvise.web.workspace.opened import OpenTraces
+
+path, rounds, root = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+WIDTH, ROWS = 2000, 60
+
+def anonymous():
+    return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) * 1024
+
+open_trace(path)
+before, peak, done = anonymous(), 0, threading.Event()
+
+def watch():
+    global peak
+    while not done.wait(0.005):
+        peak = max(peak, anonymous())
+
+watcher = threading.Thread(target=watch)
+watcher.start()
+begin = time.monotonic()
+traces = OpenTraces()
+opened = traces.get(path)
+table = opened.levels.items(list(range(ROWS)), 0, opened.loaded.analysis.whole.end - opened.origin,
+    shift_of(0, opened.loaded.analysis.whole.end - opened.origin, WIDTH))
+arrow(table)
+JSONResponse(levels.rows(opened, {}))
+first = time.monotonic() - begin
+traces.close()
+done.set()
+watcher.join()
+peak -= before
+
+chance = random.Random(1)
+duration = opened.loaded.analysis.whole.end - opened.origin
+times = opened.trace.index["time"].to_numpy()
+asked = []
+for _ in range(rounds):
+    length = int(duration ** chance.random()) + WIDTH
+    begin = int(times[chance.randrange(times.size)]) - opened.origin - chance.randrange(length)
+    row = chance.randrange(max(1, min(600, opened.levels.row_count - ROWS)))
+    rows = f"0-1,{row}-{row + ROWS - 3}"  # the CPUs, and what else is on the screen
+    asked.append({"begin": begin, "end": begin + length, "width": WIDTH, "rows": rows})
+asked = [{name: str(value) for name, value in query.items()} for query in asked]
+
+opened = traces.get(path)
+found = {"first": first, "peak": peak}
+for name in ("levels", "events"):
+    answer, took, most = getattr(levels, name), [], 0
+    for query in asked:
+        begin = time.perf_counter()
+        table = answer(opened, query)
+        arrow(table)
+        took.append(time.perf_counter() - begin)
+        most = max(most, table.num_rows)
+    found[name] = took
+    found[f"{name} rows"] = most
+
+app = create_app(Settings(traces=(root,), store=str(root / "store.db")))
+server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
+thread = threading.Thread(target=server.run)
+thread.start()
+while not server.started:
+    time.sleep(0.01)
+connection = http.client.HTTPConnection("127.0.0.1", server.servers[0].sockets[0].getsockname()[1])
+took = []
+for query in asked:
+    words = "&".join(f"{name}={value}" for name, value in query.items())
+    begin = time.perf_counter()
+    connection.request("GET", f"/api/traces/{key_of(path)}/levels?{words}")
+    answer = connection.getresponse()
+    body = answer.read()
+    took.append(time.perf_counter() - begin)
+    assert answer.status == 200, body
+found["http"] = took
+connection.close()
+server.should_exit = True
+thread.join()
+print(json.dumps(found))
+"""
+
+
+def costs(rounds: int) -> Table:
+    """What the time line of each large trace takes here, medians of the rounds."""
+    table = Table(title=f"Time lines, {rounds} rounds", title_justify="left")
+    for heading in ("what", "seen", "asked"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    for name in ("f10m", "vm-huge"):
+        path = trace(name)
+        if path is not None:
+            for what, seen, asked in _of(path, rounds):
+                table.add_row(f"{name}: {what}", seen, asked)
+    return table
+
+
+def _of(path: Path, rounds: int) -> list[tuple[str, str, str]]:
+    firsts, agains = [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="bench-") as own:
+            link = Path(own, path.name)
+            if path.is_dir():
+                shutil.copytree(path, link, copy_function=os.link)
+            else:
+                os.link(path, link)
+            firsts.append(_run(link, 10))
+            agains.append(_run(link, 2000))
+
+    def median(runs: list[dict[str, Any]], what: str) -> float:
+        return statistics.median(run[what] for run in runs)
+
+    def percentiles(what: str) -> str:
+        took = [sorted(run[what]) for run in agains]
+        half, high = (
+            statistics.median(times[int(share * len(times))] for times in took) * 1e3
+            for share in (0.5, 0.99)
+        )
+        return f"{half:.2f} / {high:.2f} ms"
+
+    return [
+        ("first time line after decoding", f"{median(firsts, 'first'):.3f} s", "≤ 1 s"),
+        ("opened again", f"{median(agains, 'first') * 1e3:.0f} ms", "≤ 100 ms"),
+        ("a question, median / p99", percentiles("levels"), "p99 ≤ 8 ms"),
+        ("a question over HTTP, median / p99", percentiles("http"), ""),
+        ("marks of events, median / p99", percentiles("events"), "p99 ≤ 8 ms"),
+        ("most items in an answer", f"{max(run['levels rows'] for run in agains)}", ""),
+        ("memory for making it, peak", f"{median(firsts, 'peak') / 1e6:.0f} MB", ""),
+        ("memory when opened again, peak", f"{median(agains, 'peak') / 1e6:.0f} MB", ""),
+    ]
+
+
+def _run(path: Path, questions: int) -> dict[str, Any]:
+    words = [sys.executable, "-c", _PROGRAM, str(path), str(questions), str(path.parent)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -1,0 +1,122 @@
+"""The time line in the browser: a scripted pan and zoom over a trace of 10 million events.
+
+``web/scripts/panzoom.js`` moves about in headless Chromium, without a GPU, for ten seconds; the
+server runs beside it on the same CPUs. There is no peer: the table tells the figures and what is
+asked of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from rich.table import Table
+
+from benchmarks.pairs import HERE
+from benchmarks.pairs_trace import trace
+
+_WEB = HERE.parent / "web"
+_CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
+
+_ROWS = (
+    # What, unit, field, divisor, asked
+    ("median frame", "ms", "median_ms", 1.0, 16.7),
+    ("99 % of frames", "ms", "p99_ms", 1.0, None),
+    ("longest frame", "ms", "longest_ms", 1.0, 100.0),
+    ("script heap", "MB", "heap_bytes", 1e6, 500.0),
+    ("memory of the page", "MB", "renderer_bytes", 1e6, None),
+    ("page to first picture", "ms", "first_paint_ms", 1.0, None),
+)
+
+
+def missing() -> str:
+    """Why it cannot be measured here; empty when it can."""
+    if trace("f10m") is None:
+        return "there is no ../shared/data/traces: the time line is left out"
+    if not _CHROMIUM.exists():
+        return f"no browser at {_CHROMIUM}: the time line is left out"
+    if not shutil.which("node") or not (_WEB / "node_modules" / "playwright-core").exists():
+        return "no node with web/node_modules: the time line is left out"
+    return ""
+
+
+def table(rounds: int) -> Table:
+    """The figures of several rounds: medians, and the worst of them."""
+    path = trace("f10m")
+    assert path is not None, "missing() was asked"
+    with _serving(path.parent) as address:
+        key = _key(address, path.name)
+        page = f"{address}/traces/{key}"
+        # The first round opens the trace, and keeps what it has made of it.
+        _panzoom(page)
+        runs = [_panzoom(page) for _ in range(rounds)]
+    shown = Table(
+        title=f"Time line of f10m, pan and zoom for 10 s, {rounds} rounds", title_justify="left"
+    )
+    for heading in ("what", "median", "worst", "asked", "within"):
+        shown.add_column(heading, justify="left" if heading == "what" else "right")
+    for what, unit, field, divisor, asked in _ROWS:
+        values = [run[field] / divisor for run in runs]
+        shown.add_row(
+            what,
+            f"{statistics.median(values):.1f} {unit}",
+            f"{max(values):.1f} {unit}",
+            "" if asked is None else f"≤ {asked:g}",
+            "" if asked is None else ("yes" if max(values) <= asked + 0.05 else "no"),
+        )
+    frames = statistics.median(run["frames"] for run in runs)
+    shown.add_row("frames", f"{frames:.0f}", f"{min(run['frames'] for run in runs)}", "", "")
+    return shown
+
+
+def _panzoom(page: str) -> dict[str, Any]:
+    done = subprocess.run(
+        ["node", _WEB / "scripts" / "panzoom.js", page],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    if found["complaints"]:
+        raise RuntimeError(f"the page complains: {found['complaints'][0]}")
+    return found
+
+
+@contextmanager
+def _serving(traces: Path) -> Iterator[str]:
+    """A workbench that shows the traces of a directory, with a store of its own."""
+    with tempfile.TemporaryDirectory() as own:
+        store = str(Path(own, "store.db"))
+        words = ["serve", "--port", "0", "--json", "--store", store, "--traces", str(traces)]
+        with subprocess.Popen(
+            [sys.executable, "-m", "benchvise", *words], stdout=subprocess.PIPE, text=True
+        ) as server:
+            try:
+                assert server.stdout is not None
+                line = server.stdout.readline()
+                if not line:
+                    raise RuntimeError("benchvise serve does not start: try it by hand")
+                parts = urlsplit(json.loads(line)["data"]["address"])
+                yield f"http://{parts.netloc}"
+            finally:
+                server.send_signal(signal.SIGINT)
+                server.wait(30)
+
+
+def _key(address: str, name: str) -> str:
+    with urllib.request.urlopen(f"{address}/traces.json") as answer:  # noqa: S310 - loopback
+        listed = json.load(answer)["data"]["traces"]
+    return next(str(one["key"]) for one in listed if one["name"] == name)

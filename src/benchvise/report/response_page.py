@@ -1,0 +1,77 @@
+"""Response times of several configurations as one self-contained page, to be mailed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+import benchvise
+from benchvise.errors import BenchviseError
+from benchvise.report.assets import load_assets
+from benchvise.report.figures import FORMAT
+from benchvise.report.html import DATA, PAGE, embeddable, environment, replace_file
+from benchvise.report.response_figures import ResponseFigure, Sample, response_figure
+from benchvise.report.tables import Table
+
+
+def write_page(
+    samples: Sequence[Sample],
+    tables: Sequence[Table],
+    document: Mapping[str, Any],
+    directory: Path,
+) -> Path:
+    """Writes ``index.html`` and ``data.json``; returns the page's path.
+
+    Each file is replaced as a whole. BenchviseError where the directory cannot be written.
+    """
+    text = page(samples, tables)
+    data = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        replace_file(directory / DATA, data)
+        replace_file(directory / PAGE, text)
+    except OSError as error:
+        raise BenchviseError(
+            f"{directory}: the page cannot be written: {error.strerror}",
+            "choose another directory with -o",
+        ) from error
+    return directory / PAGE
+
+
+def page(samples: Sequence[Sample], tables: Sequence[Table]) -> str:
+    """The page as text."""
+    assets = load_assets()
+    figure = response_figure(samples)
+    return (
+        environment()
+        .get_template("responses_page.html.j2")
+        .render(
+            title="Response times",
+            figure=figure,
+            tables=tables,
+            version=benchvise.__version__,
+            policy=assets.policy,
+            # Hashed in the policy: no character may be changed.
+            script=Markup(assets.script),  # noqa: S704
+            style=Markup(assets.style),  # noqa: S704
+            figures_json=Markup(  # noqa: S704
+                embeddable(figures_json([figure] if figure else []))
+            ),
+        )
+    )
+
+
+def figures_json(figures: Sequence[ResponseFigure]) -> str:
+    """Strict JSON on one line, as the page's script reads it."""
+    document = {"format": FORMAT, "curves": [], "latencies": [], "samples": [], "changes": []}
+    return json.dumps(
+        {**document, "responses": [asdict(figure) for figure in figures]},
+        allow_nan=False,
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )

@@ -1,0 +1,61 @@
+"""The evidence of a diagnosis in the order of time: trials, writes and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from benchvise.report.why_document import Document, named, outcome
+
+MOST = 2000
+"""Entries that a page lists; the document has all."""
+
+_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that came of a board, or was decided; ``value`` is in the metric's unit."""
+
+    at: float
+    kind: Literal["trial", "write", "decided"]
+    what: str
+    side: str
+    text: str
+    value: float | None = None
+
+
+def evidence(document: Document) -> list[Entry]:
+    """All entries of a readable document, the oldest first."""
+    return sorted(_entries(document), key=lambda entry: entry.at)
+
+
+def _entries(document: Document) -> Iterator[Entry]:
+    ends: dict[int, float] = {}
+    for trial in document["trials"]:
+        ends[trial["number"]] = trial["started"] + trial["seconds"]
+        flipped = named(trial["flipped"], _NAMED) if trial["flipped"] else "as it is"
+        flags = f" (disturbed: {', '.join(trial['flags'])})" if trial["flags"] else ""
+        yield Entry(
+            trial["started"],
+            "trial",
+            f"trial {trial['number']}",
+            trial["side"],
+            flipped + flags,
+            trial["value"],
+        )
+    for write in document["writes"]:
+        what = "put back" if write["undone"] else "set"
+        text = f"{write['knob']}: {write['old']} → {write['new']}"
+        yield Entry(write["at"], "write", what, write["side"], text)
+    for experiment in document["experiments"]:
+        known = [ends[number] for number in experiment["trials"] if number in ends]
+        if known:  # what was never tried has no time
+            yield Entry(
+                max(known),
+                "decided",
+                f"experiment {experiment['number']}",
+                experiment["side"],
+                f"{experiment['question']} {outcome(experiment)}",
+            )

@@ -1,0 +1,122 @@
+"""One series over all runs that measured it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from benchvise.measure.model import RunStatus, SeriesRecord
+from benchvise.store.annotations import tags_of
+from benchvise.store.models import ProcessRow, RunRow, SampleRow, SeriesRow
+from benchvise.store.reading import RunFilter, load_series
+from benchvise.store.values import clean_text
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesInfo:
+    """A series by its key: how many runs have samples of it."""
+
+    key: str
+    benchmark: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """The run that a value of a history comes from; ``number`` counts runs as they began."""
+
+    number: int
+    id: str
+    label: str
+    board: str
+    suite: str
+    status: RunStatus
+    started: str
+    simulated: bool
+    kernel: str
+    settings: Mapping[str, str]
+    tags: tuple[str, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A series in one run."""
+
+    run: PastRun
+    series: SeriesRecord
+
+
+def list_series(connection: Connection, matching: RunFilter, limit: int | None) -> list[SeriesInfo]:
+    """The series that were measured, those first that most runs have."""
+    count = func.count(SeriesRow.run_number.distinct()).label("runs")
+    measured = (
+        select(SampleRow.process_id)
+        .join(ProcessRow, ProcessRow.id == SampleRow.process_id)
+        .where(ProcessRow.series_id == SeriesRow.id)
+        .exists()
+    )
+    statement = (
+        select(SeriesRow.key, SeriesRow.benchmark, count)
+        .join(RunRow, RunRow.number == SeriesRow.run_number)
+        .where(measured, *matching.conditions())
+        .group_by(SeriesRow.key, SeriesRow.benchmark)
+        .order_by(count.desc(), SeriesRow.key)
+        .limit(limit)
+    )
+    return [
+        SeriesInfo(key, benchmark, runs) for key, benchmark, runs in connection.execute(statement)
+    ]
+
+
+def boards_of(connection: Connection, key: str) -> dict[str, int]:
+    """The boards on which a series was measured, with the number of runs."""
+    statement = (
+        select(RunRow.board, func.count(RunRow.number.distinct()))
+        .join(SeriesRow, SeriesRow.run_number == RunRow.number)
+        .where(SeriesRow.key == clean_text(key))
+        .group_by(RunRow.board)
+        .order_by(RunRow.board)
+    )
+    return dict(connection.execute(statement).all())
+
+
+def load_history(
+    connection: Connection, key: str, matching: RunFilter, limit: int
+) -> tuple[list[Past], int]:
+    """The newest ``limit`` runs of a series, the oldest of them first, and how many there are."""
+    having = (
+        select(RunRow.number)
+        .join(SeriesRow, SeriesRow.run_number == RunRow.number)
+        .where(SeriesRow.key == clean_text(key), *matching.conditions())
+        .distinct()
+    )
+    numbers = list(connection.execute(having.order_by(RunRow.number.desc())).scalars())
+    newest = numbers[:limit]
+    if not newest:
+        return [], 0
+    tags = tags_of(connection, newest)
+    runs = {
+        row.number: PastRun(
+            number=row.number,
+            id=row.id,
+            label=row.label,
+            board=row.board,
+            suite=row.suite,
+            status=RunStatus(row.status),
+            started=row.started.isoformat(timespec="milliseconds"),
+            simulated=row.simulated,
+            kernel=str(row.host.get("kernel", "")),
+            settings={
+                str(name): str(value) for name, value in (row.plan.get("settings") or {}).items()
+            },
+            tags=tags[row.number],
+            note=row.note,
+        )
+        for row in connection.execute(select(RunRow.__table__).where(RunRow.number.in_(newest)))
+    }
+    chosen = (SeriesRow.key == clean_text(key)) & SeriesRow.run_number.in_(newest)
+    found = load_series(connection, chosen)
+    return [Past(runs[number], series) for number, series in found], len(numbers)

@@ -1,0 +1,177 @@
+"""The time line of a trace at every zoom: rows, and what is drawn of them in a span of time.
+
+Made once from the analysis by ``crates/tracelevels``, which says how, and kept beside the trace.
+Times are nanoseconds since the trace's first event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchvise.trace.analysis.model import Actor, Analysis, Rows
+from benchvise.trace.decoder import decoder
+from benchvise.trace.opening import OpenTrace
+
+_LARGEST_SHIFT = 62
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the time line; ``id`` is its place.
+
+    ``kind``: ``cpu``, ``irq``, ``softirq`` or ``thread``. A handler has a row for each CPU that it
+    ran on. ``actor`` is None for a CPU, on whose row each item has its own. ``busy``: ns on a CPU.
+    ``instances``: of its actor, of a handler those on that CPU, of a CPU all that began there.
+    """
+
+    id: int
+    kind: str
+    name: str
+    cpu: int | None
+    tid: int | None
+    actor: int | None
+    busy: int
+    instances: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a row shows at a time."""
+
+    begin: int
+    end: int
+    actor: int
+    state: str
+
+
+class Levels:
+    """The time line of an open trace; may be asked by many threads at once."""
+
+    def __init__(self, trace: OpenTrace) -> None:
+        self._trace = trace
+        self._origin = trace.span[0] if trace.span else 0
+        tables = trace.derived("levels", self._build)
+        self._native = decoder().Levels(dict(tables))
+
+    def _build(self) -> dict[str, pa.Table]:
+        trace = self._trace
+        found = trace.analysis
+        span = trace.span or (0, 0)
+        tables: dict[str, pa.Table] = decoder().build_levels(
+            found["actors"], found["fragments"], found["waits"], trace.index, span
+        )
+        return tables
+
+    def rows(self, analysis: Analysis) -> list[Row]:
+        """All rows in the order in which they are shown."""
+        table = self._native.rows()
+        instances = _instances(analysis)
+        return [
+            _row(number, row, analysis.actors, instances)
+            for number, row in enumerate(table.to_pylist())
+        ]
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        count: int = self._native.rows().num_rows
+        return count
+
+    def items(self, rows: list[int], begin: int, end: int, shift: int) -> pa.Table:
+        """What is drawn of rows in buckets of ``2**shift`` ns, at most one item a bucket.
+
+        Columns: ``row``, ``begin``, ``end``, ``actor``, ``state`` (see ``states``), ``count``
+        (items for which it stands), ``ran`` (ns for which these used a CPU).
+        """
+        return self._native.items(rows, begin, end, shift)
+
+    def marks(self, rows: list[int], begin: int, end: int, shift: int) -> tuple[pa.Table, bool]:
+        """Events of rows in the same buckets, and whether only rare ones are among them.
+
+        Columns: ``row``, ``time``, ``event`` (type), ``count``, ``index`` (place in the index). Of
+        a bucket's events the one of the rarest type stands for all.
+        """
+        table, only_rare = self._events.marks(self._native, rows, begin, end, shift)
+        return table, bool(only_rare)
+
+    def overview(self, width: int) -> pa.Table:
+        """The whole trace in at most ``width`` buckets a CPU.
+
+        Columns: ``cpu`` (65535: not known), ``begin``, ``end``, ``busy`` (share), ``events``.
+        """
+        return self._native.overview(width)
+
+    def at(self, row: int, time: int) -> Item | None:
+        """What a row shows at a time; None for nothing."""
+        found = self._native.at(row, time)
+        if found is None:
+            return None
+        begin, end, actor, state = found
+        return Item(begin, end, actor, states()[state])
+
+    @cached_property
+    def _events(self) -> Any:
+        return decoder().LevelEvents(self._trace.index, self._origin)
+
+
+def states() -> list[str]:
+    """The names of the numbers in the column ``state``."""
+    names: list[str] = decoder().LEVEL_STATES
+    return names
+
+
+def shift_of(begin: int, end: int, width: int) -> int:
+    """The buckets for a span of time on so many pixels: a pixel, rounded down to ``2**shift`` ns.
+
+    So all zooms between two powers of two ask for the same buckets.
+    """
+    pixel = max(1, (end - begin) // max(1, width))
+    return min(_LARGEST_SHIFT, pixel.bit_length() - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Instances:
+    of_actor: Any
+    of_cpu: dict[int, int]
+    of_both: dict[tuple[int, int], int]
+
+
+def _instances(analysis: Analysis) -> _Instances:
+    rows: Rows = analysis.instances
+    actor, cpu = rows["actor"], rows["cpu"]
+    by_cpu = np.bincount(cpu)
+    both, counts = np.unique(actor << 16 | cpu, return_counts=True)
+    return _Instances(
+        np.bincount(actor, minlength=len(analysis.actors)),
+        {int(at): int(by_cpu[at]) for at in np.flatnonzero(by_cpu)},
+        {(int(key) >> 16, int(key) & 0xFFFF): int(n) for key, n in zip(both, counts, strict=True)},
+    )
+
+
+def _row(number: int, row: dict[str, Any], actors: tuple[Actor, ...], instances: _Instances) -> Row:
+    actor, cpu = row["actor"], row["cpu"]
+    if actor is None:
+        name, tid, count = f"CPU {cpu}", None, instances.of_cpu.get(cpu, 0)
+    else:
+        name, tid = actors[actor].name, actors[actor].tid
+        own = int(instances.of_actor[actor])
+        count = own if cpu is None else instances.of_both.get((actor, cpu), 0)
+    return Row(
+        id=number,
+        kind=row["kind"],
+        name=name,
+        cpu=cpu,
+        tid=tid,
+        actor=actor,
+        busy=row["ran"],
+        instances=count,
+        first=row["first"],
+        last=row["last"],
+    )

@@ -1,0 +1,170 @@
+"""Every way to answer: a page or its twin, Arrow, an error in its one shape.
+
+A page is made of a *document*, plain JSON with the figures as they are. Its twin, the same address
+with ``.json``, is ``{"benchvise": VERSION, "kind": KIND, "data": DOCUMENT}``, as ``--json`` prints
+it. The template gets the document as ``d``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+import pyarrow as pa
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+import benchvise
+from benchvise.board.sanitise import aligned, printable
+from benchvise.errors import BenchviseError
+from benchvise.report import units
+from benchvise.report.html import embeddable, environment
+from benchvise.web.assets import Built
+from benchvise.web.errors import status_of
+from benchvise.web.times import ago, span, stamp
+
+ARROW = "application/vnd.apache.arrow.stream"
+MESSAGE_LIMIT = 2000
+NAME_LIMIT = 120
+TEXT_LIMIT = 4000
+"""Characters of an error, of a name in a list (``| short``), and of a line of any other text."""
+
+Page: TypeAlias = Callable[[Request], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Crumb:
+    """A step on the way from the home page to this one."""
+
+    name: str
+    url: str
+
+
+def both(path: str, handler: Page, twin: str = "") -> list[Route]:
+    """The routes of a page and of its twin, which the handler serves too."""
+
+    def as_json(request: Request) -> Response:
+        request.state.twin = True
+        return handler(request)
+
+    return [Route(twin or f"{path}.json", as_json), Route(path, handler)]
+
+
+def page(
+    request: Request,
+    kind: str,
+    document: Mapping[str, Any],
+    *,
+    title: str,
+    crumbs: Sequence[Crumb] = (),
+    status: int = 200,
+    **more: object,
+) -> Response:
+    """The page ``pages/KIND.html.j2``, or its twin where that is asked for.
+
+    ``more`` are things that only the template needs: objects that the document was made of.
+    """
+    if wants_json(request):
+        return shaped(kind, document, status)
+    template = templates().get_template(f"pages/{kind}.html.j2")
+    text = template.render(
+        d=document,
+        title=printable(title),
+        crumbs=crumbs,
+        section=f"/{request.url.path.split('/')[1]}",
+        twin=_twin_url(request),
+        query=request.query_params,
+        built=Built(),
+        version=benchvise.__version__,
+        **more,
+    )
+    return HTMLResponse(text, status, {"Cache-Control": "no-store"})
+
+
+def shaped(kind: str, document: object, status: int = 200) -> Response:
+    """A document as JSON, in the shape that commands have with ``--json``."""
+    data = {"benchvise": benchvise.__version__, "kind": kind, "data": document}
+    return JSONResponse(data, status, {"Cache-Control": "no-store"})
+
+
+def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
+    """A table as an Arrow IPC stream."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Response(sink.getvalue(), headers=dict(headers or {}), media_type=ARROW)
+
+
+def failure(request: Request, error: BenchviseError, status: int | None = None) -> Response:
+    """``{"error": {"message", "remedy"}}``, or a page that says it to people."""
+    said = {
+        "message": printable(error.message, MESSAGE_LIMIT),
+        "remedy": printable(error.remedy, MESSAGE_LIMIT),
+    }
+    code = status or status_of(error)
+    if wants_json(request):
+        return JSONResponse({"error": said}, code, {"Cache-Control": "no-store"})
+    return page(request, "failure", {"error": said, "status": code}, title="Error", status=code)
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a program asks: for a twin, the API, or with JSON as what it accepts."""
+    path = request.url.path
+    if getattr(request.state, "twin", False) or path.startswith(("/api/", "/live/")):
+        return True
+    accepted = request.headers.get("accept", "")
+    return path.endswith(".json") or accepted.startswith("application/json")
+
+
+@cache
+def templates() -> Environment:
+    """The report's templates and filters, and those of the pages here."""
+    own = environment()
+    assert own.loader is not None  # noqa: S101 - given by environment()
+    own.loader = ChoiceLoader([FileSystemLoader(Path(__file__).parent / "templates"), own.loader])
+    own.finalize = _harmless
+    filters: Mapping[str, Callable[..., object]] = {
+        "ago": ago,
+        "stamp": stamp,
+        "span": span,
+        "bytes": units.format_size,
+        "segment": lambda text: quote(str(text), safe=""),
+        "printable": printable,
+        "short": lambda text: printable(str(text), NAME_LIMIT),
+        "island_data": _island_data,
+    }
+    own.filters |= filters
+    return own
+
+
+def _harmless(value: object) -> object:
+    """What a template shows, without characters that are not seen but do something, and bounded.
+
+    Nothing that is put into a page has to be remembered to be cleaned. Text of several lines is
+    bounded by who made it.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    if value.isprintable() and len(value) <= TEXT_LIMIT:
+        return value  # most are
+    return "\n".join(aligned(line, TEXT_LIMIT) for line in value.split("\n"))
+
+
+def _island_data(document: object) -> Markup:
+    """JSON for an inert script element."""
+    return Markup(embeddable(json.dumps(document, allow_nan=False)))  # noqa: S704
+
+
+def _twin_url(request: Request) -> str:
+    path = request.url.path
+    twin = "/index.json" if path == "/" else f"{path}.json"
+    return f"{twin}?{request.url.query}" if request.url.query else twin

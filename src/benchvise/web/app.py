@@ -1,0 +1,106 @@
+"""The application: which address is answered by what."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from benchvise.errors import BenchviseError
+from benchvise.web import assets
+from benchvise.web.answers import failure
+from benchvise.web.context import Context
+from benchvise.web.errors import NotFound, Refused
+from benchvise.web.live import Hub
+from benchvise.web.pages import (
+    boards,
+    captures,
+    compare,
+    diagnoses,
+    health,
+    history,
+    home,
+    run,
+    runs,
+    trace,
+    trace_compare,
+    traces,
+)
+from benchvise.web.security import Guard
+from benchvise.web.settings import Settings
+from benchvise.web.shelves import capture_shelf, trace_shelf
+from benchvise.web.workspace import levels, views
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The workbench for these settings."""
+    app = Starlette(
+        routes=[
+            *home.routes,
+            *boards.routes,
+            *captures.routes,
+            *diagnoses.routes,
+            *health.routes,
+            *trace_compare.routes,
+            *runs.routes,
+            *run.routes,
+            *compare.routes,
+            *history.routes,
+            *traces.routes,
+            *trace.routes,
+            *levels.routes,
+            *views.routes,
+            Mount("/assets", StaticFiles(directory=assets.DIRECTORY, check_dir=False)),
+        ],
+        middleware=[Middleware(Guard, settings=settings)],
+        exception_handlers={
+            BenchviseError: _failed,
+            HTTPException: _refused,
+            Exception: _broken,
+        },
+        lifespan=_lifespan,
+    )
+    context = Context(
+        settings,
+        Hub(),
+        trace_shelf(settings, lambda: context.store),
+        capture_shelf(settings),
+    )
+    app.state.context = context
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: Starlette) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        app.state.context.close()
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BenchviseError)  # noqa: S101 - what it is registered for
+    return failure(request, error)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """What Starlette itself refuses."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 404:
+        return failure(request, NotFound("there is no such page", "see the links above"))
+    return failure(request, Refused(f"{request.method} is not for this address"), status)
+
+
+def _broken(request: Request, _error: Exception) -> Response:
+    """A fault of ours: what it was stands on the server's standard error, not in a browser."""
+    said = BenchviseError(
+        "this page broke", "the terminal of `benchvise serve` says why: please report it"
+    )
+    return failure(request, said, 500)

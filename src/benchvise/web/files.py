@@ -1,0 +1,141 @@
+"""Files that may be looked at, named by keys: nothing that a browser sends is ever a path.
+
+A shelf lists what lies under given directories and looks as if it were of its kind. A key is the
+file's name and a hash of its path, so it stays the same over restarts; it is found by looking it
+up in the list, never by making a path of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from benchvise.board.sanitise import printable
+from benchvise.web.errors import NotFound
+
+FILES = 2000
+ENTRIES = 50_000
+"""Files that are listed, and directory entries that are looked at for them."""
+DEPTH = 6
+FRESH_SECONDS = 3.0
+
+IsKind: TypeAlias = Callable[[Path], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """One file, or directory that counts as one.
+
+    ``place`` is where it lies, as shown: relative to its root. ``size`` is in bytes, ``changed`` in
+    seconds since 1970. ``run`` is the id of the run that it belongs to.
+    """
+
+    key: str
+    name: str
+    path: Path
+    place: str
+    size: int
+    changed: float
+    run: str | None = None
+
+
+@dataclass
+class Shelf:
+    """All files of one kind under ``roots``, and those that ``others`` names."""
+
+    roots: Sequence[Path]
+    is_kind: IsKind
+    what: str
+    """The word for one of them, in errors."""
+    others: Callable[[], Iterable[Shelved]] = tuple
+    cut: bool = field(default=False, init=False)
+    """Whether there were more than are listed."""
+    _listed: list[Shelved] = field(default_factory=list, init=False)
+    _at: float = field(default=float("-inf"), init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def files(self) -> list[Shelved]:
+        """All of them, the newest first; looked up again when a few seconds have passed."""
+        with self._lock:
+            if time.monotonic() - self._at > FRESH_SECONDS:
+                found = {file.path: file for file in self._walk()}
+                found |= {file.path: file for file in self.others()}
+                self._listed = sorted(found.values(), key=lambda file: -file.changed)
+                self._at = time.monotonic()
+            return self._listed
+
+    def find(self, key: str) -> Shelved:
+        """The file that a key names. NotFound when there is none."""
+        for file in self.files():
+            if file.key == key:
+                return file
+        raise NotFound(
+            f"there is no {self.what} '{printable(key, 80)}'",
+            f"see the list of {self.what}s: was the file moved?",
+        )
+
+    def _walk(self) -> Iterator[Shelved]:
+        self.cut = False
+        looked = listed = 0
+        for root in self.roots:
+            for path in _below(root.resolve(), DEPTH):
+                looked += 1
+                if looked > ENTRIES or listed >= FILES:
+                    self.cut = True
+                    return
+                if self.is_kind(path):
+                    listed += 1
+                    yield shelved(path, str(path.relative_to(root.resolve())))
+
+
+def shelved(path: Path, place: str, run: str | None = None) -> Shelved:
+    """A file as it is listed."""
+    size, changed = _extent(path)
+    return Shelved(
+        key_of(path), printable(path.name, 120), path, printable(place), size, changed, run
+    )
+
+
+def key_of(path: Path) -> str:
+    """A name that is safe in an address, and as good as unique."""
+    words = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-")
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:10]
+    return f"{words}-{digest}" if words else digest
+
+
+def _below(directory: Path, depth: int) -> Iterator[Path]:
+    """What lies in a directory and those below; links and what is hidden are passed over."""
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name.endswith("-cache") or entry.is_symlink():
+            continue
+        path = Path(entry.path)
+        yield path
+        if depth > 1 and entry.is_dir(follow_symlinks=False):
+            yield from _below(path, depth - 1)
+
+
+def _extent(path: Path) -> tuple[int, float]:
+    """Bytes and time of change, of a directory those of the files in it."""
+    try:
+        own = path.stat()
+        if not path.is_dir():
+            return own.st_size, own.st_mtime
+        stats = [
+            entry.stat(follow_symlinks=False)
+            for entry in os.scandir(path)
+            if entry.is_file(follow_symlinks=False)
+        ]
+    except OSError:
+        return 0, 0.0
+    return sum(s.st_size for s in stats), max((s.st_mtime for s in stats), default=own.st_mtime)

@@ -1,0 +1,1 @@
+"""One module a page or a group of pages: each has ``routes``."""

@@ -1,0 +1,136 @@
+"""Boards: those that were measured, and those of the rig with their live state."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import count
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from benchvise.board.sanitise import printable
+from benchvise.rig.boot.patterns import PHASES
+from benchvise.rig.environment import PREFIX, SIMULATED, Rig
+from benchvise.web.answers import Crumb, both, page, wants_json
+from benchvise.web.context import context
+from benchvise.web.errors import NotFound, Refused
+from benchvise.web.rig import boots, console, watching
+
+_RUNS = 15
+
+_stream_numbers = count(1)
+
+
+def boards(request: Request) -> Response:
+    """All boards that are known. The twin asks the rig; the page does so live."""
+    shared = context(request)
+    measured = {board.name: board for board in shared.store.boards()}
+    rig = shared.rig()
+    states = watching.board_states(rig) if rig is not None and wants_json(request) else {}
+    own = (f"{PREFIX}{name}" for name in (rig.names if rig else ()))
+    names = dict.fromkeys([*own, *measured, *shared.store.watches.boards()])
+    document = {
+        "rig": None if rig is None else {"path": str(rig.path), "boards": len(rig.names)},
+        "boards": [
+            {
+                "name": name,
+                "rig": _in_rig(rig, name),
+                "state": states.get(name.removeprefix(PREFIX)),
+                "measured": asdict(measured[name]) if name in measured else None,
+            }
+            for name in names
+        ],
+    }
+    return page(request, "boards", document, title="Boards")
+
+
+def board(request: Request) -> Response:
+    """One board: in a rig its state, console and boots; of all the runs."""
+    shared = context(request)
+    name = request.path_params["name"]
+    rig = shared.rig() if name.startswith(PREFIX) else None
+    own = _in_rig(rig, name)
+    runs = shared.store.runs(_RUNS, board=name)
+    if own is None and not runs and name not in shared.store.watches.boards():
+        raise NotFound(f"there is no board '{printable(name, 80)}'", "see the list of boards")
+    key = request.query_params.get("boot")
+    listed = boots.logs(own["name"]) if own else []
+    chosen = boots.find(own["name"], key) if own and key else None
+    lines, cut = boots.text(chosen) if chosen else ([], False)
+    document = {
+        "name": name,
+        "rig": own,
+        "control": shared.settings.control,
+        "last": shared.control.last.get(own["name"]) if own else None,
+        "boots": [boots.summary(log) for log in listed[: boots.LISTED]],
+        "boots_more": max(len(listed) - boots.LISTED, 0),
+        "boot": {**boots.summary(chosen), "lines": lines, "cut": cut} if chosen else None,
+        "runs": [asdict(run) for run in runs],
+    }
+    return page(
+        request, "board", document, title=name, crumbs=[Crumb("Boards", "/boards")], phases=PHASES
+    )
+
+
+async def live_rig(request: Request) -> Response:
+    """Power, cards and holders of all boards of the rig, as they change."""
+    shared = context(request)
+    rig = await run_in_threadpool(shared.rig)
+    if rig is None:
+        raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
+    return shared.hub.stream(request, f"rig {rig.path}", watching.watching(rig))
+
+
+async def live_console(request: Request) -> Response:
+    """What a board's console says, from a little before now on."""
+    shared = context(request)
+    rig = await run_in_threadpool(shared.rig)
+    name = request.path_params["name"]
+    if rig is None or name not in rig.names:
+        raise NotFound("there is no such board in the rig", "see the list of boards")
+    # One for each page, as each begins with the end of the log.
+    topic = f"console {name} {next(_stream_numbers)}"
+    return shared.hub.stream(request, topic, console.following(name))
+
+
+def act(request: Request) -> Response:
+    """Does something to a board of the rig; see ``rig.control``."""
+    shared = context(request)
+    if not shared.settings.control:
+        raise Refused(
+            "pages may not act on boards here", "start it with --allow-control to let them"
+        )
+    rig = shared.rig()
+    if rig is None:
+        raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
+    name, what, to = (request.path_params[part] for part in ("name", "what", "to"))
+    said = shared.control.act(rig, name, what, to)
+    if wants_json(request):
+        return JSONResponse(said)
+    return RedirectResponse(f"/boards/{PREFIX}{name}", 303)
+
+
+def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:
+    own = name.removeprefix(PREFIX)
+    if rig is None or not name.startswith(PREFIX) or own not in rig.names:
+        return None
+    features = rig.features[own]
+    return {
+        "name": own,
+        "features": sorted(printable(feature, 60) for feature in features - {SIMULATED}),
+        "simulated": SIMULATED in features,
+        "place": rig.places.get(own),
+    }
+
+
+routes = [
+    *both("/boards", boards),
+    # A path, as boards have names like ssh://root@10.0.0.7.
+    *both("/boards/{name:path}", board),
+    Route("/live/rig", live_rig),
+    Route("/live/console/{name}", live_console),
+    Route("/rig/{name}/{what}/{to}", act, methods=["POST"]),
+]

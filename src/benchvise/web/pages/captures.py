@@ -1,0 +1,210 @@
+"""Captures: their lines on a time line, what is decoded of them, and how fast a board answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import BenchviseError, CaptureError, UsageError
+from benchvise.flows.signal import Answered, answered
+from benchvise.report import signal_json, signal_tables
+from benchvise.report.response_figures import Sample, response_figure
+from benchvise.report.response_page import figures_json
+from benchvise.report.tables import Table
+from benchvise.signal.decoders import available
+from benchvise.signal.distribution import distribution
+from benchvise.signal.response import is_list
+from benchvise.web.answers import Crumb, both, page
+from benchvise.web.captures import lines
+from benchvise.web.captures.asked import INFRARED, SERIAL, Asked
+from benchvise.web.captures.decoded import NOTHING_DECODED, Decoded
+from benchvise.web.captures.opened import Opened
+from benchvise.web.context import context
+from benchvise.web.files import Shelved
+from benchvise.web.pages.traces import listed
+
+MOST_COMPARED = 24
+_SAID = 300
+_FRAMES = 2
+_CRUMBS = (Crumb("Captures", "/captures"),)
+
+
+def captures(request: Request) -> Response:
+    """All captures and lists of response times that may be looked at, the newest first."""
+    shelf = context(request).captures
+    document = {
+        "captures": [{**listed(file), "list": is_list(file.path)} for file in shelf.files()],
+        "cut": shelf.cut,
+    }
+    return page(request, "captures", document, title="Captures")
+
+
+def capture(request: Request) -> Response:
+    """One capture, or one list of response times."""
+    file = context(request).captures.find(request.path_params["key"])
+    if is_list(file.path):
+        return _compared(request, [(file.path.stem, file)], file.name)
+    asked = Asked.of_query(request.query_params)
+    opened = context(request).open_captures.get(file.path, asked)
+    found, failure = _decoded(opened)
+    document: dict[str, Any] = {
+        **listed(file),
+        "asked": asked.words(),
+        "capture": {**signal_json.capture(opened.capture), "path": file.place},
+        "decoded": [{"name": row.name, "spans": int(row.spans.begin.size)} for row in found.rows],
+        "responses": None,
+        "failure": failure,
+    }
+    figure = island = None
+    if opened.asked.edges is not None:
+        seen = _responses(document, opened)
+        if seen is not None:
+            figure, island = seen
+    return page(
+        request,
+        "capture",
+        document,
+        title=file.name,
+        crumbs=_CRUMBS,
+        api=f"/api/captures/{file.key}/{asked.segment}",
+        tables=signal_tables.capture_rows(opened.capture),
+        said=_tables(opened, found),
+        names=[line.name for line in opened.capture.lines],
+        presets=((SERIAL, "serial lines, rates found"), (INFRARED, "infrared remote control")),
+        decoders=available(),
+        figure=figure,
+        island=island,
+    )
+
+
+def responses(request: Request) -> Response:
+    """Response times of several files side by side: ``file=KEY`` each, named by ``as=NAME``."""
+    shelf = context(request).captures
+    keys = request.query_params.getlist("file")
+    names = request.query_params.getlist("as")
+    if not keys:
+        raise UsageError("no file is chosen", "choose some in the list of captures")
+    if len(keys) > MOST_COMPARED:
+        raise UsageError(f"{len(keys)} files are too many", f"choose at most {MOST_COMPARED}")
+    files = [shelf.find(key) for key in keys]
+    given = [printable(name, 80) for name in names] + [""] * len(files)
+    named = [(name or file.path.stem, file) for name, file in zip(given, files, strict=False)]
+    return _compared(request, named, "Response times")
+
+
+def _compared(request: Request, named: Sequence[tuple[str, Shelved]], title: str) -> Response:
+    asked = Asked.of_query(request.query_params)
+    factors = _factors(request, [name for name, _ in named])
+    found = answered(
+        [(name, file.path) for name, file in named],
+        asked.options,
+        asked.edges,
+        asked.window,
+        factors,
+    )
+    document = {
+        "asked": asked.words(),
+        "factors": factors,
+        "files": [{**listed(file), "as": name} for name, file in named],
+        "configurations": [
+            {**signal_json.responses(one.name, one.found, one.figures, one.relative),
+             "source": one.found.source.name}
+            for one in found.configurations
+        ],
+        "effects": signal_json.effects(found.effects),
+    }  # fmt: skip
+    figure = response_figure(_samples(found))
+    return page(
+        request,
+        "responses",
+        document,
+        title=title,
+        crumbs=_CRUMBS,
+        tables=_response_tables(found),
+        figure=figure,
+        island=json.loads(figures_json([figure] if figure else [])),
+    )
+
+
+def _factors(request: Request, names: Sequence[str]) -> list[str]:
+    """What the parts of the names are called: as said, or by number where all have as many."""
+    said = request.query_params.get("factors", "")
+    if said:
+        return [printable(word.strip(), 40) for word in said.split(",") if word.strip()]
+    parts = {name.count("/") + 1 for name in names}
+    if len(names) < 2 or parts != {2}:
+        return []
+    return ["implementation", "condition"]
+
+
+def _samples(found: Answered) -> list[Sample]:
+    return [
+        Sample(one.name, one.found.seconds, int(one.found.missed_at.size))
+        for one in found.configurations
+    ]
+
+
+def _response_tables(found: Answered) -> list[Table]:
+    rows = [(one.name, one.found, one.figures, one.relative) for one in found.configurations]
+    tables = [signal_tables.response_rows(rows)]
+    if found.effects:
+        tables.append(signal_tables.effect_rows(found.effects))
+    return tables
+
+
+def _responses(document: dict[str, Any], opened: Opened) -> tuple[Any, Any] | None:
+    """Puts response times into the document; the figure and what its island is given."""
+    try:
+        seen = opened.responses
+        if seen is None or not seen.seconds.size:
+            raise CaptureError("no stimulus was answered", "look at the edges and the window")
+    except BenchviseError as error:
+        document["failure"] = _failed(error)
+        return None
+    name = f"{opened.asked.stimulus} to {opened.asked.answer}"
+    found = distribution(seen.seconds)
+    document["responses"] = signal_json.responses(name, seen, found, None)
+    document["responses"]["source"] = document["name"]
+    table = signal_tables.response_rows([(name, seen, found, None)])
+    figure = response_figure([Sample(name, seen.seconds, int(seen.missed_at.size))])
+    return (table, figure), json.loads(figures_json([figure] if figure else []))
+
+
+def _decoded(opened: Opened) -> tuple[Decoded, dict[str, str] | None]:
+    """What was decoded; where that failed, nothing and why: the lines are shown all the same."""
+    try:
+        return opened.decoded, None
+    except (CaptureError, UsageError) as error:
+        return NOTHING_DECODED, _failed(error)
+
+
+def _failed(error: BenchviseError) -> dict[str, str]:
+    return {"message": printable(error.message, 600), "remedy": printable(error.remedy, 600)}
+
+
+def _tables(opened: Opened, found: Decoded) -> list[Table]:
+    """What was decoded, in words."""
+    if found.serial is not None:
+        serial = found.serial
+        tables = [signal_tables.serial_rows(serial.lines, serial.skipped, serial.excesses)]
+        return tables + [
+            signal_tables.byte_rows(opened.capture, line) for line in serial.lines if line.data
+        ]
+    if found.infrared is not None:
+        return signal_tables.infrared_rows(found.infrared, _FRAMES)
+    if found.said:
+        return [signal_tables.annotation_rows(opened.capture, found.said, _SAID)]
+    return []
+
+
+routes = [
+    *both("/captures", captures),
+    *both("/captures/responses", responses),
+    *both("/captures/{key}", capture),
+    *lines.routes,
+]

@@ -1,0 +1,201 @@
+"""The health of boards: what a watch has seen over weeks, and how a board is right now."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Literal, cast
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
+from benchvise.health.watch.history import By, History, tabulate
+from benchvise.health.watch.rules import parse_time
+from benchvise.report.health_figures import health_figures
+from benchvise.report.watch_tables import history_data, history_tables, iso
+from benchvise.store import RunInfo
+from benchvise.web.answers import Crumb, both, page
+from benchvise.web.context import Context, context
+from benchvise.web.errors import NotFound
+from benchvise.web.times import moment
+
+_DAY = 86400.0
+_LIST_DAYS = 14
+_RECENT_DAYS = 7
+_RISING = 3
+"""Days in a row in which a counter rose."""
+_OVERDUE = 2.5
+"""So many intervals after the last look, nobody watches any more."""
+_PERIODS = {"day": 62, "week": 60}
+_RUNS = 40
+_EVENTS = 500
+_SPANS = (("30d", "30 days"), ("90d", "90 days"), ("365d", "a year"), ("", "all"))
+
+Standing = Literal["failing", "warning", "good", "not watched"]
+
+
+def overview(request: Request) -> Response:
+    """Every board that is known, those with a raised alert first."""
+    shared = context(request)
+    document = {"boards": sorted(_boards(shared), key=lambda one: _ORDER[one["standing"]])}
+    return page(request, "health", document, title="Health")
+
+
+def board(request: Request) -> Response:
+    """One board: its counters by day or week, what happened, its sensors."""
+    shared = context(request)
+    name = _known(shared, request.path_params["board"])
+    by = cast(By, request.query_params.get("by", "week"))
+    if by not in _PERIODS:
+        raise UsageError(f"by={printable(by, 20)} is no period", "ask for day or week")
+    now = time.time()
+    since = _since(request.query_params.get("since", "90d"), now)
+    history = shared.store.watches.history(name, since, now)
+    judged = shared.readings.newest(name)
+    runs = shared.store.runs(_RUNS, board=name)
+    document: dict[str, Any] = {
+        "board": name,
+        "history": None if history is None else history_data(history, by),
+        "now": None if judged is None else judged.as_json(),
+        "runs": [asdict(run) for run in runs if _in(run, since)],
+    }
+    crumbs = (Crumb("Health", "/health"),)
+    return page(
+        request,
+        "health_board",
+        document,
+        title=name,
+        crumbs=crumbs,
+        by=by,
+        spans=_SPANS,
+        since=request.query_params.get("since", "90d"),
+        judged=judged,
+        **_shown(history, by),
+    )
+
+
+def look(request: Request) -> Response:
+    """Looks at a board now, and goes back to its page."""
+    shared = context(request)
+    name = _known(shared, request.query_params.get("board", ""))
+    shared.readings.look(name)
+    return RedirectResponse(f"/health/{quote(name, safe='')}#now", 303)
+
+
+def _shown(history: History | None, by: By) -> dict[str, Any]:
+    """What the template shows of a history."""
+    if history is None:
+        return {"tables": [], "figures": None, "island": None, "standing": "not watched"}
+    table = tabulate(history, by)
+    figures = health_figures(history, table, by)
+    return {
+        "tables": history_tables(history, by, _PERIODS[by]),
+        "figures": figures,
+        "island": json.loads(figures.to_json()),
+        "standing": _standing(history, time.time()),
+        "events": history.events[-_EVENTS:][::-1],
+        "events_all": len(history.events),
+        "alerts": history.open_alerts,
+        "last": max((span.until for span in history.spans), default=None),
+        "watching": _is_watching(history, time.time()),
+        "simulated": history.simulated,
+    }
+
+
+def _boards(shared: Context) -> Iterator[dict[str, Any]]:
+    now = time.time()
+    watched = shared.store.watches.boards()
+    for name in watched:
+        history = shared.store.watches.history(name, now - _LIST_DAYS * _DAY, now)
+        if history is not None:
+            yield _listed(history, now)
+    for name in _names(shared):
+        if name not in watched:
+            yield {"board": name, "standing": "not watched", "simulated": False}
+
+
+def _listed(history: History, now: float) -> dict[str, Any]:
+    table = tabulate(history, "day")
+    recent = [event for event in history.events if event.last > now - _RECENT_DAYS * _DAY]
+    counts = {
+        severity: sum(event.count for event in recent if event.severity == severity)
+        for severity in ("failing", "warning")
+    }
+    last = max((span.until for span in history.spans), default=None)
+    return {
+        "board": history.board,
+        "standing": _standing(history, now),
+        "simulated": history.simulated,
+        "watching": _is_watching(history, now),
+        "last": None if last is None else iso(last),
+        "alerts": [
+            {"rule": rule, "subject": subject, "since": iso(since)}
+            for rule, subject, since in history.open_alerts
+        ],
+        "events": counts,
+        "rising": [one.metric.name for one in table.counters if one.rising >= _RISING],
+    }
+
+
+_ORDER: dict[Standing, int] = {"failing": 0, "warning": 1, "good": 2, "not watched": 3}
+
+
+def _standing(history: History, now: float) -> Standing:
+    """The worst that is known: a raised alert, something that happened lately, or nothing."""
+    if history.open_alerts:
+        return "failing"
+    if not history.spans and not history.events:
+        return "not watched"
+    since = now - _RECENT_DAYS * _DAY
+    recent = {event.severity for event in history.events if event.last > since}
+    return "warning" if recent & {"failing", "warning", "alert"} else "good"
+
+
+def _is_watching(history: History, now: float) -> bool:
+    return any(
+        not span.ending and now - span.until <= _OVERDUE * span.interval for span in history.spans
+    )
+
+
+def _known(shared: Context, name: str) -> str:
+    """The board of that name; NotFound for one that nobody has measured, watched or in a rig: a
+    page cannot make this machine reach for any address."""
+    if name in shared.store.watches.boards() or name in _names(shared):
+        return name
+    raise NotFound(
+        f"no board '{printable(name, 80)}' is known", f"benchvise watch {printable(name, 80)}"
+    )
+
+
+def _names(shared: Context) -> list[str]:
+    """Of boards that can be looked at: measured ones, those of the rig, and this machine."""
+    rig = shared.rig()
+    measured = (run.board for run in shared.store.runs(None))
+    names = ["local", *(f"rig:{name}" for name in (rig.names if rig else ())), *measured]
+    return [name for name in dict.fromkeys(names) if not name.startswith("capture ")]
+
+
+def _since(text: str, now: float) -> float:
+    if not text:
+        return 0.0
+    seconds = parse_time(text)
+    if seconds is None:
+        raise UsageError(f"since={printable(text, 20)} is no time", "ask for 30d, 24h, 90d")
+    return now - seconds
+
+
+def _in(run: RunInfo, since: float) -> bool:
+    return moment(run.started).timestamp() >= since
+
+
+routes = [
+    *both("/health", overview),
+    Route("/health/look", look, methods=["POST"]),
+    *both("/health/{board:path}", board),
+]

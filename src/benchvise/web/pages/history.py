@@ -1,0 +1,100 @@
+"""A series over all runs that measured it, with the changes; or which series there are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from benchvise.report.figures import FORMAT, Figures
+from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
+from benchvise.report.text import clean
+from benchvise.store import RunFilter
+from benchvise.web.answers import Crumb, both, page
+from benchvise.web.context import Context, context
+from benchvise.web.errors import NotFound
+from benchvise.web.figures import drawn
+from benchvise.web.links import address, chosen, link, number
+
+SERIES = 400
+"""Series that are offered in one page."""
+RUNS = 100
+MOST_RUNS = 400
+"""Runs in a picture, and how many may be asked for."""
+
+
+def history(request: Request) -> Response:
+    """The history of the series that the parameter of that name is the key of."""
+    shared = context(request)
+    board = request.query_params.get("board") or None
+    tag = request.query_params.get("tag") or None
+    matching = RunFilter(board=board, tag=tag)
+    key = request.query_params.get("series")
+    if not key:
+        return _choose(request, shared, matching)
+    limit = max(2, number(request, "limit", RUNS, MOST_RUNS))
+    past, total = shared.store.history(key, matching, limit=limit)
+    if not past:
+        where = f" on {clean(board)}" if board else ""
+        with_tag = f" with the tag {clean(tag)}" if tag else ""
+        raise NotFound(
+            f"no run{where}{with_tag} has a series {clean(key)!r}", "choose one at /history"
+        )
+    data = history_data(key, past)
+    by = cast(By, chosen(request, "by", ("order", "time")))
+    urls = {one.run.id: address(f"/runs/{one.run.id}", [("series", key)]) for one in past}
+    figure = history_figure(data, by, urls)
+    figures = Figures(FORMAT, (), (), (), ())
+    most = min(total, MOST_RUNS)
+    document = {
+        "filter": {"board": board, "tag": tag},
+        "by": by,
+        "total": total,
+        "limit": limit,
+        "boards": list(shared.store.boards_of(key)),
+        "history": asdict(data),
+    }
+    return page(
+        request,
+        "history",
+        document,
+        title=key,
+        crumbs=[Crumb("History", "/history")],
+        data=data,
+        simulated=any(one.simulated for one in data.boards),
+        most_boards=MOST_BOARDS,
+        newest_first=_newest_first(data),
+        tags=list(shared.store.choices().tags),
+        link=partial(link, request),
+        more_runs=link(request, limit=most) if limit < most else "",
+        **drawn(figures, histories=[asdict(figure)]),
+    )
+
+
+def _newest_first(data: HistoryData) -> list[Any]:
+    entries = [entry for board in data.boards for entry in board.entries]
+    return sorted(entries, key=lambda entry: entry.started, reverse=True)
+
+
+def _choose(request: Request, shared: Context, matching: RunFilter) -> Response:
+    """The series that there are, those first that most runs have."""
+    text = request.query_params.get("text", "").strip()
+    listed = [one for one in shared.store.series(matching) if text.lower() in one.key.lower()]
+    document = {
+        "filter": {"board": matching.board, "tag": matching.tag, "text": text},
+        "total": len(listed),
+        "series": [asdict(one) for one in listed[:SERIES]],
+        "choices": asdict(shared.store.choices()),
+    }
+
+    def url(key: str) -> str:
+        kept = [("board", matching.board), ("tag", matching.tag)]
+        return address("/history", [("series", key), *((n, v) for n, v in kept if v)])
+
+    return page(request, "history_choose", document, title="History", series_url=url)
+
+
+routes = both("/history", history)

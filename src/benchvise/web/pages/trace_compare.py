@@ -1,0 +1,189 @@
+"""Two traces against each other: what each actor does differently, and since which instance."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
+from benchvise.web.answers import Crumb, both, page
+from benchvise.web.context import context
+from benchvise.web.files import Shelved
+from benchvise.web.pages.traces import listed
+from benchvise.web.workspace import comparison
+from benchvise.web.workspace.asking import Asking
+from benchvise.web.workspace.comparison import Sides
+from benchvise.web.workspace.opened import Opened
+
+_KEPT = 8
+_TITLES = {
+    "execution": "Execution time",
+    "response": "Response time",
+    "latency": "Start latency",
+    "period": "Period",
+}
+_NAMES = {"all": "All", "irq": "Interrupts", "softirq": "Softirqs", "task": "Tasks"}
+
+
+def trace_compare(request: Request) -> Response:
+    """``?a=KEY&b=KEY``; ``kind`` leaves actors out, ``actor`` shows one more closely.
+
+    ``?t=KEY&t=KEY``, as the list of traces asks, goes on to the older one as ``a``.
+    """
+    shelf = context(request).traces
+    picked = request.query_params.getlist("t")
+    if picked:
+        return RedirectResponse(_address(request, _in_order([shelf.find(key) for key in picked])))
+    asking = Asking(request.query_params)
+    if not asking.text("a") or not asking.text("b"):
+        raise UsageError("a comparison has two traces", "choose two in the list of traces")
+    files = shelf.find(asking.text("a")), shelf.find(asking.text("b"))
+    sides = [context(request).opened.get(file.path) for file in files]
+    found = _compared(sides[0], sides[1])
+    kind = asking.choice("kind", comparison.KINDS)
+    document = {
+        "a": listed(files[0]),
+        "b": listed(files[1]),
+        "kind": kind,
+        **comparison.document(found, kind),
+        "detail": _detail(files, sides, found, asking.text("actor")),
+    }
+    return page(
+        request,
+        "trace_compare",
+        document,
+        title=f"{files[1].name} against {files[0].name}",
+        crumbs=[Crumb("Traces", "/traces")],
+        kind_names=_NAMES,
+        figures=_figures(document),
+        others=[listed(file) for file in shelf.files()],
+    )
+
+
+def _in_order(files: list[Shelved]) -> list[Shelved]:
+    """Two different traces, the older first.
+
+    Raises:
+        UsageError: they are not two.
+    """
+    if len({file.key for file in files}) != 2:
+        raise UsageError(
+            f"a comparison has two traces, not {len({file.key for file in files})}",
+            "tick two in the list of traces",
+        )
+    return sorted(files[:2], key=lambda file: file.changed)
+
+
+def _address(request: Request, files: list[Shelved]) -> str:
+    twin = ".json" if getattr(request.state, "twin", False) else ""
+    return f"/traces/compare{twin}?{urlencode({'a': files[0].key, 'b': files[1].key})}"
+
+
+def _detail(
+    files: tuple[Shelved, Shelved], sides: list[Opened], found: Sides, actor: str
+) -> dict[str, Any] | None:
+    """One actor more closely: its distributions in both, and where to see it at work."""
+    if not actor:
+        return None
+    row = next((row for row in found.rows if printable(row.actor) == actor), None)
+    if row is None:
+        raise UsageError(
+            f"no actor of both traces is {printable(actor, 80)}", "choose one of the table"
+        )
+    return {
+        "actor": printable(row.actor),
+        "verdict": row.verdict,
+        "lines": _lines(files, sides, row.actor),
+        "figures": {
+            name: [comparison.shape_of(side.loaded, row.actor, name) for side in sides]
+            for name in comparison.FIGURES
+            if name in row.figures
+        },
+    }
+
+
+def _lines(
+    files: tuple[Shelved, Shelved], sides: list[Opened], actor: str
+) -> dict[str, str | None]:
+    """Addresses of the time lines where the actor is at its usual work: of each trace, and of both
+    beside each other, moved so that the two instances stand at the same place."""
+    places = [comparison.place(side.loaded, actor) for side in sides]
+    lengths = [place["end"] - place["begin"] for place in places if place is not None]
+    span = 2 * max(1, *lengths) if lengths else 0
+    words = [
+        None if place is None else _at(side, place, span)
+        for side, place in zip(sides, places, strict=True)
+    ]
+    pages = [f"/traces/{file.key}" for file in files]
+    one = [f"{page}?{urlencode(at)}" if at else None for page, at in zip(pages, words, strict=True)]
+    if words[0] is None or words[1] is None:
+        return {"a": one[0], "b": one[1], "both": None}
+    both = {
+        "with": files[1].key,
+        **words[0],
+        **{f"{name}2": text for name, text in words[1].items()},
+        "shift": places[1]["begin"] - places[0]["begin"] if places[0] and places[1] else 0,
+    }
+    return {"a": one[0], "b": one[1], "both": f"{pages[0]}?{urlencode(both)}"}
+
+
+def _at(side: Opened, place: dict[str, Any], span: int) -> dict[str, str]:
+    """What of the workspace's address shows a place in the middle of twice ``span`` ns."""
+    begin, end = place["begin"], place["end"]
+    middle = (begin + end) // 2
+    words = {"view": f"{middle - span},{middle + span}", "actor": str(place["actor"])}
+    rows = [row for row in side.rows if row.actor == place["actor"]]
+    own = [row for row in rows if row.cpu in (None, place["cpu"])] or rows
+    return words | ({"at": f"{own[0].id}:{begin}"} if own else {})
+
+
+def _figures(document: dict[str, Any]) -> dict[str, Any]:
+    """What the charts of the report draw: both distributions of each figure that has any."""
+    detail = document["detail"] or {"figures": {}}
+    names = [document["a"]["name"], document["b"]["name"]]
+    figures = []
+    for name, shapes in detail["figures"].items():
+        lines = [
+            {"name": of, "style": style, "latencies": shape}
+            for style, (of, shape) in enumerate(zip(names, shapes, strict=True))
+            if shape is not None
+        ]
+        if lines:
+            figures.append({"id": f"of-{name}", "title": _TITLES[name], "lines": lines})
+    empty: list[Any] = []
+    return {"format": 1, "curves": empty, "latencies": figures, "samples": empty, "changes": empty}
+
+
+@dataclass
+class _Slot:
+    """One comparison: who makes it holds the lock, others wait for it."""
+
+    lock: threading.Lock
+    found: Sides | None = None
+
+
+_slots: OrderedDict[tuple[str, str], _Slot] = OrderedDict()
+_slots_lock = threading.Lock()
+
+
+def _compared(a: Opened, b: Opened) -> Sides:
+    """The comparison, made once for what both traces hold now."""
+    with _slots_lock:
+        slot = _slots.setdefault((a.tag, b.tag), _Slot(threading.Lock()))
+        _slots.move_to_end((a.tag, b.tag))
+        while len(_slots) > _KEPT:
+            _slots.popitem(last=False)
+    with slot.lock:
+        if slot.found is None:
+            slot.found = comparison.sides(a.loaded, b.loaded)
+        return slot.found
+
+
+routes = both("/traces/compare", trace_compare)

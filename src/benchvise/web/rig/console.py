@@ -1,0 +1,75 @@
+"""A board's console as it is recorded, followed from file to file.
+
+Whoever boots, measures or types records what the console says; so it is shown whatever command that
+is, and without a second one on the line.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from benchvise.web.live import Publish, Source
+from benchvise.web.rig.boots import Console, Log, logs
+
+TAIL_BYTES = 64 << 10
+PIECE_BYTES = 256 << 10
+"""More than this at a look is passed over: nobody could read it."""
+LOOK_SECONDS = 0.25
+_SEARCH_LOOKS = 4
+"""Looks at a silent log before it is seen whether there is a newer one."""
+
+
+def following(board: str) -> Source:
+    """A source of ``log`` (a new one begins), ``lines`` and ``none`` (there is nothing to show)."""
+
+    def source(publish: Publish, stopped: threading.Event) -> None:
+        log: Log | None = None
+        followed: _Followed | None = None
+        silent = _SEARCH_LOOKS
+        while not stopped.is_set():
+            if silent >= _SEARCH_LOOKS:
+                silent = 0
+                newest = next(iter(logs(board)), None)
+                if newest is None and log is None:
+                    publish("none", {})
+                elif newest is not None and (log is None or newest.key != log.key):
+                    log, followed = newest, _Followed(newest.path)
+                    publish("log", {"key": log.key, "started": log.started})
+            said = followed.more() if followed is not None else None
+            if said is None:
+                silent += 1
+            else:
+                publish("lines", said)
+                silent = 0 if said["lines"] else silent + 1
+            stopped.wait(LOOK_SECONDS)
+
+    return source
+
+
+class _Followed:
+    """A log from near its end on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._console = Console()
+        self._at = -1
+        self._open = ""
+
+    def more(self) -> dict[str, object] | None:
+        """What was said since the last time; None when nothing was, or the log is gone."""
+        try:
+            size = self._path.stat().st_size
+            limit = TAIL_BYTES if self._at < 0 else PIECE_BYTES
+            at = max(self._at, 0)
+            skipped = max(size - at - limit, 0)
+            if size <= at:
+                return None
+            with self._path.open("rb") as file:
+                file.seek(at + skipped)
+                data = file.read(limit)
+        except OSError:
+            return None
+        self._at = at + skipped + len(data)
+        lines = self._console.feed(data)
+        return {"lines": lines, "open": self._console.open, "skipped": skipped}

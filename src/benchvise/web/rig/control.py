@@ -1,0 +1,82 @@
+"""What a page may do to a board, where ``--allow-control`` says so: the same as the commands.
+
+Each action takes the board's lock, so nothing is done to one that is being measured. A boot takes
+minutes and goes on without the page; what became of it is told by the live stream.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchvise.board.sanitise import printable
+from benchvise.flows import rig as flow
+from benchvise.flows.rig import Outcome
+from benchvise.rig.environment import Rig
+from benchvise.web.errors import NotFound
+
+ACTIONS: dict[tuple[str, str], Callable[[Rig, str], list[Outcome]]] = {
+    ("power", "on"): lambda rig, name: flow.power(rig, [name], "on"),
+    ("power", "off"): lambda rig, name: flow.power(rig, [name], "off"),
+    ("power", "cycle"): lambda rig, name: flow.power(rig, [name], "cycle"),
+    ("card", "host"): lambda rig, name: flow.mux(rig, [name], "host"),
+    ("card", "dut"): lambda rig, name: flow.mux(rig, [name], "dut"),
+    ("boot", "shell"): lambda rig, name: flow.boot(rig, [name]),
+}
+"""What can be done, as the address says it: ``/rig/NAME/power/off``."""
+
+_WAITED_SECONDS = 8.0
+
+
+@dataclass
+class Control:
+    """The actions that are under way, and what became of the last one on each board."""
+
+    last: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _busy: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def act(self, rig: Rig, name: str, what: str, to: str) -> dict[str, Any]:
+        """Does it, waits some seconds for its end, and says what came of it so far.
+
+        ``state`` is ``running``, ``done`` or ``failed``. NotFound for what cannot be done.
+        """
+        action = ACTIONS.get((what, to))
+        if action is None or name not in rig.names:
+            raise NotFound("this cannot be done to a board", "see `benchvise rig --help`")
+        with self._lock:
+            if name in self._busy:
+                return self.last[name]
+            self._busy.add(name)
+            self.last[name] = _said(what, to, "running")
+        thread = threading.Thread(target=self._do, args=(action, rig, name, what, to), daemon=True)
+        thread.start()
+        thread.join(_WAITED_SECONDS)
+        return self.last[name]
+
+    def _do(
+        self, action: Callable[[Rig, str], list[Outcome]], rig: Rig, name: str, what: str, to: str
+    ) -> None:
+        said = _said(what, to, "failed", "it broke: see the terminal of `benchvise serve`")
+        try:
+            (outcome,) = action(rig, name)
+            said = _said(what, to, "done")
+            if outcome.error is not None:
+                said = _said(what, to, "failed", outcome.error.message, outcome.error.remedy)
+        finally:
+            with self._lock:
+                self.last[name] = said
+                self._busy.discard(name)
+
+
+def _said(what: str, to: str, state: str, message: str = "", remedy: str = "") -> dict[str, Any]:
+    return {
+        "action": f"{what} {to}",
+        "state": state,
+        "at": time.time(),
+        "message": printable(message, 400),
+        "remedy": printable(remedy, 400),
+    }

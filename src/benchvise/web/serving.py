@@ -1,0 +1,108 @@
+"""Listening, from when the address is known until Ctrl-C."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from types import FrameType
+
+import uvicorn
+
+from benchvise.errors import BenchviseError
+from benchvise.web.app import create_app
+from benchvise.web.context import Context
+from benchvise.web.settings import Settings
+
+CONNECTIONS = 512
+"""More at once are turned away with 503."""
+END_SECONDS = 3
+
+
+def serve(settings: Settings, listening: Callable[[str], None]) -> None:
+    """Serves until Ctrl-C or SIGTERM; ``listening`` is told the address once it can be opened.
+
+    Raises UsageError for settings that do not fit, BenchviseError when the port is taken, and
+    what opening the store raises.
+    """
+    if not settings.is_local and settings.token is None:
+        settings = replace(settings, token=secrets.token_urlsafe(24))
+    with _listen(settings.checked()) as listener:
+        settings = replace(settings, port=listener.getsockname()[1])
+        app = create_app(settings)
+        _ = app.state.context.store  # what is wrong with it is said here, and not in a page
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=END_SECONDS,
+            ws="none",
+        )
+        shared: Context = app.state.context
+        server = _Server(config, lambda: listening(address(settings)), shared.close)
+        server.run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Ctrl-C is how it is meant to end, and it ends the live streams first, which would last."""
+
+    def __init__(
+        self, config: uvicorn.Config, begun: Callable[[], None], close: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._begun = begun
+        self._close = close
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """See uvicorn, which would raise the signal once more at the end."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn. Only from now on Ctrl-C comes here."""
+        await super().startup(sockets)
+        self._begun()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        self._close()
+        await super().shutdown(sockets)
+
+
+def address(settings: Settings) -> str:
+    """What a person opens: with the token, where there is one."""
+    host = settings.host
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - not to listen on, but to name
+        host = socket.gethostname()
+    if ":" in host:
+        host = f"[{host}]"
+    token = f"?token={settings.token}" if settings.token else ""
+    return f"http://{host}:{settings.port}/{token}"
+
+
+def _listen(settings: Settings) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, where = found[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise BenchviseError(
+            f"{settings.host} is no address of this machine ({error.strerror})",
+            "give one with --host",
+        ) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        listener.listen(256)
+    except OSError as error:
+        listener.close()
+        raise BenchviseError(
+            f"{settings.host}:{settings.port} cannot be listened on ({error.strerror})",
+            "is another workbench running? Give another --port, or 0 for any that is free",
+        ) from error
+    return listener

@@ -1,0 +1,1 @@
+"""What the trace workspace asks for: one module a concern, below ``/api/traces/KEY/``."""

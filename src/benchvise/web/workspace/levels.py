@@ -1,0 +1,223 @@
+"""The time line: rows, what is drawn of them, marks of events, losses, the mini-map, one item.
+
+Times are nanoseconds since the trace's first event. ``begin``, ``end`` and ``width`` (pixels) ask
+for buckets of ``2**k`` ns, a pixel or a little less; crates/tracelevels says what stands for all of
+a bucket. An answer holds for the trace's contents: its ``ETag`` does, and with ``v=`` the ``tag``
+that ``info`` told it need not be asked for again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
+from benchvise.trace.levels import shift_of, states
+from benchvise.web.answers import arrow
+from benchvise.web.workspace.item import described
+from benchvise.web.workspace.opened import Opened, opened
+
+_WIDEST = 1 << 14
+_MOST_ROWS = 4096
+_MOST_CELLS = 1 << 20
+"""Rows times pixels: so many items an answer has at most."""
+
+
+def info(trace: Opened, _query: Mapping[str, str]) -> dict[str, Any]:
+    """What the trace is, and what must be known of it."""
+    loaded, said = trace.loaded, trace.trace.description
+    return {
+        "name": printable(trace.path.name),
+        "format": said["format"],
+        "clock": said["clock"],
+        "environment": {
+            printable(name): printable(value) for name, value in said["environment"].items()
+        },
+        "origin": str(trace.origin),
+        "duration": loaded.analysis.whole.end - trace.origin,
+        "events": trace.trace.events,
+        "cpus": loaded.analysis.cpus,
+        "actors": len(loaded.analysis.actors),
+        "losses": len(trace.trace.losses),
+        "damage": [printable(place["what"]) for place in trace.trace.damage],
+        "remarks": [printable(text, 1000) for text in (*trace.trace.notes, *trace.trace.remarks)],
+        "cautions": [printable(text, 1000) for text in loaded.cautions],
+        "states": states(),
+        "event_types": [printable(kind["name"]) for kind in said["events"]],
+        "tag": trace.tag,
+    }
+
+
+def rows(trace: Opened, _query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The rows in the order in which they are shown."""
+    return [
+        {
+            "id": row.id,
+            "kind": row.kind,
+            "name": printable(row.name),
+            "cpu": row.cpu,
+            "tid": row.tid,
+            "actor": row.actor,
+            "busy": row.busy,
+            "instances": row.instances,
+            "first": row.first,
+            "last": row.last,
+        }
+        for row in trace.rows
+    ]
+
+
+def losses(trace: Opened, _query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Where events are missing, as far as it lies within the trace."""
+    duration = trace.loaded.analysis.whole.end - trace.origin
+    return [
+        {
+            "begin": 0 if loss.begin is None else _within(loss.begin - trace.origin, duration),
+            "end": duration if loss.end is None else _within(loss.end - trace.origin, duration),
+            "cpu": loss.cpu,
+            "count": loss.count,
+            "kind": loss.what,
+        }
+        for loss in trace.loaded.analysis.losses
+    ]
+
+
+def levels(trace: Opened, query: Mapping[str, str]) -> pa.Table:
+    """What is drawn of rows: ``row, begin, end, actor, state, count, ran``."""
+    chosen, width = _chosen(trace, query)
+    begin, end = _span(query)
+    return trace.levels.items(chosen, begin, end, shift_of(begin, end, width))
+
+
+def events(trace: Opened, query: Mapping[str, str]) -> pa.Table:
+    """Marks of events: ``row, time, event, count, index``.
+
+    The metadata's ``shown`` is ``rare`` when there are too many events to tell others than those
+    of rare types.
+    """
+    chosen, width = _chosen(trace, query)
+    begin, end = _span(query)
+    marks, only_rare = trace.levels.marks(chosen, begin, end, shift_of(begin, end, width))
+    return marks.replace_schema_metadata({"shown": "rare" if only_rare else "all"})
+
+
+def overview(trace: Opened, query: Mapping[str, str]) -> pa.Table:
+    """The mini-map: ``begin``, ``events`` of all CPUs, and ``cpu0``, ``cpu1``, …: shares of time.
+
+    These are in order of the CPUs' numbers, which the metadata's ``cpus`` tells.
+    """
+    table = trace.levels.overview(_whole(query, "width", 1024, _WIDEST))
+    cpus = table["cpu"].to_numpy()
+    numbers = np.unique(cpus)
+    buckets = table.num_rows // max(1, numbers.size)
+    busy = table["busy"].to_numpy().reshape(numbers.size, buckets).astype(np.float32)
+    seen = table["events"].to_numpy().reshape(numbers.size, buckets)
+    ran = [int(cpu) for cpu in numbers if cpu != _UNKNOWN_CPU]
+    columns = {
+        "begin": table["begin"].to_numpy()[:buckets],
+        "events": seen.sum(axis=0, dtype=np.float64),
+        **{f"cpu{at}": busy[at] for at in range(len(ran))},
+    }
+    metadata = {"cpus": ",".join(map(str, ran))}
+    return pa.table(columns).replace_schema_metadata(metadata)
+
+
+_UNKNOWN_CPU = 65535
+
+
+def item(trace: Opened, query: Mapping[str, str]) -> dict[str, Any]:
+    """Everything about what a row shows at ``t``."""
+    row = _whole(query, "row", None, len(trace.rows) - 1, least=0)
+    return described(trace, trace.rows[row], _time(query, "t"))
+
+
+# -- what is asked ---------------------------------------------------------------------------------
+
+
+def _whole(
+    query: Mapping[str, str], name: str, default: int | None, most: int, *, least: int = 1
+) -> int:
+    text = query.get(name, "" if default is None else str(default))
+    value = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if not least <= value <= most:
+        raise UsageError(f"{name}={printable(text, 40)}", f"say a number from {least} to {most}")
+    return value
+
+
+def _time(query: Mapping[str, str], name: str) -> int:
+    text = query.get(name, "")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not abs(value) < 2**62:
+        raise UsageError(
+            f"{name}={printable(text, 40)} is no time", "say nanoseconds since the first event"
+        )
+    return math.floor(value)
+
+
+def _span(query: Mapping[str, str]) -> tuple[int, int]:
+    begin, end = _time(query, "begin"), _time(query, "end")
+    if begin >= end:
+        raise UsageError(f"nothing lies between {begin} and {end}", "let end be after begin")
+    return begin, end
+
+
+def _chosen(trace: Opened, query: Mapping[str, str]) -> tuple[list[int], int]:
+    """The rows asked for, and how many pixels they are wide."""
+    width = _whole(query, "width", None, _WIDEST)
+    known = trace.levels.row_count
+    chosen: list[int] = []
+    for part in query.get("rows", "").split(","):
+        first, dash, last = part.partition("-")
+        if not _is_row(first) or (dash and not _is_row(last)):
+            raise UsageError(f"rows={printable(part, 40)}", "say numbers of rows: 1,2,5-60")
+        chosen += range(int(first), min(int(last) if dash else int(first), known - 1) + 1)
+        if len(chosen) > _MOST_ROWS or len(chosen) * width > _MOST_CELLS:
+            raise UsageError("too many rows are asked for at once", "ask for fewer, or for a part")
+    return chosen, width
+
+
+def _is_row(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _within(time: int, duration: int) -> int:
+    return min(max(time, 0), duration)
+
+
+# -- how it is answered ----------------------------------------------------------------------------
+
+
+def _route(name: str, answer: Callable[[Opened, Mapping[str, str]], Any]) -> Route:
+    def respond(request: Request) -> Response:
+        trace = opened(request)
+        query = request.query_params
+        fresh = query.get("v") == trace.tag
+        headers = {
+            "ETag": f'"{trace.tag}"',
+            "Cache-Control": f"private, {'max-age=31536000, immutable' if fresh else 'no-cache'}",
+        }
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        found = answer(trace, query)
+        if isinstance(found, pa.Table):
+            return arrow(found, headers)
+        return JSONResponse(found, headers=headers)
+
+    return Route(f"/api/traces/{{key}}/{name}", respond)
+
+
+routes = [
+    _route(answer.__name__, answer)
+    for answer in (info, rows, losses, levels, events, overview, item)
+]

@@ -1,0 +1,98 @@
+"""The answers to the views beneath the time line, each with an end to its patience.
+
+A question is a function of an opened trace and the words of the request. It runs in a thread of
+a few, so that neither the server nor the machine is taken up by whoever asks the most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
+
+import pyarrow as pa
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from benchvise.errors import UsageError
+from benchvise.flows.trace_analyses import Loaded
+from benchvise.web.answers import arrow
+from benchvise.web.errors import Busy
+from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
+from benchvise.web.workspace.asking import Asking
+from benchvise.web.workspace.opened import opened
+
+SECONDS = 30.0
+"""After so long a question is given up, and so is one that has not begun by then."""
+
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
+
+T = TypeVar("T")
+Question: TypeAlias = Callable[[Loaded, Asking], "Mapping[str, Any] | pa.Table"]
+
+
+def view(name: str, question: Question) -> Route:
+    """The route of one view's answer."""
+
+    async def endpoint(request: Request) -> Response:
+        return await in_time(lambda: _answered(request, question))
+
+    return Route(f"/api/traces/{{key}}/{name}", endpoint)
+
+
+def _answered(request: Request, question: Question) -> Response:
+    """The answer, or that the browser's is still good."""
+    trace = opened(request)
+    headers = {"ETag": f'"{trace.tag}"', "Cache-Control": "private, no-cache"}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    answer = question(trace.loaded, Asking(request.query_params))
+    if isinstance(answer, pa.Table):
+        return arrow(answer, headers)
+    return JSONResponse(answer, headers=headers)
+
+
+async def in_time(work: Callable[[], T]) -> T:
+    """Runs ``work`` in one of the threads.
+
+    Raises:
+        Busy: it was not done in time. It may go on, but nobody waits for it.
+    """
+    running = asyncio.get_running_loop().run_in_executor(_THREADS, work)
+    try:
+        return await asyncio.wait_for(running, SECONDS)
+    except TimeoutError:
+        raise Busy(
+            f"this takes longer than {SECONDS:g} s", "choose a shorter range of time"
+        ) from None
+
+
+async def _query(request: Request) -> Response:
+    """``POST {"sql": "SELECT ..."}``."""
+    try:
+        said = json.loads(await request.body())
+    except ValueError:
+        said = None
+    text = said.get("sql") if isinstance(said, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
+    asking = Asking(request.query_params)
+    answer = await in_time(lambda: sql.answer(opened(request).loaded, asking, text))
+    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+
+routes = [
+    view("actors", statistics.answer),
+    view("instances", instances.answer),
+    view("load", load.load),
+    view("switches", load.switches),
+    view("latency", latency.answer),
+    view("log", log.answer),
+    view("search", search.answer),
+    view("names", search.names),
+    view("tables", sql.tables),
+    Route("/api/traces/{key}/query", _query, methods=["POST"]),
+]

@@ -1,0 +1,178 @@
+"""The time line of real traces: against the spans that the analysis tells, looked at one by one."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from trace_data import trace
+
+from benchvise.flows.trace_analyses import Loaded, load
+from benchvise.trace.levels import Levels, Row, shift_of, states
+
+pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+
+BACKGROUND = {"sleeping", "stopped", "idle"}
+WAITS = ["runnable", "preempted", "sleeping", "uninterruptible", "stopped"]
+
+
+@pytest.fixture(scope="module", params=["f100k", "vm-small"])
+def loaded(request: pytest.FixtureRequest) -> Loaded:
+    return load(trace(request.param), None, None, use_cache=False)
+
+
+@pytest.fixture(scope="module")
+def levels(loaded: Loaded) -> Levels:
+    return Levels(loaded.trace)
+
+
+@pytest.fixture(scope="module")
+def rows(loaded: Loaded, levels: Levels) -> list[Row]:
+    return levels.rows(loaded.analysis)
+
+
+def spans_of(loaded: Loaded, row: Row) -> list[tuple[int, int, str]]:
+    """What a thread did, in order of time: (begin, end, state)."""
+    analysis, origin = loaded.analysis, loaded.analysis.whole.begin
+    found = []
+    for table, state in ((analysis.fragments, None), (analysis.waits, "state")):
+        for at in np.flatnonzero(table["actor"] == row.actor):
+            name = "running" if state is None else WAITS[int(table[state][at])]
+            found.append((int(table["begin"][at]) - origin, int(table["end"][at]) - origin, name))
+    return sorted(found)
+
+
+def test_rows_are_all_cpus_handlers_and_threads(loaded: Loaded, rows: list[Row]) -> None:
+    analysis = loaded.analysis
+    assert [row.id for row in rows] == list(range(len(rows)))
+    assert [row.cpu for row in rows if row.kind == "cpu"] == analysis.cpus
+    seen = {row.actor for row in rows if row.actor is not None}
+    busy = set(np.unique(analysis.fragments["actor"])) | set(np.unique(analysis.waits["actor"]))
+    assert seen == {actor for actor in busy if analysis.actors[actor].kind != "idle"}
+    for row in rows:
+        if row.kind == "thread":
+            assert row.actor is not None
+            assert row.tid == analysis.actors[row.actor].tid
+            assert row.instances == int((analysis.instances["actor"] == row.actor).sum())
+    cpus = sum(row.instances for row in rows if row.kind == "cpu")
+    assert cpus == len(analysis.instances)
+
+
+def test_a_threads_row_is_what_it_did(loaded: Loaded, levels: Levels, rows: list[Row]) -> None:
+    whole = loaded.analysis.whole
+    duration = whole.end - whole.begin
+    threads = [row for row in rows if row.kind == "thread"]
+    for row in [*threads[:6], *random.Random(1).sample(threads, min(30, len(threads)))]:
+        spans = spans_of(loaded, row)
+        assert row.busy == sum(end - begin for begin, end, state in spans if state == "running")
+        every = levels.items([row.id], 0, duration + 1, 0).to_pydict()
+        apart = [
+            (at, span) for at, span in enumerate(spans)
+            if not at or spans[at - 1][0] < span[0]
+        ]  # fmt: skip
+        assert every["begin"] == [float(span[0]) for _, span in apart]
+        assert sum(every["count"]) == len(spans)
+
+
+def drawn(spans: list[tuple[int, int, str]], begin: int, end: int, shift: int) -> list[Any]:
+    """What stands for each bucket that a span begins in: the definition, as it reads."""
+    buckets: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
+    for span in spans:
+        bucket = span[0] >> shift
+        if begin >> shift <= bucket <= (end - 1) >> shift:
+            covers_the_next = span[1] >> shift >= bucket + 2
+            buckets.setdefault((bucket, covers_the_next), []).append(span)
+    found = []
+    for _, inside in sorted(buckets.items()):
+        best = max(inside, key=lambda span: (span[2] not in BACKGROUND, span[1] - span[0]))
+        found.append((*best, len(inside)))
+    return found
+
+
+def test_each_bucket_shows_what_ranks_highest(
+    loaded: Loaded, levels: Levels, rows: list[Row]
+) -> None:
+    chance = random.Random(2)
+    duration = loaded.analysis.whole.end - loaded.analysis.whole.begin
+    threads = [row for row in rows if row.kind == "thread"]
+    for row in [*threads[:4], *chance.sample(threads, min(10, len(threads)))]:
+        spans = spans_of(loaded, row)
+        for _ in range(20):
+            length = int(duration ** chance.random()) + 1
+            begin = chance.randrange(duration)
+            shift = shift_of(begin, begin + length, chance.choice([100, 2000]))
+            table = levels.items([row.id], begin, begin + length, shift).to_pylist()
+            shown = [
+                (int(i["begin"]), int(i["end"]), states()[i["state"]], i["count"])
+                for i in table
+                if int(i["begin"]) >= begin >> shift << shift
+            ]
+            assert shown == drawn(spans, begin, begin + length, shift)
+            for item in table[: len(table) - len(shown)]:
+                assert item["end"] >= ((begin >> shift) + 1) << shift, "it covers the first bucket"
+
+
+def test_a_cpus_row_is_the_innermost_that_ran(
+    loaded: Loaded, levels: Levels, rows: list[Row]
+) -> None:
+    analysis, origin = loaded.analysis, loaded.analysis.whole.begin
+    fragments = analysis.fragments
+    chance = random.Random(3)
+    for row in (row for row in rows if row.kind == "cpu"):
+        here = fragments["cpu"] == row.cpu
+        for _ in range(300):
+            time = chance.randrange(analysis.whole.begin, analysis.whole.end)
+            holds = here & (fragments["begin"] <= time) & (time < fragments["end"])
+            item = levels.at(row.id, time - origin)
+            if not holds.any():
+                assert item is None
+                continue
+            assert item is not None
+            innermost = int(fragments["begin"][holds].max())
+            among = holds & (fragments["begin"] == innermost)
+            assert item.actor in fragments["actor"][among]
+            assert item.begin <= time - origin < item.end
+
+
+def test_marks_at_the_closest_are_the_events(
+    loaded: Loaded, levels: Levels, rows: list[Row]
+) -> None:
+    index, origin = loaded.trace.index.to_pydict(), loaded.analysis.whole.begin
+    for row in (row for row in rows if row.kind == "cpu"):
+        begin = index["time"][1000] - origin
+        end = index["time"][1400] - origin + 1
+        table, only_rare = levels.marks([row.id], begin, end, 0)
+        assert not only_rare
+        wanted: dict[int, int] = {}
+        for time, cpu in zip(index["time"], index["cpu"], strict=True):
+            if cpu == row.cpu and begin <= time - origin < end:
+                wanted[time - origin] = wanted.get(time - origin, 0) + 1
+        marks = table.to_pydict()
+        assert dict(zip(map(int, marks["time"]), marks["count"], strict=True)) == wanted
+        for time, event, place in zip(marks["time"], marks["event"], marks["index"], strict=True):
+            assert (index["time"][place] - origin, index["event"][place]) == (time, event)
+
+
+def test_what_is_kept_is_the_same(tmp_path: Path) -> None:
+    copy = tmp_path / "trace.dat"
+    copy.write_bytes(trace("f100k").read_bytes())
+    found = []
+    for _ in range(2):
+        opened = load(copy, None, None, use_cache=True)
+        levels = Levels(opened.trace)
+        duration = opened.analysis.whole.end - opened.analysis.whole.begin
+        items = levels.items(list(range(levels.row_count)), 0, duration, 14)
+        found.append((levels.rows(opened.analysis), items, levels.overview(500)))
+    assert (copy.parent / "trace.dat.benchvise-cache" / "levels").is_dir()
+    assert found[0] == found[1]
+
+
+def test_buckets_are_a_pixel_or_a_little_less() -> None:
+    assert shift_of(0, 2000, 2000) == 0
+    assert shift_of(0, 2048 << 10, 2048) == 10
+    assert shift_of(5, 5 + 3 * 2000, 2000) == 1
+    assert shift_of(0, 1, 2000) == 0
+    assert shift_of(-(2**62), 2**62, 1) == 62

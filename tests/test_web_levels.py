@@ -1,0 +1,187 @@
+"""The time line's part of the workspace API, on a real trace."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from asgi import Answer, ask
+from starlette.applications import Starlette
+from trace_data import trace
+
+from benchvise.flows.trace_analyses import Loaded, load
+from benchvise.web.app import create_app
+from benchvise.web.files import key_of
+from benchvise.web.settings import Settings
+
+pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+
+
+class Workspace:
+    """A trace in the workbench."""
+
+    def __init__(self, app: Starlette, path: Path) -> None:
+        self.app = app
+        self.path = path
+
+    def ask(self, what: str, headers: dict[str, str] | None = None) -> Answer:
+        return ask(self.app, f"/api/traces/{key_of(self.path)}/{what}", headers=headers)
+
+    def json(self, what: str) -> Any:
+        answer = self.ask(what)
+        assert answer.status == 200, answer.body
+        return answer.json
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    root = tmp_path_factory.mktemp("traces")
+    path = root / "f100k.dat"
+    shutil.copy(trace("f100k"), path)
+    app = create_app(Settings(traces=(root,), store=str(root / "store.db")))
+    yield Workspace(app, path)
+    app.state.context.close()
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Loaded:
+    return load(trace("f100k"), None, None, use_cache=False)
+
+
+def test_info_says_what_it_is_and_what_to_beware_of(workspace: Workspace, loaded: Loaded) -> None:
+    info = workspace.json("info")
+    whole = loaded.analysis.whole
+    assert info["origin"] == str(whole.begin) and info["duration"] == whole.end - whole.begin
+    assert info["events"] == loaded.trace.events
+    assert info["name"] == "f100k.dat"
+    assert info["cautions"] == list(loaded.cautions)
+    assert info["states"][0] == "running"
+    assert "sched_switch" in info["event_types"]
+    assert str(workspace.path.parent) not in str(info)
+
+
+def test_rows_levels_and_items_belong_together(workspace: Workspace, loaded: Loaded) -> None:
+    info, rows = workspace.json("info"), workspace.json("rows")
+    assert [row["id"] for row in rows] == list(range(len(rows)))
+    assert {row["kind"] for row in rows} == {"cpu", "irq", "softirq", "thread"}
+    duration = info["duration"]
+    answer = workspace.ask(f"levels?begin=0&end={duration}&width=2000&rows=0-59")
+    table = answer.table
+    names = ["row", "begin", "end", "actor", "state", "count", "ran"]
+    assert table.column_names == names
+    assert set(table["row"].to_pylist()) <= set(range(60))
+    pixel = 1 << (duration // 2000).bit_length() - 1
+    buckets = table["begin"].to_numpy() // pixel
+    for row in (0, 1, 20):
+        mine = buckets[table["row"].to_numpy() == row]
+        # A span that covers the next bucket stands for that one.
+        assert np.unique(mine, return_counts=True)[1].max() <= 2
+        assert mine.size <= duration // pixel + 2
+    for entry in table.slice(0, 2000).to_pylist()[::50]:
+        middle = int((entry["begin"] + entry["end"]) // 2)
+        told = workspace.json(f"item?row={entry['row']}&t={middle}")
+        assert told["item"]["actor"]["id"] == entry["actor"]
+        assert (told["item"]["begin"], told["item"]["end"]) == (entry["begin"], entry["end"])
+        assert told["item"]["state"] == info["states"][entry["state"]]
+
+
+def test_an_item_of_a_handler_is_its_instance(workspace: Workspace, loaded: Loaded) -> None:
+    analysis = loaded.analysis
+    origin = analysis.whole.begin
+    row = next(row for row in workspace.json("rows") if row["kind"] == "softirq")
+    fits = (analysis.instances["actor"] == row["actor"]) & (analysis.instances["cpu"] == row["cpu"])
+    assert row["instances"] == int(fits.sum())
+    for instance in np.flatnonzero(fits)[:5]:
+        begin = int(analysis.instances["begin"][instance]) - origin
+        told = workspace.json(f"item?row={row['id']}&t={begin}")
+        assert told["instance"]["instance"] == instance
+        assert told["instance"]["begin"] == begin
+        assert told["instance"]["execution"] == int(analysis.instances["execution"][instance])
+        names = [event["event"] for event in told["events"]["listed"]]
+        assert "softirq_entry" in names and "softirq_exit" in names
+        assert told["events"]["count"] >= len(names)
+
+
+def test_marks_losses_and_the_mini_map(workspace: Workspace, loaded: Loaded) -> None:
+    duration = workspace.json("info")["duration"]
+    marks = workspace.ask(f"events?begin=0&end={duration}&width=1000&rows=0-1").table
+    assert marks.schema.metadata[b"shown"] == b"all"
+    assert sum(marks["count"].to_pylist()) == loaded.trace.events
+    assert workspace.json("losses") == []
+    overview = workspace.ask("overview?width=300").table
+    assert overview.num_rows <= 300
+    assert sum(overview["events"].to_pylist()) == loaded.trace.events
+    assert overview.schema.metadata[b"cpus"] == b"0,1"
+    assert 0 <= min(overview["cpu0"].to_pylist()) <= max(overview["cpu0"].to_pylist()) <= 1
+
+
+def test_answers_hold_for_the_contents(workspace: Workspace) -> None:
+    tag = workspace.json("info")["tag"]
+    answer = workspace.ask("rows")
+    assert answer.headers["etag"] == f'"{tag}"'
+    assert "no-cache" in answer.headers["cache-control"]
+    again = workspace.ask("rows", {"if-none-match": f'"{tag}"'})
+    assert again.status == 304 and not again.body
+    assert "immutable" in workspace.ask(f"rows?v={tag}").headers["cache-control"]
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("levels?begin=0&end=100&width=10&rows=x", "rows=x"),
+        ("levels?begin=0&end=100&width=10", "rows="),
+        ("levels?begin=0&end=100&width=10&rows=1--2", "rows=1--2"),
+        ("levels?begin=0&end=100&width=0&rows=1", "width=0"),
+        ("levels?begin=0&end=100&width=99999999&rows=1", "width"),
+        ("levels?begin=0&end=100&width=16000&rows=0-400", "too many rows"),
+        ("levels?begin=nan&end=100&width=10&rows=1", "begin=nan"),
+        ("levels?begin=0&end=1e300&width=10&rows=1", "end=1e300"),
+        ("levels?begin=7&end=7&width=10&rows=1", "nothing lies between"),
+        ("item?row=100000&t=1", "row=100000"),
+        ("item?row=-1&t=1", "row=-1"),
+        ("item?row=0", "t= is no time"),
+        ("overview?width=%3Cb%3E", "width=<b>"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(workspace: Workspace, what: str, says: str) -> None:
+    answer = workspace.ask(what)
+    assert answer.status == 400
+    assert says in answer.json["error"]["message"]
+
+
+def test_beside_the_trace_there_is_nothing(workspace: Workspace) -> None:
+    far = workspace.ask("levels?begin=-1e12&end=-1e11&width=2000&rows=0-3")
+    assert far.status == 200 and far.table.num_rows == 0
+    assert workspace.json("item?row=0&t=-5")["item"] is None
+    assert ask(workspace.app, "/api/traces/nothing-0123456789/rows").status == 404
+
+
+def test_a_trace_that_changes_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "t.dat"
+    shutil.copy(trace("f100k"), path)
+    app = create_app(Settings(traces=(tmp_path,), store=str(tmp_path / "store.db")))
+    workspace = Workspace(app, path)
+    before = workspace.json("info")
+    shutil.copy(trace("f1m"), tmp_path / "other")
+    (tmp_path / "other").replace(path)
+    after = workspace.json("info")
+    assert after["tag"] != before["tag"] and after["events"] > before["events"]
+    app.state.context.close()
+
+
+def test_what_was_made_is_kept_after_the_answer(tmp_path: Path) -> None:
+    path = tmp_path / "t.dat"
+    shutil.copy(trace("f100k"), path)
+    app = create_app(Settings(traces=(tmp_path,), store=str(tmp_path / "store.db")))
+    first = Workspace(app, path).json("rows")
+    app.state.context.close()
+    parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
+    assert parts == {"decoded", "analysis", "levels"}
+    again = create_app(Settings(traces=(tmp_path,), store=str(tmp_path / "store.db")))
+    assert Workspace(again, path).json("rows") == first
+    assert again.state.context.opened.get(path.resolve()).trace.keeping.reused
+    again.state.context.close()

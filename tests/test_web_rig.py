@@ -1,0 +1,147 @@
+"""Boards of a rig on pages, live, with machines that behave like boards on their console."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from rig_bench import TestBench, running
+from web_server import Serving, serving
+
+JSON = {"Accept": "application/json", "Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
+    place = tmp_path_factory.mktemp("bench")
+    with running(place, [("one", "stand-in"), ("two", "stand-in")]) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(bench: TestBench) -> Iterator[Serving]:
+    with serving(bench.place / "store.db", "--rig", bench.rig_file, "--allow-control") as started:
+        yield started
+
+
+def ask(server: Serving, method: str, path: str, **headers: str) -> tuple[int, Any]:
+    parts = urlsplit(server.address)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+    try:
+        connection.request(method, path, headers={**JSON, **headers})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+class Watching:
+    """A page that watches a stream: the last message of each name, and all lines of a console."""
+
+    def __init__(self, server: Serving, path: str) -> None:
+        self.last: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self.seen: list[tuple[str, Any]] = []
+        self._connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=60)
+        self._connection.request("GET", path)
+        self._answer = self._connection.getresponse()
+        assert self._answer.status == 200
+        assert self._answer.headers["Content-Type"].startswith("text/event-stream")
+        Thread(target=self._read, daemon=True).start()
+
+    def until(self, true: Callable[[], Any], what: str) -> Any:
+        deadline = time.monotonic() + 30
+        while not (found := true()):
+            assert time.monotonic() < deadline, f"{what} was not seen; {self.last}"
+            time.sleep(0.02)
+        return found
+
+    def _read(self) -> None:
+        name = ""
+        while line := self._answer.readline().decode():
+            if line.startswith("event: "):
+                name = line[7:].strip()
+            elif line.startswith("data: "):
+                data = json.loads(line[6:])
+                self.last[name] = data
+                self.seen.append((name, data))
+                self.lines += data.get("lines", []) if name == "lines" else []
+
+
+def test_a_boot_is_seen_while_it_goes_on(server: Serving, bench: TestBench) -> None:
+    bench.put("one", "boot")
+    rig = Watching(server, "/live/rig")
+    console = Watching(server, "/live/console/one")
+    boards = rig.until(lambda: rig.last.get("boards"), "the state")["boards"]
+    assert boards["one"]["power"] == "off" and boards["one"]["card"] == "dut"
+    assert boards["one"]["error"] is None
+
+    # A command of somebody else's: nobody asks this server.
+    assert bench.command("rig", "boot", "one").code == 0
+    doing = rig.until(
+        lambda: [h for h in held_by(rig, "one") if h["doing"] == "booting"], "the boot"
+    )
+    assert doing[-1]["what"] == "rig boot"
+    rig.until(lambda: rig.last["boards"]["boards"]["one"]["power"] == "on", "power on")
+    console.until(
+        lambda: any("Linux version 6.1.0" in line for line in console.lines), "the kernel"
+    )
+
+    status, answer = ask(server, "GET", "/boards/rig:one.json")
+    assert status == 200
+    (boot,) = answer["data"]["boot"]
+    assert boot["kind"] == "boot" and next(iter(boot["phases"])) == "power-on"
+    assert "kernel" in boot["phases"]
+    status, answer = ask(server, "GET", f"/boards/rig:one.json?boot={boot['key']}")
+    assert any("Linux version" in line for line in answer["data"]["boot"]["lines"])
+
+
+def held_by(rig: Watching, board: str) -> list[dict[str, Any]]:
+    told = [data["holders"][board] for name, data in rig.seen if name == "holders"]
+    return [holding for holding in told if holding]
+
+
+def test_how_far_a_card_is_written_is_seen(server: Serving, bench: TestBench) -> None:
+    rig = Watching(server, "/live/rig")
+    image = bench.image("boot", 12 << 20)
+    assert bench.command("rig", "flash", "two", image).code == 0
+    flashing = rig.until(lambda: [h for h in held_by(rig, "two") if h["flash"]], "the writing")
+    assert flashing[-1]["flash"]["total"] == 12 << 20
+    assert 0 <= flashing[-1]["flash"]["done"] <= 12 << 20
+    rig.until(lambda: rig.last["holders"]["holders"]["two"] is None, "the end")
+
+
+def test_a_page_may_switch_power_where_it_is_allowed(server: Serving) -> None:
+    rig = Watching(server, "/live/rig")
+    rig.until(lambda: rig.last.get("boards"), "the state")
+    for to in ("off", "on", "off"):
+        status, said = ask(server, "POST", f"/rig/two/power/{to}")
+        assert (status, said["state"], said["action"]) == (200, "done", f"power {to}")
+        rig.until(lambda to=to: rig.last["boards"]["boards"]["two"]["power"] == to, to)
+    assert ask(server, "POST", "/rig/two/power/explode")[0] == 404
+    assert ask(server, "POST", "/rig/nobody/power/on")[0] == 404
+    assert ask(server, "POST", "/rig/two/power/on", Origin="http://attacker.example")[0] == 403
+
+
+def test_what_keeps_a_board_from_being_switched_is_said(server: Serving, bench: TestBench) -> None:
+    ask(server, "POST", "/rig/two/power/on")
+    status, said = ask(server, "POST", "/rig/two/card/host")
+    assert (status, said["state"]) == (200, "failed")
+    assert "two has power" in said["message"] and said["remedy"]
+    bench.mend("two")
+
+
+def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_path: Path) -> None:
+    with serving(tmp_path / "store.db", "--rig", bench.rig_file) as looking:
+        status, answer = ask(looking, "POST", "/rig/two/power/on")
+        assert status == 403 and "--allow-control" in answer["error"]["remedy"]
+        status, answer = ask(looking, "GET", "/boards.json")
+        states = {board["name"]: board["state"] for board in answer["data"]["boards"]}
+        assert states["rig:two"]["power"] == "off"

@@ -1,0 +1,134 @@
+"""`benchvise serve` over a real network: it begins, ends, and bears many."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from web_server import Serving, serving
+
+from benchvise.web.live import WATCHERS
+
+CLIENTS = 200
+
+RIG = """
+targets:
+  one: {features: [simulated]}
+"""
+
+
+async def ask(server: Serving, path: str) -> tuple[int, bytes]:
+    """A request on a connection of its own; the status, and all that was answered."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    try:
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
+        )
+        answer = await asyncio.wait_for(reader.read(), 60)
+    finally:
+        writer.close()
+    return int(answer.split(b" ", 2)[1]), answer
+
+
+async def watch(server: Serving, path: str) -> tuple[int, asyncio.StreamWriter]:
+    """Begins to watch; the connection stays open."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    status = await asyncio.wait_for(reader.readline(), 60)
+    return int(status.split(b" ", 2)[1]), writer
+
+
+def test_two_hundred_clients_at_once_are_all_answered(tmp_path: Path) -> None:
+    paths = ["/", "/index.json", "/boards", "/traces.json", "/nothing"]
+
+    async def all_at_once(server: Serving) -> list[int]:
+        asked = (ask(server, paths[n % len(paths)]) for n in range(CLIENTS))
+        return [status for status, _ in await asyncio.gather(*asked)]
+
+    with serving(tmp_path / "store.db") as server:
+        seen = asyncio.run(all_at_once(server))
+        assert sorted(set(seen)) == [200, 404]
+        assert seen.count(404) == CLIENTS // len(paths)
+
+
+def test_watchers_are_bounded_and_it_ends_with_all_of_them_open(tmp_path: Path) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(RIG)
+
+    async def scene(server: Serving) -> None:
+        path = "/live/console/one"
+        watching = await asyncio.gather(*(watch(server, path) for _ in range(CLIENTS)))
+        assert {status for status, _ in watching} == {200}
+        more = [await watch(server, path) for _ in range(WATCHERS - CLIENTS + 5)]
+        assert more[-1][0] == 503
+        assert (await ask(server, "/index.json"))[0] == 200
+        begin = time.monotonic()
+        assert await asyncio.to_thread(server.interrupt) == 0
+        assert time.monotonic() - begin < 15
+        for _, writer in [*watching, *more]:
+            writer.close()
+
+    with serving(tmp_path / "store.db", "--rig", rig) as server:
+        asyncio.run(scene(server))
+
+
+def test_half_requests_keep_nobody_out(tmp_path: Path) -> None:
+    with serving(tmp_path / "store.db") as server:
+        halves = []
+        for _ in range(CLIENTS):
+            half = socket.create_connection(("127.0.0.1", server.port))
+            half.sendall(b"GET / HTTP/1.1\r\nHost: 127")
+            halves.append(half)
+        with urllib.request.urlopen(server.url("/index.json"), timeout=20) as answer:  # noqa: S310
+            assert answer.status == 200
+        for half in halves:
+            half.close()
+
+
+def test_it_ends_with_nothing_to_complain_of(tmp_path: Path) -> None:
+    with serving(tmp_path / "store.db") as server:
+        assert server.interrupt() == 0
+        assert server.process.stderr is not None and server.process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--host", "0.0.0.0", "--token", "short"], 2, "the token is too short"),  # noqa: S104
+        (["--traces", "/nowhere"], 2, "--traces /nowhere is no directory"),
+        (["--host", "name.invalid"], 2, "can be reached from elsewhere"),
+        (["--store", "/dev/null/store.db"], 1, "/dev/null/store.db"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(
+    tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    command = [sys.executable, "-m", "benchvise", "serve", "--port", "0"]
+    store = ["--store", str(tmp_path / "store.db")]
+    ran = subprocess.run(
+        [*command, *store, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == code
+    assert said in ran.stderr and ran.stderr.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        command = [sys.executable, "-m", "benchvise", "serve", "--port", port]
+        ran = subprocess.run(
+            [*command, "--store", str(tmp_path / "store.db")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert ran.returncode == 1
+    assert f"127.0.0.1:{port} cannot be listened on" in ran.stderr
+    assert "--port" in ran.stderr

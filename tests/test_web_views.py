@@ -1,0 +1,124 @@
+"""The addresses of the views of a trace and of two traces compared, without a browser."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from story_traces import story
+from web_client import Client
+
+from benchvise.web.files import key_of
+from benchvise.web.workspace import load, views
+
+pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("story")
+    story(root / "traces", 1.5)
+    return root
+
+
+@pytest.fixture(scope="module")
+def client(root: Path) -> Client:
+    return Client.of(traces=(root / "traces",), store=str(root / "store.db"))
+
+
+@pytest.fixture(scope="module")
+def key(root: Path) -> str:
+    return key_of(root / "traces" / "after")
+
+
+VIEWS = ("actors", "load", "switches", "log", "names", "tables", "search?text=sensor")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_answer_holds_until_the_trace_changes(client: Client, key: str, view: str) -> None:
+    answer = client.get(f"/api/traces/{key}/{view}")
+    assert answer.status == 200, answer.text
+    assert answer.json
+    again = client.get(f"/api/traces/{key}/{view}", if_none_match=answer.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+
+
+def test_instances_are_arrow(client: Client, key: str) -> None:
+    answer = client.get(f"/api/traces/{key}/instances?begin=0&end=1e9&width=300")
+    table = pa.ipc.open_stream(answer.body).read_all()
+    assert table.num_rows and {"begin", "end", "execution", "count"} <= set(table.column_names)
+
+
+@pytest.mark.parametrize(
+    ("view", "status", "said"),
+    [
+        ("load?begin=now", 400, "no moment"),
+        ("latency?from=irq:sensor&to=task:nobody", 400, "no actor of the trace is task:nobody"),
+        ("log?event=nothing", 400, "no event nothing"),
+        ("nothing", 404, "no such page"),
+    ],
+)
+def test_errors_have_one_shape(client: Client, key: str, view: str, status: int, said: str) -> None:
+    answer = client.get(f"/api/traces/{key}/{view}")
+    assert answer.status == status
+    assert said in answer.json["error"]["message"]
+    assert set(answer.json["error"]) == {"message", "remedy"}
+
+
+def test_a_trace_that_is_not_there(client: Client) -> None:
+    for path in ("/api/traces/../../etc/load", "/api/traces/none/load", "/api/traces/none/query"):
+        answer = client.get(path)
+        assert answer.status in (404, 405), path
+
+
+def post(client: Client, key: str, body: Any, **headers: str) -> Any:
+    named = {"content_type": "application/json", **headers}
+    return client.post(f"/api/traces/{key}/query", json.dumps(body).encode(), **named)
+
+
+def test_a_query_is_posted(client: Client, key: str) -> None:
+    answer = post(client, key, {"sql": "SELECT count(*) AS n FROM sched_switch"})
+    assert answer.status == 200 and answer.json["columns"][0]["name"] == "n"
+    assert post(client, key, {"sql": "FROM read_text('/etc/passwd')"}).status == 400
+    for nothing in ({}, {"sql": ""}, {"sql": 5}, ["sql"]):
+        assert "no query" in post(client, key, nothing).json["error"]["message"]
+    elsewhere = post(client, key, {"sql": "SELECT 1"}, origin="http://attacker.invalid")
+    assert elsewhere.status == 403
+
+
+def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "SECONDS", 0.05)
+    monkeypatch.setattr(load.series, "load", lambda *_words, **_more: time.sleep(0.4))
+    answer = client.get(f"/api/traces/{key}/load")
+    assert answer.status == 503
+    assert answer.json["error"]["remedy"] == "choose a shorter range of time"
+
+
+# -- two traces ------------------------------------------------------------------------------------
+
+
+def test_two_that_are_ticked_are_compared_the_older_first(client: Client, root: Path) -> None:
+    before, after = (key_of(root / "traces" / name) for name in ("before", "after"))
+    answer = client.get(f"/traces/compare?t={after}&t={before}")
+    assert answer.status == 307
+    assert answer.headers["location"] == f"/traces/compare?a={before}&b={after}"
+    for wrong in (f"t={after}", f"t={after}&t={after}", f"a={after}", "t=none&t=no"):
+        answer = client.get(f"/traces/compare.json?{wrong}")
+        assert answer.status in (400, 404) and answer.json["error"]["remedy"]
+
+
+def test_the_comparison_and_its_twin_say_the_same(client: Client, root: Path) -> None:
+    before, after = (key_of(root / "traces" / name) for name in ("before", "after"))
+    query = f"a={before}&b={after}&kind=irq&actor=irq:sensor"
+    document = client.get(f"/traces/compare.json?{query}").data
+    assert document["rows"][0]["actor"] == "irq:sensor"
+    assert {row["kind"] for row in document["rows"]} == {"irq"}
+    lines = document["detail"]["lines"]
+    assert lines["both"].startswith(f"/traces/{before}?with={after}&")
+    assert set(document["detail"]["figures"]) >= {"execution", "response"}
+    missing = client.get(f"/traces/compare.json?a={before}&b={after}&actor=irq:none")
+    assert missing.status == 400

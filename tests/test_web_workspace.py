@@ -1,0 +1,94 @@
+"""The workspace of a trace in a real browser: from a list to a slow handler, through all views."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from story_traces import story
+from web_server import serving
+
+WEB = Path(__file__).parents[1] / "web"
+ASSETS = Path(__file__).parents[1] / "src" / "benchvise" / "web" / "assets" / "manifest.json"
+CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
+
+
+@cache
+def missing() -> str:
+    """Why pages cannot be looked at here; empty when they can."""
+    if not CHROMIUM.exists():
+        return f"no browser at {CHROMIUM} (apt install chromium)"
+    if not shutil.which("node") or not (WEB / "node_modules" / "playwright-core").exists():
+        return "no node with web/node_modules (npm --prefix web ci)"
+    if not ASSETS.exists():
+        return "the workbench's scripts are not built (make)"
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What `web/scripts/tour.js` saw."""
+    root = tmp_path_factory.mktemp("story")
+    story(root / "traces", 6)
+    with serving(root / "store.db", "--traces", root / "traces") as server:
+        done = subprocess.run(
+            ["node", WEB / "scripts" / "tour.js", server.url(""), "--scheme", request.param],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_slow_handler_is_found_in_three_clicks(tour: Any) -> None:
+    assert tour["top"].startswith("irq:sensor\truns longer")
+    assert "14." in tour["top"] and "3.4" in tour["top"]
+    # The fourth and fifth lead to both time lines, where the two instances stand in one place.
+    both = tour["both"]
+    assert tour["lines"] >= 2
+    first, second = (int(both[name].partition(":")[2]) for name in ("at", "at2"))
+    assert int(both["shift"]) == second - first
+
+
+def test_every_view_leads_to_the_time_line(tour: Any) -> None:
+    links = tour["links"]
+    assert tour["slowest"] == tour["chosen"] == "irq:sensor/43"
+    # `after` in tour.js has waited for what each changes; here they say the same thing.
+    assert links["worst"]["actor"] == links["instance"]["actor"]
+    places = [links[name]["at"] for name in ("worst", "instance", "point", "latency", "log")]
+    assert len(set(places)) == len(places)
+    views = [links[name]["view"] for name in ("load", "switches", "search", "sql")]
+    assert len(set(views)) == len(views)
+
+
+def test_a_range_filters_every_view(tour: Any) -> None:
+    asked = {"actors", "load", "switches", "latency", "log", "search", "query"}
+    assert asked <= set(tour["filtered"])
+
+
+def test_state_is_in_the_address(tour: Any) -> None:
+    assert tour["turned"] == "statistics"
+    assert tour["back"] == 1 and tour["same"]
+
+
+def test_nothing_complains_and_everybody_can_read_it(tour: Any) -> None:
+    assert tour["complaints"] == []
+    assert tour["requests"] == []
+    grave = {
+        page: [fault for fault in found if fault["impact"] in ("serious", "critical")]
+        for page, found in tour["violations"].items()
+    }
+    assert {page: found for page, found in grave.items() if found} == {}
+    assert len(grave) == 11

@@ -1,0 +1,103 @@
+"""Which files the workbench shows, and that nothing else can be named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from report_runs import demonstration_run
+from web_client import Client
+from web_store import keep_run
+
+from benchvise.store import Store
+from benchvise.web import files
+from benchvise.web.errors import NotFound
+from benchvise.web.files import Shelf
+from benchvise.web.settings import Settings
+from benchvise.web.shelves import capture_shelf, is_trace, trace_shelf
+
+HEAD = b"\x17\x08\x44tracing6\0" + b"\0" * 100
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    directory = tmp_path / "traces"
+    (directory / "deep" / "deeper").mkdir(parents=True)
+    (directory / "a.dat").write_bytes(HEAD)
+    (directory / "deep" / "perf.data").write_bytes(b"PERFILE2" + b"\0" * 100)
+    (directory / "deep" / "deeper" / "lttng").mkdir()
+    (directory / "deep" / "deeper" / "lttng" / "metadata").write_bytes(b"/* CTF 1.8 */")
+    (directory / "notes.txt").write_text("no trace")
+    return directory
+
+
+def shelf(*roots: Path) -> Shelf:
+    return Shelf(roots, is_trace, "trace")
+
+
+def test_traces_are_told_by_what_they_begin_with(root: Path) -> None:
+    places = {file.place for file in shelf(root).files()}
+    assert places == {"a.dat", "deep/perf.data", "deep/deeper/lttng"}
+
+
+def test_a_key_says_the_name_and_stays_the_same(root: Path) -> None:
+    first, second = ({f.place: f.key for f in shelf(root).files()} for _ in range(2))
+    assert first == second
+    assert first["a.dat"].startswith("a-dat-")
+    assert shelf(root).find(first["a.dat"]).path == root / "a.dat"
+
+
+def test_two_of_one_name_have_two_keys(root: Path) -> None:
+    (root / "deep" / "a.dat").write_bytes(HEAD)
+    assert len({file.key for file in shelf(root).files()}) == 4
+
+
+@pytest.mark.parametrize("key", ["../a.dat", "a.dat", "/etc/passwd", "", "x" * 10_000])
+def test_a_key_is_never_a_path(root: Path, key: str) -> None:
+    with pytest.raises(NotFound, match="there is no trace"):
+        shelf(root).find(key)
+
+
+def test_links_lead_nowhere(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.dat").write_bytes(HEAD)
+    (root / "link.dat").symlink_to(outside / "secret.dat")
+    (root / "linked").symlink_to(outside)
+    assert not [file for file in shelf(root).files() if "secret" in file.key or "link" in file.key]
+
+
+def test_what_cannot_be_opened_does_not_hang(root: Path) -> None:
+    os.mkfifo(root / "pipe.dat")
+    assert len(shelf(root).files()) == 3
+
+
+def test_a_directory_of_very_many_files_is_cut(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FILES", 2)
+    few = shelf(root)
+    assert len(few.files()) == 2
+    assert few.cut
+
+
+def test_traces_of_runs_are_shown_with_them(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.db")
+    run = keep_run(store, demonstration_run(), label="traced")
+    with Store.open(store) as opened:
+        opened.trace_file(run).write_bytes(HEAD)
+        (found,) = trace_shelf(Settings(store=store), lambda: opened).files()
+    assert (found.run, found.place) == (run, "of run traced")
+
+
+def test_captures_are_told_by_their_names(tmp_path: Path) -> None:
+    for name in ("a.sr", "b.VCD", "c.csv", "d.txt"):
+        (tmp_path / name).write_bytes(b"")
+    found = capture_shelf(Settings(captures=(tmp_path,))).files()
+    assert {file.name for file in found} == {"a.sr", "b.VCD", "c.csv"}
+
+
+def test_the_list_says_nothing_of_where_the_roots_are(root: Path, tmp_path: Path) -> None:
+    client = Client.of(store=str(tmp_path / "store.db"), traces=(root,))
+    assert str(root) not in client.get("/traces").text
+    assert str(root) not in client.get("/traces.json").text
+    assert len(client.get("/traces.json").data["traces"]) == 3

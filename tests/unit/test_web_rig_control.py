@@ -1,0 +1,150 @@
+"""What pages are told of a rig: of notes and consoles that others wrote, only what is harmless."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchvise.rig.boot.recorder import POWER_ON, Recorder
+from benchvise.rig.locks import Holder
+from benchvise.web.errors import NotFound
+from benchvise.web.rig import boots, console
+from benchvise.web.rig.watching import holding
+
+ATTACK = "\x1b[31m<script>\u202e\x00"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "benchvise" / "boots"
+
+
+def record(state: Path, board: str, stamp: str, said: bytes, *, booted: bool = True) -> Path:
+    """A console's log: power on, then a piece each second."""
+    directory = state / board / f"{stamp}-abc"
+    directory.mkdir(parents=True)
+    now = iter(range(10**9, 10**13, 10**9))
+    with Recorder(directory / "console.log", clock=lambda: next(now)) as recorder:
+        if booted:
+            recorder.mark(POWER_ON)
+        for line in said.splitlines(keepends=True):
+            recorder.received(line)
+    return directory / "console.log"
+
+
+BOOT = b"U-Boot 2023.01\r\nStarting kernel ...\r\n[    0.000000] Linux version 6.1.0\r\nlogin: "
+
+
+def test_a_boot_is_listed_with_its_phases(state: Path) -> None:
+    record(state, "one", "20261122T080000", BOOT)
+    record(state, "one", "20261122T090000", b"# ls\r\nfile\r\n", booted=False)
+    newest, boot = (boots.summary(log) for log in boots.logs("one"))
+    assert newest["kind"] == "console"
+    assert boot["kind"] == "boot" and boot["started"] == "2026-11-22T08:00:00+00:00"
+    assert boot["phases"]["kernel"] == 2.0 and boot["seconds"] == 4.0
+    assert next(iter(boot["phases"])) == "power-on"
+
+
+def test_a_long_log_is_listed_without(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(state, "one", "20261122T080000", BOOT)
+    monkeypatch.setattr(boots, "REPLAY_BYTES", 10)
+    (found,) = (boots.summary(log) for log in boots.logs("one"))
+    assert found["phases"] is None and found["na"] == "the log is long"
+
+
+@pytest.mark.parametrize("board", ["..", "../one", "one/../one", "", "/etc", "one/x"])
+def test_a_board_is_no_path(state: Path, board: str) -> None:
+    record(state, "one", "20261122T080000", BOOT)
+    record(state.parent, "20261122T080000-abc", "20261122T080000", BOOT)
+    assert boots.logs(board) == []
+
+
+@pytest.mark.parametrize("key", ["..", "../20261122T080000-abc", "20261122T080000-abcd", ""])
+def test_a_boot_is_no_path(state: Path, key: str) -> None:
+    record(state, "one", "20261122T080000", BOOT)
+    with pytest.raises(NotFound, match="no such boot"):
+        boots.find("one", key)
+
+
+def test_the_text_is_bounded_and_harmless(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boots, "TEXT_BYTES", 5000)
+    record(state, "one", "20261122T080000", b"x" * 20_000 + b"\r\n" + ATTACK.encode() + b"\r\n")
+    (log,) = boots.logs("one")
+    lines, cut = boots.text(log)
+    assert cut
+    assert lines[-1] == "<script>"
+    assert max(map(len, lines)) <= boots.LINE_LIMIT
+
+
+def test_columns_stay_columns(state: Path) -> None:
+    record(state, "one", "20261122T080000", b"a   b\tc\r\n")
+    (log,) = boots.logs("one")
+    assert boots.text(log)[0] == ["a   b   c"]
+
+
+def test_a_console_is_followed_from_log_to_log(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "LOOK_SECONDS", 0.01)
+    told: list[tuple[str, Any]] = []
+    stopped = threading.Event()
+    source = console.following("one")
+    thread = threading.Thread(target=source, args=(lambda *said: told.append(said), stopped))
+    thread.start()
+
+    def until(name: str, what: str) -> None:
+        deadline = threading.Event()
+        for _ in range(1000):
+            if any(n == name and what in str(data) for n, data in told):
+                return
+            deadline.wait(0.01)
+        raise AssertionError(f"{name} {what} was not told: {told}")
+
+    try:
+        until("none", "")
+        path = record(state, "one", "20261122T080000", b"first\r\nlog")
+        until("log", "20261122T080000-abc")
+        until("lines", "first")
+        with path.open("ab") as file:
+            file.write(b"in: \xff")
+        until("lines", "login: ")
+        record(state, "one", "20261122T090000", b"second\r\n")
+        until("log", "20261122T090000-abc")
+        until("lines", "second")
+    finally:
+        stopped.set()
+        thread.join(10)
+
+
+def test_of_a_board_that_talks_without_end_the_end_is_told(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "TAIL_BYTES", 100)
+    path = record(state, "one", "20261122T080000", b"line of text\r\n" * 1000)
+    followed = console._Followed(path)
+    first = followed.more()
+    assert first is not None and first["skipped"] == 14_000 - 100
+    assert followed.more() is None
+
+
+def test_a_note_of_somebody_else_says_figures_and_known_words_only() -> None:
+    doing = {
+        "op": ATTACK,
+        "since": "now",
+        "flash": {"phase": ATTACK, "done": float("inf"), "total": -1, "rate": True, "x": ATTACK},
+        "phases": {"kernel": 3.5, ATTACK: 1.0, "login": "soon", "init": float("nan")},
+    }
+    found = holding(Holder(1, ATTACK * 1000, 0.0, doing=doing))
+    assert found is not None
+    assert found["doing"] is None and found["doing_since"] is None
+    assert found["flash"] == {
+        "phase": "write", "done": None, "total": None, "rate": None, "remaining_s": None
+    }  # fmt: skip
+    assert found["phases"] == {"kernel": 3.5}
+    assert len(found["what"]) <= 120 and "\x1b" not in found["what"]
+    for hostile in ([], "x", 3, None):
+        assert holding(Holder(1, "x", 0.0, doing={"op": hostile, "flash": hostile})) is not None

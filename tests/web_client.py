@@ -1,0 +1,96 @@
+"""Asks the workbench in this process, without a network: an ASGI client of a few lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.applications import Starlette
+
+from benchvise.web.app import create_app
+from benchvise.web.settings import Settings
+
+HOST = "127.0.0.1:8765"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def data(self) -> Any:
+        """The document of a twin."""
+        return self.json["data"]
+
+
+@dataclass(frozen=True)
+class Client:
+    app: Starlette
+
+    @classmethod
+    def of(cls, **settings: Any) -> Client:
+        return cls(create_app(Settings(**settings)))
+
+    def get(self, target: str, **headers: str) -> Answer:
+        return self.ask("GET", target, headers)
+
+    def post(self, target: str, body: bytes = b"", **headers: str) -> Answer:
+        return self.ask("POST", target, headers, body)
+
+    def ask(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> Answer:
+        """One request; `_` in the names of headers stands for `-`. ``host`` is ours by default."""
+        named = {"host": HOST, **{name.replace("_", "-"): text for name, text in headers.items()}}
+        if body:
+            named.setdefault("content-length", str(len(body)))
+        return asyncio.run(self._ask(method, target, named, body))
+
+    async def _ask(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        path, _, query = target.partition("?")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [(name.encode(), text.encode()) for name, text in headers.items()],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 8765),
+        }
+        sent: list[Any] = []
+        pieces = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Any:
+            return pieces.pop(0) if pieces else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        start = sent[0]
+        return Answer(
+            start["status"],
+            {name.decode().lower(): text.decode() for name, text in start["headers"]},
+            b"".join(message.get("body", b"") for message in sent[1:]),
+        )

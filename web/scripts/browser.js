@@ -1,0 +1,53 @@
+// What the scripts that look at pages share: the browser, what a page complains of, accessibility.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+import { chromium } from "playwright-core";
+
+/** Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. */
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+/** Collects errors and warnings of the console, and what was asked for that `own` does not know. */
+export function watch(page, own) {
+  const seen = { complaints: [], requests: [] };
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) seen.complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => seen.complaints.push(String(error)));
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!own(url) && !url.startsWith("data:")) seen.requests.push(url);
+  });
+  return seen;
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe-core finds wrong with the page as it is now. */
+export async function violations(page) {
+  // Evaluated by the debugger, which the page's policy does not bind.
+  await page.evaluate(axe);
+  // A chart is one picture to assistive technology; thousands of dots inside would be looked at
+  // for nothing.
+  const result = await page.evaluate(
+    "axe.run({ exclude: ['svg.chart > *'] }, { resultTypes: ['violations'] })",
+  );
+  return result.violations.map(({ id, impact, nodes }) => ({
+    id,
+    impact,
+    where: nodes.map(({ target }) => target.join(" ")).slice(0, 5),
+  }));
+}

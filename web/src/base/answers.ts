@@ -1,0 +1,46 @@
+import { failed, okay, type Result } from "./result";
+
+/** Asks the server; what it says of an error is the error. */
+export async function ask(address: string, signal?: AbortSignal): Promise<Result<Response>> {
+  let answer: Response;
+  try {
+    answer = await fetch(address, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (signal?.aborted === true) return failed("no longer wanted");
+    return failed(`the server does not answer (${String(error)}): is it still running?`);
+  }
+  return answer.ok ? okay(answer) : failed(await errorOf(answer));
+}
+
+export async function askJson(address: string, signal?: AbortSignal): Promise<Result<unknown>> {
+  const answer = await ask(address, signal);
+  if (!answer.ok) return answer;
+  try {
+    return okay(await answer.value.json());
+  } catch (error) {
+    return failed(`${address}: the answer is not JSON: ${String(error)}`);
+  }
+}
+
+export async function askBytes(
+  address: string,
+  signal?: AbortSignal,
+): Promise<Result<ArrayBuffer>> {
+  const answer = await ask(address, signal);
+  if (!answer.ok) return answer;
+  try {
+    return okay(await answer.value.arrayBuffer());
+  } catch (error) {
+    return failed(`${address}: the answer broke off: ${String(error)}`);
+  }
+}
+
+/** Message and remedy of an error answer, whatever it is made of. */
+export async function errorOf(answer: Response): Promise<string> {
+  try {
+    const { error } = (await answer.json()) as { error: { message: string; remedy: string } };
+    return error.remedy === "" ? error.message : `${error.message}: ${error.remedy}`;
+  } catch {
+    return `the server answers with status ${answer.status}`;
+  }
+}

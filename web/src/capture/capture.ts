@@ -1,0 +1,125 @@
+import { askJson } from "../base/answers";
+import type { Density, Orientation } from "../timeline/layout";
+import { ServerSource } from "../timeline/server-source";
+import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
+import { Timeline } from "../timeline/timeline";
+import { Address, readChosen, writeChosen } from "../workspace/address";
+import { Selection } from "../workspace/selection";
+import { Toolbar } from "../workspace/toolbar";
+import { make } from "../workspace/views/elements";
+import { CaptureDetails } from "./capture-details";
+import { captureLook } from "./capture-look";
+
+/** What the server says of a capture, `GET info`. Times in ns. */
+interface CaptureInfo {
+  readonly name: string;
+  readonly duration: number;
+  readonly tick: number;
+  readonly states: readonly string[];
+  readonly event_types: readonly string[];
+  readonly texts: readonly string[];
+  readonly tag: string;
+}
+
+const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
+
+/** Makes the time line of a capture in an element; `api` is where its answers are. */
+export async function startCapture(host: HTMLElement, api: string): Promise<void> {
+  const told = await askJson(`${api}/info`);
+  if (!told.ok) throw new Error(told.error);
+  const info = told.value as CaptureInfo;
+  const look = captureLook(info.states, info.event_types, info.texts);
+  const source = await ServerSource.open(api, info, () => look);
+  if (!source.ok) throw new Error(source.error);
+  new CaptureView(host, api, info, source.value);
+}
+
+/** The lines of a capture with tools, the time line, and the details of what is chosen. */
+class CaptureView {
+  private readonly address = new Address(window);
+  private readonly selection: Selection;
+  private readonly timeline: Timeline;
+  private readonly toolbar: Toolbar;
+
+  constructor(host: HTMLElement, api: string, info: CaptureInfo, private readonly source: ServerSource) {
+    const { address } = this;
+    const density = DENSITIES.find((each) => each === address.get("rows")) ?? "normal";
+    const orientation: Orientation = address.get("time") === "down" ? "vertical" : "horizontal";
+    const filter = address.get("show") ?? "";
+    this.selection = new Selection(info.duration, this.fromAddress());
+    this.toolbar = this.tools(density, orientation, filter);
+    const line = make("div", { class: "ws-line" });
+    const details = new CaptureDetails(api, this.selection, info.tick);
+    host.replaceChildren(make("div", { class: "ws cp" },
+      this.toolbar.element,
+      make("div", { class: "ws-body" },
+        make("div", { class: "ws-lines", "data-traces": "1" },
+          make("section", { class: "ws-trace", "aria-label": info.name }, line)),
+        details.element)));
+    this.timeline = new Timeline(line, source, this.selection, {
+      density, orientation, turned: (d, o) => { this.arrange(d, o); },
+    });
+    if (filter !== "") this.filter(filter);
+    this.follow();
+  }
+
+  private follow(): void {
+    const { address, selection } = this;
+    let restoring = false;
+    selection.subscribe((now, changed) => {
+      if (changed.range) this.toolbar.showRange(selection);
+      if (!restoring) address.set(writeChosen(now), changed.range || changed.place);
+    });
+    address.subscribe(() => {
+      restoring = true;
+      selection.restore(this.fromAddress());
+      restoring = false;
+    });
+    this.toolbar.showRange(selection);
+    const { place } = selection.value;
+    if (place !== null) this.timeline.reveal(place.row);
+  }
+
+  private tools(density: Density, orientation: Orientation, filter: string): Toolbar {
+    const { selection } = this;
+    return new Toolbar({ filter, density, orientation, clocks: null }, {
+      filter: (text) => {
+        this.filter(text);
+        this.address.set({ show: text === "" ? null : text }, false);
+      },
+      arrange: (d, o) => { this.arrange(d, o); },
+      zoom: (factor) => {
+        const { view, place } = selection.value;
+        const inside = place !== null && place.time > view.begin && place.time < view.end;
+        selection.look(zoomSpan(view, factor, inside ? place.time : centreOf(view)));
+      },
+      whole: () => { selection.look(wholeSpan(selection.duration)); },
+      clearRange: () => { selection.setRange(null); },
+      setClocks: () => undefined,
+      alignChosen: () => false,
+    });
+  }
+
+  private arrange(density: Density, orientation: Orientation): void {
+    const { timeline } = this;
+    if (timeline.density !== density || timeline.orientation !== orientation) {
+      timeline.arrange(density, orientation);
+    }
+    this.toolbar.arranged(density, orientation);
+    this.address.set({
+      rows: density === "normal" ? null : density,
+      time: orientation === "vertical" ? "down" : null,
+    }, false);
+  }
+
+  private filter(text: string): void {
+    const wanted = text.trim().toLowerCase();
+    const fits = this.source.rows.flatMap(({ name }, order) =>
+      name.toLowerCase().includes(wanted) ? [order] : []);
+    this.timeline.filter(wanted === "" ? null : fits);
+  }
+
+  private fromAddress(): ReturnType<typeof readChosen> {
+    return readChosen((name) => this.address.get(name));
+  }
+}

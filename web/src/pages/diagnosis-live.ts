@@ -1,0 +1,92 @@
+// A diagnosis that goes on: when more was told of it, the page is asked for again, and what it says
+// by then takes the place of what is shown. So there is one way only to show a diagnosis.
+
+import { parseDocument } from "../base/document";
+import { addCopyButtons } from "../copying";
+import { fill } from "../filling";
+
+/** At least so many milliseconds between two looks, as a board may answer many times a second. */
+const PAUSE = 1000;
+const SHOWN = "so-far";
+const FIGURES = "so-far-figures";
+
+/** Follows the diagnosis of this page until it has an answer, and then goes to that. */
+export function start(element: HTMLElement, data: unknown): void {
+  const page = element.ownerDocument;
+  const { events } = data as { readonly events: string };
+  element.hidden = true;
+  let stop = draw(page);
+  let busy = false;
+  let again = false;
+
+  const look = async (): Promise<void> => {
+    if (busy) {
+      again = true;
+      return;
+    }
+    busy = true;
+    try {
+      do {
+        again = false;
+        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+        if (answer.redirected) {
+          source.close();
+          location.replace(answer.url);
+          return;
+        }
+        if (answer.ok) {
+          const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+          if (renew(page, fresh)) {
+            stop();
+            stop = draw(page);
+            addCopyButtons(page);
+          }
+        }
+        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      } while (again);
+    } finally {
+      busy = false;
+    }
+  };
+
+  const source = new EventSource(events);
+  source.addEventListener("told", () => { void look(); });
+}
+
+/** Puts what the fresh page says into the shown one; what a reader had opened stays open. */
+export function renew(page: Document, fresh: Document): boolean {
+  const shown = page.getElementById(SHOWN);
+  const next = fresh.getElementById(SHOWN);
+  if (shown === null || next === null) return false;
+  const open = openDetails(shown);
+  for (const details of next.querySelectorAll("details")) {
+    if (open.has(placeOf(details))) details.open = true;
+  }
+  const focused = page.activeElement;
+  const label = focused !== null && shown.contains(focused) ? focused.getAttribute("aria-label") : null;
+  shown.replaceChildren(...next.childNodes);
+  if (label !== null) {
+    shown.querySelector<HTMLElement>(`[aria-label="${CSS.escape(label)}"]`)?.focus({ preventScroll: true });
+  }
+  page.title = fresh.title;
+  return true;
+}
+
+/** The figures of what is shown; the function that is returned ends their redrawing. */
+function draw(page: Document): () => void {
+  const parsed = parseDocument(page.getElementById(FIGURES)?.textContent ?? "");
+  if (parsed.ok) return fill(page, parsed.value);
+  console.error(parsed.error);
+  return () => undefined;
+}
+
+function openDetails(root: HTMLElement): Set<string> {
+  return new Set([...root.querySelectorAll("details")].filter(({ open }) => open).map(placeOf));
+}
+
+/** Which one it is: its section, and its number there, since its words change as it grows. */
+function placeOf(details: HTMLDetailsElement): string {
+  const section = details.closest("section");
+  const index = [...(section?.querySelectorAll("details") ?? [])].indexOf(details);
+  return `${section?.id ?? ""}/${index}`;
+}

@@ -1,0 +1,155 @@
+// The live state of boards of the rig, put into what the server wrote for each.
+
+import { failureNote } from "./islands";
+import { listen } from "./live";
+
+export type Said = string | null | { readonly na: string };
+
+export interface BoardState {
+  readonly power: Said;
+  readonly card: Said;
+  readonly elsewhere: string | null;
+  readonly error: { readonly message: string; readonly remedy: string } | null;
+}
+
+export interface Flash {
+  readonly phase: "write" | "verify";
+  readonly done: number | null;
+  readonly total: number | null;
+  readonly rate: number | null;
+  readonly remaining_s: number | null;
+}
+
+export interface Holding {
+  readonly what: string;
+  readonly pid: number;
+  readonly since: number;
+  readonly leaving: boolean;
+  readonly doing: string | null;
+  readonly doing_since: number | null;
+  readonly flash: Flash | null;
+  readonly phases: Readonly<Record<string, number>>;
+}
+
+const CARD_WORDS: Readonly<Record<string, string>> = { host: "this machine", dut: "board" };
+
+/** Follows the rig and keeps every `[data-board]` in the element up to date. */
+export function followRig(element: HTMLElement): void {
+  const places = new Map<string, HTMLElement>();
+  for (const place of element.querySelectorAll<HTMLElement>("[data-board]")) {
+    places.set(place.dataset["board"] ?? "", place);
+  }
+  const note = element.ownerDocument.createElement("div");
+  element.prepend(note);
+  listen(
+    "/live/rig",
+    {
+      boards: ({ boards }: { boards: Readonly<Record<string, BoardState>> }) => {
+        for (const [name, place] of places) {
+          const state = boards[name];
+          if (state !== undefined) showState(place, state);
+        }
+      },
+      holders: ({ holders }: { holders: Readonly<Record<string, Holding | null>> }) => {
+        for (const [name, place] of places) {
+          if (name in holders) showHolding(place, holders[name] ?? null);
+        }
+      },
+    },
+    (error) => {
+      const shown = error === null ? [] : [failureNote(element.ownerDocument, error.message, error.remedy)];
+      note.replaceChildren(...shown);
+    },
+  );
+}
+
+/** Power and card; or why they cannot be had. */
+export function showState(place: HTMLElement, state: BoardState): void {
+  const { error } = state;
+  fill(place, "power", error === null ? word(place, state.power) : unavailable(place, error.message));
+  fill(place, "card", error === null ? word(place, state.card, CARD_WORDS) : unavailable(place, "–"));
+  if (state.elsewhere !== null) fill(place, "use", word(place, state.elsewhere));
+}
+
+/** Who holds a board, and how far that one is. */
+export function showHolding(place: HTMLElement, holding: Holding | null): void {
+  const page = place.ownerDocument;
+  if (holding === null) {
+    fill(place, "use", status(page, "free", "free"));
+    fill(place, "work");
+    return;
+  }
+  const said = status(page, "held", holding.what);
+  said.title = `process ${holding.pid}`;
+  fill(place, "use", said);
+  fill(place, "work", ...work(page, holding));
+}
+
+/** In words and figures what takes long: `writing, 120 of 480 MB at 31 MB/s, 12 s left`. */
+export function progressText(flash: Flash): string {
+  const parts = [flash.phase === "write" ? "writing the card" : "reading the card back"];
+  const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0);
+  if (flash.done !== null) {
+    parts.push(
+      flash.total === null
+        ? `${megabytes(flash.done)} MB`
+        : `${megabytes(flash.done)} of ${megabytes(flash.total)} MB`,
+    );
+  }
+  if (flash.rate !== null) parts.push(`${megabytes(flash.rate)} MB/s`);
+  if (flash.remaining_s !== null) parts.push(`${flash.remaining_s.toFixed(0)} s left`);
+  return parts.join(", ");
+}
+
+/** `booting: kernel at 3.2 s`; what was reached last. */
+export function phaseText(doing: string, phases: Readonly<Record<string, number>>): string {
+  const reached = Object.entries(phases).sort(([, a], [, b]) => a - b).pop();
+  return reached === undefined ? doing : `${doing}: ${reached[0]} at ${reached[1].toFixed(1)} s`;
+}
+
+function work(page: Document, { doing, flash, phases }: Holding): HTMLElement[] {
+  if (doing === null) return [];
+  const box = page.createElement("div");
+  box.className = "work";
+  const text = page.createElement("p");
+  if (doing === "flashing" && flash !== null) {
+    const bar = page.createElement("progress");
+    bar.setAttribute("aria-label", "Card");
+    if (flash.total !== null && flash.total > 0) {
+      bar.max = flash.total;
+      bar.value = Math.min(flash.done ?? 0, flash.total);
+    }
+    text.textContent = progressText(flash);
+    box.append(bar, text);
+  } else {
+    text.textContent = phaseText(doing, phases);
+    box.append(text);
+  }
+  return [box];
+}
+
+function word(place: HTMLElement, said: Said, words: Readonly<Record<string, string>> = {}): Node {
+  const page = place.ownerDocument;
+  if (said === null) return page.createTextNode("–");
+  if (typeof said === "object") return unavailable(place, said.na);
+  return status(page, said, words[said] ?? said);
+}
+
+function status(page: Document, kind: string, text: string): HTMLElement {
+  const span = page.createElement("span");
+  span.className = `status status-${/^[a-z]+$/.test(kind) ? kind : "other"}`;
+  span.textContent = text;
+  return span;
+}
+
+function unavailable(place: HTMLElement, why: string): Node {
+  const span = place.ownerDocument.createElement("span");
+  span.className = "absent";
+  span.textContent = why;
+  return span;
+}
+
+function fill(place: HTMLElement, field: string, ...content: Node[]): void {
+  const found = place.querySelector<HTMLElement>(`[data-field="${field}"]`);
+  found?.replaceChildren(...content);
+}

@@ -1,0 +1,120 @@
+import { type Box, boxAt, type Layout } from "./layout";
+import type { Items, Marks, Row } from "./source";
+import type { Span } from "./span";
+import type { Tile, TileStore } from "./tile-store";
+import { BLOCK, levelOf } from "./tiles";
+
+/** What is under the pointer. */
+export interface Hit {
+  readonly box: Box;
+  readonly row: Row;
+  readonly time: number;
+  readonly item: HitItem | null;
+  readonly mark: HitMark | null;
+}
+
+export interface HitItem extends Span {
+  readonly actor: number;
+  readonly state: number;
+  readonly count: number;
+}
+
+export interface HitMark {
+  readonly time: number;
+  readonly event: number;
+  readonly count: number;
+  readonly index: number;
+}
+
+/** How far beside an item the pointer may be, in pixels. */
+const REACH = 3;
+
+/** What is at a time and a place across it; null where there is no row. */
+export function hitAt(
+  layout: Layout,
+  across: number,
+  time: number,
+  perPixel: number,
+  items: TileStore<Items>,
+  marks: TileStore<Marks>,
+): Hit | null {
+  const box = boxAt(layout, across);
+  if (box === null) return null;
+  const reach = perPixel * REACH;
+  const level = levelOf(perPixel);
+  const block = Math.floor(box.order / BLOCK);
+  const near = { begin: time - reach, end: time + reach };
+  const item = itemNear(items.cover(level, near, block).map(({ tile }) => tile), box.row.id, time, reach);
+  const mark =
+    layout.density === "events" && across > box.from + box.bar
+      ? markNear(marks.cover(level, near, block).map(({ tile }) => tile), box.row.id, time, reach)
+      : null;
+  return { box, row: box.row, time, item, mark };
+}
+
+/** The item that holds a time, else the nearest within reach; the shortest of several. */
+function itemNear(
+  tiles: readonly Tile<Items>[],
+  row: number,
+  time: number,
+  reach: number,
+): HitItem | null {
+  let best: HitItem | null = null;
+  let least = Infinity;
+  for (const { data, rows } of tiles) {
+    const [from, to] = rows.get(row) ?? [0, 0];
+    for (let at = firstBehind(data.end, from, to, time - reach); at < to; at += 1) {
+      const begin = data.begin[at] ?? 0;
+      if (begin > time + reach) break;
+      const end = data.end[at] ?? 0;
+      const away = Math.max(begin - time, time - end, 0);
+      // Inside beats beside; then short beats long, as it is the harder one to point at.
+      const cost = away === 0 ? (end - begin) * 1e-9 : 1 + away;
+      if (cost >= least) continue;
+      least = cost;
+      best = {
+        begin,
+        end,
+        actor: data.actor[at] ?? -1,
+        state: data.state[at] ?? 0,
+        count: data.count[at] ?? 1,
+      };
+    }
+  }
+  return best;
+}
+
+function markNear(
+  tiles: readonly Tile<Marks>[],
+  row: number,
+  time: number,
+  reach: number,
+): HitMark | null {
+  let best: HitMark | null = null;
+  for (const { data, rows } of tiles) {
+    const [from, to] = rows.get(row) ?? [0, 0];
+    for (let at = firstBehind(data.time, from, to, time - reach); at < to; at += 1) {
+      const when = data.time[at] ?? 0;
+      if (when > time + reach) break;
+      if (best !== null && Math.abs(best.time - time) <= Math.abs(when - time)) continue;
+      best = {
+        time: when,
+        event: data.event[at] ?? 0,
+        count: data.count[at] ?? 1,
+        index: data.index[at] ?? 0,
+      };
+    }
+  }
+  return best;
+}
+
+/** The first of rising values that is not below `value`. */
+function firstBehind(values: Float64Array, from: number, to: number, value: number): number {
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((values[middle] ?? 0) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

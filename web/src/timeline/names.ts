@@ -1,0 +1,118 @@
+import { boxesBetween, type Box, type Layout } from "./layout";
+import { contextOf } from "./stage";
+import { Texts } from "./texts";
+import type { Theme } from "./theme";
+
+/** What the names of the rows show. */
+export interface NamesScene {
+  readonly layout: Layout;
+  readonly scroll: number;
+  readonly theme: Theme;
+  readonly chosen: number | null;
+  readonly hovered: number | null;
+}
+
+const EDGE = 12;
+/** Columns narrower than this have their names turned. */
+const TURNED_BELOW = 48;
+
+/** Draws the names of rows beside (or above) their bars. */
+export class Names {
+  private readonly context: CanvasRenderingContext2D;
+  private plain: Texts | null = null;
+  private small: Texts | null = null;
+
+  constructor(readonly canvas: HTMLCanvasElement) {
+    this.context = contextOf(canvas);
+  }
+
+  paint(scene: NamesScene): void {
+    const { canvas, context } = this;
+    const { layout, theme, scroll } = scene;
+    const ratio = canvas.width / Math.max(canvas.clientWidth, 1);
+    const [width, height] = [canvas.width / ratio, canvas.height / ratio];
+    const vertical = layout.orientation === "vertical";
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = theme.page;
+    context.fillRect(0, 0, width, height);
+    if (this.plain?.font !== `12px ${theme.sans}`) {
+      this.plain = new Texts(context, `12px ${theme.sans}`);
+      this.small = new Texts(context, `11px ${theme.sans}`);
+    }
+    context.textBaseline = "middle";
+    for (const { text, from, size } of layout.headings) {
+      context.fillStyle = theme.panel;
+      if (vertical) context.fillRect(from - scroll, 0, size, height);
+      else context.fillRect(0, from - scroll, width, size);
+      context.fillStyle = theme.muted;
+      context.font = `600 11px ${theme.sans}`;
+      if (vertical) this.turned(text, from - scroll + size / 2, height, this.small);
+      else context.fillText(text, EDGE, from - scroll + size / 2 + 0.5);
+    }
+    for (const box of boxesBetween(layout, scroll, scroll + (vertical ? width : height))) {
+      if (vertical) this.inHead(box, scene, height);
+      else this.inLine(box, scene, width);
+    }
+  }
+
+  private inLine(box: Box, scene: NamesScene, width: number): void {
+    const { context } = this;
+    const { theme, scroll, layout } = scene;
+    const top = box.from - scroll;
+    this.ground(box, scene, [0, top - 1, width, box.bar + box.lane + 2]);
+    const middle = top + box.bar / 2 + 0.5;
+    const texts = layout.density === "compact" ? this.small : this.plain;
+    if (texts === null) return;
+    context.font = layout.density === "compact" ? texts.font.replace("11px", "9.5px") : texts.font;
+    const detail = box.row.detail;
+    const aside = detail === "" || this.small === null ? 0 : this.small.width(detail) + 10;
+    context.fillStyle = theme.ink;
+    texts.draw(box.row.name, EDGE, middle, width - EDGE - 8 - aside);
+    if (aside === 0) return;
+    context.fillStyle = theme.muted;
+    if (layout.density !== "compact") context.font = this.small?.font ?? context.font;
+    context.textAlign = "right";
+    context.fillText(detail, width - 8, middle);
+    context.textAlign = "left";
+  }
+
+  private inHead(box: Box, scene: NamesScene, height: number): void {
+    const { context } = this;
+    const { theme, scroll } = scene;
+    const left = box.from - scroll;
+    const size = box.bar + box.lane;
+    this.ground(box, scene, [left - 1, 0, size + 2, height]);
+    context.fillStyle = theme.ink;
+    if (size < TURNED_BELOW) {
+      context.font = this.small?.font ?? context.font;
+      this.turned(box.row.name, left + size / 2, height, this.small);
+      return;
+    }
+    context.font = this.plain?.font ?? context.font;
+    this.plain?.draw(box.row.name, left + 4, height - (box.row.detail === "" ? 14 : 28), size - 8);
+    context.fillStyle = theme.muted;
+    context.font = this.small?.font ?? context.font;
+    this.small?.draw(box.row.detail, left + 4, height - 13, size - 8);
+  }
+
+  private turned(text: string, x: number, height: number, texts: Texts | null): void {
+    this.context.save();
+    this.context.translate(x + 0.5, height - 6);
+    this.context.rotate(-Math.PI / 2);
+    texts?.draw(text, 0, 0, height - 10);
+    this.context.restore();
+  }
+
+  private ground(
+    { order }: Box,
+    { chosen, hovered, theme }: NamesScene,
+    [x, y, width, height]: readonly [number, number, number, number],
+  ): void {
+    if (order !== chosen && order !== hovered) return;
+    this.context.fillStyle = theme.panel;
+    this.context.fillRect(x, y, width, height);
+    if (order !== chosen) return;
+    this.context.fillStyle = theme.accent;
+    this.context.fillRect(x, y, 3, height);
+  }
+}

@@ -1,0 +1,139 @@
+import type { Hit } from "./hit";
+import type { Source } from "./source";
+import type { Span } from "./span";
+import { formatLength, formatTime } from "./time-format";
+
+/** Where the stage's pixels are, for what lies on top of it. */
+export interface Frame {
+  readonly view: Span;
+  /** CSS pixels along time, and across it. */
+  readonly main: number;
+  readonly cross: number;
+  readonly vertical: boolean;
+}
+
+/** A box along and across time, CSS pixels. */
+interface Area {
+  readonly from: number;
+  readonly to: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+/**
+ * What lies on top of the bars: elements and not pixels, so that moving the pointer draws no bar
+ * again.
+ */
+export class Overlay {
+  private readonly cross: HTMLElement;
+  private readonly chosen: HTMLElement;
+  private readonly range: HTMLElement;
+  private readonly rangeText: HTMLElement;
+  private readonly tip: HTMLElement;
+
+  constructor(
+    private readonly stage: HTMLElement,
+    private readonly source: Source,
+  ) {
+    const add = (name: string, parent = stage): HTMLElement => {
+      const element = parent.appendChild(document.createElement("div"));
+      element.className = name;
+      element.hidden = true;
+      return element;
+    };
+    this.range = add("tl-range");
+    this.rangeText = add("tl-range-text", this.range);
+    this.rangeText.hidden = false;
+    this.chosen = add("tl-chosen");
+    this.cross = add("tl-cross");
+    this.tip = add("tl-tip");
+    // Read out by the status line instead.
+    this.tip.setAttribute("aria-hidden", "true");
+  }
+
+  showRange(range: Span | null, frame: Frame): void {
+    const area = range === null ? null : areaOf(range, frame, 0, frame.cross);
+    this.put(this.range, area, frame);
+    if (range !== null) this.rangeText.textContent = formatLength(range.end - range.begin);
+  }
+
+  showChosen(item: Span | null, top: number, bottom: number, frame: Frame): void {
+    const area = item === null || bottom <= 0 ? null : areaOf(item, frame, top - 2, bottom + 2);
+    this.put(this.chosen, area, frame);
+  }
+
+  showHit(hit: Hit | null, frame: Frame, at: readonly [number, number]): void {
+    const time = hit?.time ?? null;
+    const area = time === null ? null : areaOf({ begin: time, end: time }, frame, 0, frame.cross);
+    this.put(this.cross, area, frame);
+    this.tip.hidden = hit === null;
+    if (hit === null) return;
+    this.tip.replaceChildren(...this.lines(hit, (frame.view.end - frame.view.begin) / frame.main));
+    const [x, y] = frame.vertical ? [at[1], at[0]] : at;
+    const { clientWidth, clientHeight } = this.stage;
+    const { offsetWidth, offsetHeight } = this.tip;
+    // On the side where there is room, never under the pointer.
+    const left = x + 16 + offsetWidth > clientWidth ? Math.max(0, x - 12 - offsetWidth) : x + 16;
+    const top = y + 18 + offsetHeight > clientHeight ? Math.max(0, y - 10 - offsetHeight) : y + 18;
+    this.tip.style.transform = `translate(${left}px, ${top}px)`;
+  }
+
+  private lines({ row, time, item, mark }: Hit, perPixel: number): HTMLElement[] {
+    const { look, losses } = this.source;
+    const lines: HTMLElement[] = [];
+    const add = (text: string, name = ""): void => {
+      const line = document.createElement("div");
+      line.textContent = text;
+      if (name !== "") line.className = name;
+      lines.push(line);
+    };
+    if (mark !== null) {
+      add(mark.count === 1 ? look.eventName(mark.event) : `${mark.count} events`, "tl-tip-title");
+      add(formatTime(mark.time, 1));
+    } else if (item !== null) {
+      const several = item.count > 1;
+      const who = item.actor >= 0 ? look.actorName(item.actor) : row.name;
+      add(who, "tl-tip-title");
+      const state = look.states[item.state]?.name ?? "";
+      add(`${several ? "longest: " : ""}${state} ${formatLength(item.end - item.begin)}`.trim());
+      add(`from ${formatTime(item.begin, 1)}`);
+      if (several) add(`${item.count} items here: zoom in`, "tl-tip-note");
+    } else {
+      add(row.name, "tl-tip-title");
+      add(formatTime(time, perPixel));
+    }
+    const lost = losses.filter(
+      (loss) => loss.begin <= time + perPixel && loss.end >= time - perPixel,
+    );
+    for (const loss of lost.slice(0, 3)) add(lossText(loss.kind, loss.count, loss.cpu), "tl-tip-loss");
+    return lines;
+  }
+
+  private put(element: HTMLElement, area: Area | null, { vertical }: Frame): void {
+    element.hidden = area === null;
+    if (area === null) return;
+    const [along, across] = [area.to - area.from, area.bottom - area.top];
+    const { style } = element;
+    style.transform = vertical
+      ? `translate(${area.top}px, ${area.from}px)`
+      : `translate(${area.from}px, ${area.top}px)`;
+    style.width = `${vertical ? across : along}px`;
+    style.height = `${vertical ? along : across}px`;
+  }
+}
+
+/** What is missing, in words. */
+export function lossText(kind: string, count: number | null, cpu: number | null): string {
+  const what = count === null ? `an unknown number of ${kind}` : `${count} ${kind}`;
+  return `${what} lost${cpu === null ? "" : ` on CPU ${cpu}`}`;
+}
+
+/** Where a span is seen; null when it is outside. Never wider than a little beyond the view. */
+function areaOf(span: Span, { view, main }: Frame, top: number, bottom: number): Area | null {
+  const perPixel = (view.end - view.begin) / main;
+  const from = (span.begin - view.begin) / perPixel;
+  const to = (span.end - view.begin) / perPixel;
+  if (to < 0 || from > main) return null;
+  const left = Math.max(Math.floor(from), -4);
+  return { from: left, to: Math.min(Math.max(Math.ceil(to), left + 1), main + 4), top, bottom };
+}

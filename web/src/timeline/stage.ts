@@ -1,0 +1,227 @@
+import { bandsOf, boxesBetween, type Box, type Layout } from "./layout";
+import { paintLosses } from "./losses";
+import { paintMarks } from "./marks";
+import { BANDS, paintItems, type Scale } from "./raster";
+import type { Items, Marks, Source } from "./source";
+import type { Span } from "./span";
+import { Texts } from "./texts";
+import type { Paints, Theme } from "./theme";
+import type { TileStore } from "./tile-store";
+import { BLOCK, levelOf } from "./tiles";
+
+/** What one frame shows. Lengths are CSS pixels unless said otherwise. */
+export interface Scene {
+  readonly source: Source;
+  readonly items: TileStore<Items>;
+  readonly marks: TileStore<Marks>;
+  readonly layout: Layout;
+  readonly scroll: number;
+  readonly view: Span;
+  /** Times of the axis' labelled ticks. */
+  readonly ticks: readonly number[];
+  readonly theme: Theme;
+  readonly paints: Paints;
+  readonly actor: number | null;
+  /** Order of the row that is chosen. */
+  readonly chosen: number | null;
+}
+
+const LABEL_PX = 22;
+/** Of a column, where text stands across time. */
+const LABEL_HEIGHT = 13;
+/** Texts of one frame: the widest items have theirs. */
+const MOST_LABELS = 400;
+
+interface Label {
+  readonly box: Box;
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+/** Draws rows into one canvas, along `main`, the direction of time, and across it. */
+export class Stage {
+  private readonly context: CanvasRenderingContext2D;
+  private readonly strip = document.createElement("canvas");
+  private readonly stripContext: CanvasRenderingContext2D;
+  private image: ImageData | null = null;
+  private ranks = new Uint8Array(0);
+  private texts: Texts | null = null;
+
+  constructor(readonly canvas: HTMLCanvasElement) {
+    this.context = contextOf(canvas);
+    this.stripContext = contextOf(this.strip);
+  }
+
+  paint(scene: Scene): void {
+    const { canvas, context } = this;
+    const { layout, theme, view } = scene;
+    const ratio = canvas.width / Math.max(canvas.clientWidth, 1);
+    const vertical = layout.orientation === "vertical";
+    const [main, cross] = vertical ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
+    const scale: Scale = { begin: view.begin, perPixel: (view.end - view.begin) / main };
+    const boxes = boxesBetween(layout, scene.scroll, scene.scroll + cross / ratio);
+    const turn = (): void => {
+      if (vertical) context.setTransform(0, 1, 1, 0, 0, 0);
+      else context.setTransform(1, 0, 0, 1, 0, 0);
+    };
+    turn();
+    this.paintGround(scene, boxes, scale, ratio, main, cross);
+    const labels = this.paintBars(scene, boxes, scale, ratio, main);
+    paintLosses(context, scene, boxes, scale, ratio, main, cross);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.texts = this.texts?.font === `11px ${theme.sans}` ? this.texts : this.fresh(theme);
+    context.font = this.texts.font;
+    context.textBaseline = "middle";
+    context.fillStyle = theme.onBar;
+    for (const label of labels) this.write(label, this.texts, scene, ratio, vertical);
+    if (layout.density === "events") {
+      paintMarks(context, this.texts, scene, boxes, scale, ratio, main);
+    }
+  }
+
+  private fresh(theme: Theme): Texts {
+    return new Texts(this.context, `11px ${theme.sans}`);
+  }
+
+  /** The page, what lies beside the trace, the lines of the axis, headings. */
+  private paintGround(
+    { layout, scroll, theme, source, ticks, chosen }: Scene,
+    boxes: readonly Box[],
+    scale: Scale,
+    ratio: number,
+    main: number,
+    cross: number,
+  ): void {
+    const { context } = this;
+    const place = (time: number): number => Math.round((time - scale.begin) / scale.perPixel);
+    context.fillStyle = theme.page;
+    context.fillRect(0, 0, main, cross);
+    context.fillStyle = theme.panel;
+    const [first, last] = [place(0), place(source.duration) + 1];
+    if (first > 0) context.fillRect(0, 0, first, cross);
+    if (last < main) context.fillRect(last, 0, main - last, cross);
+    for (const { from, size } of layout.headings) {
+      context.fillRect(0, (from - scroll) * ratio, main, size * ratio);
+    }
+    for (const box of boxes) {
+      if (box.order !== chosen) continue;
+      const size = box.bar + box.lane + 2;
+      context.fillRect(0, (box.from - scroll - 1) * ratio, main, size * ratio);
+    }
+    context.fillStyle = theme.rule;
+    for (const time of ticks) context.fillRect(place(time), 0, Math.max(1, ratio), cross);
+  }
+
+  /** All bars; returns the texts that have room in them. */
+  private paintBars(
+    scene: Scene,
+    boxes: readonly Box[],
+    scale: Scale,
+    ratio: number,
+    main: number,
+  ): Label[] {
+    const { source, layout, view, paints, scroll } = scene;
+    const image = this.lines(main, boxes.length);
+    const pixels = new Uint32Array(image.data.buffer);
+    pixels.fill(0);
+    const level = levelOf(scale.perPixel);
+    const labels: Label[] = [];
+    const vertical = layout.orientation === "vertical";
+    const room = vertical ? LABEL_HEIGHT : LABEL_PX;
+    const wideFrom = layout.density === "compact" ? Infinity : room * ratio;
+    let block = -1;
+    let pieces: ReturnType<typeof scene.items.cover> = [];
+    boxes.forEach((box, at) => {
+      const own = Math.floor(box.order / BLOCK);
+      if (own !== block) {
+        block = own;
+        pieces = scene.items.cover(level, view, block);
+      }
+      const from = at * BANDS * main;
+      const lines = {
+        pixels: pixels.subarray(from, from + BANDS * main),
+        ranks: this.ranks.fill(0),
+        width: main,
+      };
+      paints.only = box.row.kind === "cpu" ? scene.actor : null;
+      let last: Label | undefined;
+      for (const { tile, clip } of pieces) {
+        const range = tile.rows.get(box.row.id);
+        if (range === undefined) continue;
+        const { data } = tile;
+        const wide = (item: number, from: number, to: number): void => {
+          const actor = data.actor[item] ?? -1;
+          // Texts are made for full colours: what is faint has none.
+          if (paints.only !== null && paints.only !== actor) return;
+          const length = (data.end[item] ?? 0) - (data.begin[item] ?? 0);
+          const exact = data.count[item] === 1;
+          const text = source.look.label(box.row, actor, data.state[item] ?? 0, length, exact);
+          if (text === "") return;
+          // What goes on in the next tile is one item, and has one text.
+          if (last?.to === from && last.text === text) labels.pop();
+          else last = undefined;
+          last = { box, from: last?.from ?? from, to, text };
+          labels.push(last);
+        };
+        const brush = { look: source.look, paints, wideFrom, wide };
+        paintItems(lines, data, range, clip, scale, 2 ** tile.level, brush);
+      }
+    });
+    paints.only = null;
+    this.show(image, boxes, scroll, ratio, main);
+    if (labels.length <= MOST_LABELS) return labels;
+    return labels.sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, MOST_LABELS);
+  }
+
+  /** Stretches each row's lines to the bands of its bar. */
+  private show(
+    image: ImageData,
+    boxes: readonly Box[],
+    scroll: number,
+    ratio: number,
+    main: number,
+  ): void {
+    const { context } = this;
+    this.stripContext.putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = false;
+    boxes.forEach((box, at) => {
+      bandsOf(box.row.kind, box.bar).forEach(([from, size], band) => {
+        const top = Math.round((box.from + from - scroll) * ratio);
+        const bottom = Math.round((box.from + from + size - scroll) * ratio);
+        const line = at * BANDS + band;
+        context.drawImage(this.strip, 0, line, main, 1, 0, top, main, bottom - top);
+      });
+    });
+  }
+
+  /** Room for the lines of so many rows. */
+  private lines(width: number, rows: number): ImageData {
+    const height = Math.max(rows, 1) * BANDS;
+    if (this.image?.width !== width || this.image.height !== height) {
+      this.image = new ImageData(width, height);
+      this.strip.width = width;
+      this.strip.height = height;
+      this.ranks = new Uint8Array(width);
+    }
+    return this.image;
+  }
+
+  private write(
+    { box, from, to, text }: Label,
+    texts: Texts,
+    { scroll }: Scene,
+    ratio: number,
+    vertical: boolean,
+  ): void {
+    const at = box.from - scroll;
+    if (vertical) texts.draw(text, at + 4, from / ratio + 7, box.bar - 8);
+    else texts.draw(text, from / ratio + 4, at + box.bar / 2 + 0.5, (to - from) / ratio - 8);
+  }
+}
+
+export function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d");
+  if (context === null) throw new Error("this browser cannot draw on a canvas");
+  return context;
+}

@@ -1,0 +1,42 @@
+/** Texts on a canvas, cut to the room that they have. Measuring is dear, so each is measured once. */
+export class Texts {
+  private readonly widths = new Map<string, number>();
+
+  constructor(
+    private readonly context: CanvasRenderingContext2D,
+    readonly font: string,
+  ) {}
+
+  /** Draws with the font that is set; false when there is no room for two letters. */
+  draw(text: string, x: number, y: number, room: number): boolean {
+    const shown = this.cut(text, room);
+    if (shown === "") return false;
+    this.context.fillText(shown, x, y);
+    return true;
+  }
+
+  width(text: string): number {
+    const known = this.widths.get(text);
+    if (known !== undefined) return known;
+    if (this.widths.size >= MOST) this.widths.clear();
+    const { font } = this.context;
+    this.context.font = this.font;
+    const { width } = this.context.measureText(text);
+    this.context.font = font;
+    this.widths.set(text, width);
+    return width;
+  }
+
+  /** The text, or as much of its begin as fits; empty where two letters do not. */
+  cut(text: string, room: number): string {
+    // No letter is narrower than this: a long name is not measured to learn that it is long.
+    const short = text.length * NARROWEST > room ? text.slice(0, Math.ceil(room / NARROWEST)) : text;
+    const width = this.width(short);
+    if (short === text && width <= room) return text;
+    const letters = Math.floor((short.length * (room - this.width("…"))) / Math.max(width, 1));
+    return letters < 2 ? "" : `${short.slice(0, letters)}…`;
+  }
+}
+
+const MOST = 20_000;
+const NARROWEST = 2;

@@ -1,0 +1,93 @@
+import { actorColour, mixed, pixelOf } from "./colours";
+import type { Look } from "./source";
+
+/** The colours of the style sheet, as the canvas needs them. */
+export interface Theme {
+  readonly page: string;
+  readonly panel: string;
+  readonly ink: string;
+  readonly muted: string;
+  readonly rule: string;
+  readonly strong: string;
+  readonly accent: string;
+  readonly loss: string;
+  /** Of text in a coloured bar. */
+  readonly onBar: string;
+  readonly line: string;
+  readonly sans: string;
+  readonly mono: string;
+  /** Any custom property. */
+  property(name: string): string;
+}
+
+export function themeOf(element: Element): Theme {
+  const style = getComputedStyle(element);
+  const property = (name: string): string => style.getPropertyValue(name).trim();
+  return {
+    page: property("--surface"),
+    panel: property("--panel"),
+    ink: property("--ink"),
+    muted: property("--muted"),
+    rule: property("--rule"),
+    strong: property("--rule-strong"),
+    accent: property("--accent"),
+    loss: property("--loss"),
+    onBar: property("--on-bar"),
+    line: property("--line-1"),
+    sans: property("--sans"),
+    mono: property("--mono"),
+    property,
+  };
+}
+
+/** Pixels of a colour in full, and of the same laid thinly on the page. */
+export interface Paint {
+  readonly full: number;
+  readonly faint: number;
+  /** For shares of a pixel's time, from a little to all. */
+  readonly shades: readonly number[];
+}
+
+/** Even a little is to be seen. */
+const SHADES = [0.42, 0.56, 0.7, 0.85, 1];
+
+/** The pixels of every actor and state, looked up once each. */
+export class Paints {
+  /** The actor that is brought out among all others; null is none. */
+  only: number | null = null;
+  private readonly actors = new Map<number, Paint>();
+  private readonly byProperty = new Map<string, Paint>();
+  private readonly states: readonly (Paint | null)[];
+
+  constructor(
+    private readonly theme: Theme,
+    private readonly look: Look,
+  ) {
+    this.states = look.states.map(({ paint }) => {
+      if (paint === "actor") return null;
+      if (paint === "line") return this.paint(theme.line, 0.16);
+      return this.paint(paint === "warning" ? theme.property("--doubt") : theme.strong, 0.45);
+    });
+  }
+
+  of(state: number, actor: number): Paint {
+    const paint = this.states[state] ?? this.ofActor(actor);
+    if (this.only === null || this.only === actor) return paint;
+    return { full: paint.faint, faint: paint.faint, shades: [paint.faint] };
+  }
+
+  private ofActor(actor: number): Paint {
+    const known = this.actors.get(actor);
+    if (known !== undefined) return known;
+    const name = actorColour(this.look.actorKind(actor), this.look.actorName(actor));
+    const found = this.byProperty.get(name) ?? this.paint(this.theme.property(name), 0.38);
+    this.byProperty.set(name, found);
+    this.actors.set(actor, found);
+    return found;
+  }
+
+  private paint(colour: string, faint: number): Paint {
+    const shade = (opacity: number): number => pixelOf(mixed(colour, this.theme.page, opacity));
+    return { full: pixelOf(colour), faint: shade(faint), shades: SHADES.map(shade) };
+  }
+}

@@ -1,0 +1,516 @@
+import { AxisView } from "./axis-view";
+import type { Changed, Choices, Chosen } from "./choices";
+import { buildFrame, type Elements, fit } from "./frame";
+import { type Acts, listen } from "./gestures";
+import { type Hit, hitAt } from "./hit";
+import { actOf, type KeyAct } from "./keys";
+import { type Box, type Density, type Layout, layoutOf, type Orientation } from "./layout";
+import { MiniMap } from "./mini-map";
+import { Motion } from "./motion";
+import { Names } from "./names";
+import { Overlay } from "./overlay";
+import type { Items, Marks, Overview, Source } from "./source";
+import { centreOf, clampSpan, lengthOf, shiftSpan, type Span, spanOf, wholeSpan } from "./span";
+import { Stage } from "./stage";
+import { neighbour } from "./stepping";
+import { Paints, type Theme, themeOf } from "./theme";
+import { type Columnar, TileStore } from "./tile-store";
+import { BLOCK, BUCKETS, tileSpan } from "./tiles";
+import { ticksOf } from "./ticks";
+import { formatLength, formatTime } from "./time-format";
+import { wishesOf } from "./wishes";
+
+export interface TimelineOptions {
+  readonly density?: Density;
+  readonly orientation?: Orientation;
+  /** Told when a key changes them, for buttons and the page's address. */
+  readonly turned?: (density: Density, orientation: Orientation) => void;
+}
+
+const OVERVIEW_BUCKETS = 1024;
+const LABEL_ROOM = { horizontal: 110, vertical: 56 } as const;
+const ZOOM_STEP = 1.6;
+const PAN_SHARE = 0.15;
+const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
+
+/** A time line in an element: draws what `source` has, and moves as `choices` says. */
+export class Timeline {
+  private readonly elements: Elements;
+  private readonly stage: Stage;
+  private readonly names: Names;
+  private readonly axis: AxisView;
+  private readonly map: MiniMap;
+  private readonly overlay: Overlay;
+  private readonly items: TileStore<Items>;
+  private readonly marks: TileStore<Marks>;
+  private readonly motion = new Motion();
+  private readonly ends: (() => void)[] = [];
+  private readonly controller = new AbortController();
+  private layout: Layout;
+  private theme: Theme;
+  private paints: Paints;
+  private shown: readonly number[];
+  private scroll = 0;
+  private overview: Overview | null = null;
+  private pointer: readonly [number, number] | null = null;
+  private hovered: number | null = null;
+  private drawing: Span | null = null;
+  private asked = false;
+  /** What is to be drawn again besides the bars. */
+  private stale = { names: true, map: true };
+
+  constructor(
+    host: HTMLElement,
+    private readonly source: Source,
+    private readonly choices: Choices,
+    private readonly options: TimelineOptions = {},
+  ) {
+    this.elements = buildFrame(host, source.name);
+    const { root, stage, bars, names, axis, corner, mapHost, map } = this.elements;
+    this.shown = source.rows.map((_, order) => order);
+    this.layout = layoutOf(
+      source.rows, this.shown, options.density ?? "normal", options.orientation ?? "horizontal",
+    );
+    root.dataset["orientation"] = this.layout.orientation;
+    this.theme = themeOf(root);
+    this.paints = new Paints(this.theme, source.look);
+    this.stage = new Stage(bars);
+    this.names = new Names(names);
+    this.axis = new AxisView(axis, corner);
+    this.map = new MiniMap(mapHost, map, source.duration, (view) => {
+      this.motion.stop();
+      choices.look(view);
+    });
+    this.overlay = new Overlay(stage, source);
+    this.items = this.storeOf((span, rows, signal) => source.items(span, BUCKETS, rows, signal));
+    this.marks = this.storeOf((span, rows, signal) => source.marks(span, BUCKETS, rows, signal));
+    this.listen();
+    void this.loadOverview();
+    this.invalidate();
+  }
+
+  get density(): Density {
+    return this.layout.density;
+  }
+
+  get orientation(): Orientation {
+    return this.layout.orientation;
+  }
+
+  /** Rows by their order in the source; all when null. */
+  filter(shown: readonly number[] | null): void {
+    this.shown = shown ?? this.source.rows.map((_, order) => order);
+    this.arrange(this.density, this.orientation);
+  }
+
+  arrange(density: Density, orientation: Orientation): void {
+    this.layout = layoutOf(this.source.rows, this.shown, density, orientation);
+    this.elements.root.dataset["orientation"] = orientation;
+    this.setScroll(this.scroll);
+    this.resize();
+  }
+
+  /** Brings a row into sight. */
+  reveal(row: number): void {
+    const box = this.boxOf(row);
+    if (box === null) return;
+    const [, cross] = this.extent();
+    const end = box.from + box.bar + box.lane;
+    if (box.from < this.scroll) this.setScroll(box.from - 40);
+    else if (end > this.scroll + cross) this.setScroll(end - cross + 40);
+  }
+
+  focus(): void {
+    this.elements.stage.focus({ preventScroll: true });
+  }
+
+  close(): void {
+    this.controller.abort();
+    this.items.close();
+    this.marks.close();
+    for (const end of this.ends) end();
+    this.elements.root.remove();
+  }
+
+  private storeOf<T extends Columnar>(
+    load: (span: Span, rows: readonly number[], signal: AbortSignal) => Promise<T>,
+  ): TileStore<T> {
+    const { rows, duration } = this.source;
+    return new TileStore<T>(
+      duration,
+      ({ level, index, block }, signal) => {
+        const ids = rows.slice(block * BLOCK, (block + 1) * BLOCK).map(({ id }) => id);
+        return load(tileSpan(level, index), ids, signal);
+      },
+      () => {
+        this.note("");
+        this.invalidate();
+      },
+      (reason) => {
+        this.note(`Part of the time line is missing: ${reason}`);
+      },
+    );
+  }
+
+  private async loadOverview(): Promise<void> {
+    try {
+      this.overview = await this.source.overview(OVERVIEW_BUCKETS, this.controller.signal);
+      this.stale.map = true;
+      this.invalidate();
+    } catch (error) {
+      if (!this.controller.signal.aborted) this.note(`The mini-map is missing: ${String(error)}`);
+    }
+  }
+
+  private listen(): void {
+    const { stage, axisHost, namesHost, root } = this.elements;
+    const isVertical = (): boolean => this.orientation === "vertical";
+    const acts = this.acts();
+    this.ends.push(
+      listen(stage, acts, isVertical),
+      listen(axisHost, acts, isVertical, true),
+      this.choices.subscribe((now, changed) => {
+        this.follow(now, changed);
+      }),
+    );
+    const { signal } = this.controller;
+    namesHost.addEventListener("wheel", (event) => {
+      if (acts.pan(0, isVertical() ? event.deltaX || event.deltaY : event.deltaY)) event.preventDefault();
+    }, { signal, passive: false });
+    namesHost.addEventListener("click", (event) => {
+      const { left, top } = namesHost.getBoundingClientRect();
+      const across = isVertical() ? event.clientX - left : event.clientY - top;
+      const middle = (isVertical() ? stage.clientHeight : stage.clientWidth) / 2;
+      acts.click(middle, across);
+      this.focus();
+    }, { signal });
+    stage.addEventListener("keydown", (event) => {
+      const act = actOf(event);
+      if (act === null) return;
+      event.preventDefault();
+      this.key(act);
+    }, { signal });
+    const observer = new ResizeObserver(() => {
+      this.resize();
+    });
+    observer.observe(root);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", () => {
+      this.theme = themeOf(root);
+      this.paints = new Paints(this.theme, this.source.look);
+      this.stale = { names: true, map: true };
+      this.invalidate();
+    }, { signal });
+    this.ends.push(() => {
+      observer.disconnect();
+    });
+  }
+
+  private acts(): Acts {
+    return {
+      pan: (main, cross) => {
+        const moved = this.setScroll(this.scroll + cross);
+        if (main === 0) return moved;
+        this.motion.stop();
+        const { view } = this.choices.value;
+        this.choices.look(shiftSpan(view, main * this.perPixel(view)));
+        return true;
+      },
+      zoom: (factor, at, smooth) => {
+        this.zoom(factor, at / this.extent()[0], smooth);
+      },
+      mark: (from, to, done) => {
+        const range = spanOf(this.timeAt(from), this.timeAt(to));
+        this.drawing = done ? null : range;
+        if (done) this.choices.setRange(range);
+        else this.invalidate();
+      },
+      click: (main, cross) => {
+        const hit = this.hit(main, cross);
+        if (hit === null) this.choices.choose(null);
+        else this.choose(hit);
+      },
+      open: (main, cross) => {
+        const item = this.hit(main, cross)?.item;
+        if (item !== null && item !== undefined) this.show(item);
+      },
+      hover: (place) => {
+        this.pointer = place;
+        this.invalidate();
+      },
+    };
+  }
+
+  /** What is chosen was changed, here or elsewhere. */
+  private follow(now: Chosen, changed: Changed): void {
+    if (changed.place) {
+      if (now.place !== null) this.reveal(now.place.row);
+      this.stale.names = true;
+    }
+    this.invalidate();
+  }
+
+  private choose({ row, time, item }: Hit): void {
+    const actor = row.actor ?? (item !== null && item.actor >= 0 ? item.actor : null);
+    // The middle of the item: the same one at every zoom, however coarse the pointer.
+    const inside = item === null || item.count > 1 ? time : centreOf(item);
+    this.choices.choose({ row: row.id, time: inside }, actor);
+    const { look } = this.source;
+    const said = item === null ? "nothing" : (look.states[item.state]?.name ?? "");
+    const who = item === null || item.actor < 0 ? "" : ` ${look.actorName(item.actor)}`;
+    const long = item === null ? "" : ` for ${formatLength(item.end - item.begin)}`;
+    const from = formatTime(item?.begin ?? time, 1);
+    this.elements.status.textContent = `${row.name}:${who} ${said}${long}, at ${from}`;
+  }
+
+  private key(act: KeyAct): void {
+    const { value } = this.choices;
+    const { view, range } = value;
+    const length = lengthOf(view);
+    const item = this.chosenItem();
+    const time = value.place?.time ?? null;
+    const inSight = time !== null && time >= view.begin && time <= view.end;
+    const fixed = inSight ? (time - view.begin) / length : 0.5;
+    const steps: Record<KeyAct, () => void> = {
+      "zoom-in": () => { this.zoom(1 / ZOOM_STEP, fixed, true); },
+      "zoom-out": () => { this.zoom(ZOOM_STEP, fixed, true); },
+      earlier: () => { this.go(shiftSpan(this.motion.target ?? view, -length * PAN_SHARE)); },
+      later: () => { this.go(shiftSpan(this.motion.target ?? view, length * PAN_SHARE)); },
+      "row-up": () => { this.stepRow(-1); },
+      "row-down": () => { this.stepRow(1); },
+      previous: () => { this.stepItem(-1); },
+      next: () => { this.stepItem(1); },
+      whole: () => { this.go(wholeSpan(this.choices.duration)); },
+      begin: () => { this.go(shiftSpan(view, -view.begin - length * 0.02)); },
+      end: () => { this.go(shiftSpan(view, this.source.duration - view.end + length * 0.02)); },
+      open: () => {
+        const wanted = item ?? range;
+        if (wanted !== null) this.show(wanted);
+      },
+      mark: () => { this.choices.setRange(item ?? this.inside(view)); },
+      clear: () => { this.choices.clear(); },
+      turn: () => { this.turn(this.density, this.orientation === "vertical" ? "horizontal" : "vertical"); },
+      density: () => {
+        const next = (DENSITIES.indexOf(this.density) + 1) % DENSITIES.length;
+        this.turn(DENSITIES[next] ?? "normal", this.orientation);
+      },
+    };
+    steps[act]();
+  }
+
+  private turn(density: Density, orientation: Orientation): void {
+    this.arrange(density, orientation);
+    this.options.turned?.(density, orientation);
+  }
+
+  private stepRow(by: number): void {
+    const { place, view } = this.choices.value;
+    const { boxes } = this.layout;
+    const now = boxes.findIndex(({ row }) => row.id === place?.row);
+    const box = boxes[now < 0 ? 0 : Math.min(Math.max(now + by, 0), boxes.length - 1)];
+    if (box === undefined) return;
+    const inSight = place !== null && place.time >= view.begin && place.time <= view.end;
+    this.chooseIn(box, inSight ? place.time : centreOf(view));
+  }
+
+  private stepItem(by: -1 | 1): void {
+    const { place, view } = this.choices.value;
+    const box = place === null ? null : this.boxOf(place.row);
+    if (place === null || box === null) {
+      this.stepRow(0);
+      return;
+    }
+    const looks = this.source.look.states;
+    const here = this.chosenItem() ?? { begin: place.time, end: place.time };
+    const next = neighbour(this.items, box, here, by, view, this.perPixel(view), looks, this.source.duration);
+    if (next === null) {
+      this.go(shiftSpan(view, by * lengthOf(view) * 0.8));
+      return;
+    }
+    if (next.end < view.begin || next.begin > view.end) {
+      this.choices.look(shiftSpan(view, centreOf(next) - centreOf(view)));
+    }
+    this.chooseIn(box, centreOf(next));
+  }
+
+  private chooseIn(box: Box, time: number): void {
+    const { view } = this.choices.value;
+    const perPixel = this.perPixel(view);
+    const hit = hitAt(this.layout, box.from + 1, time, perPixel, this.items, this.marks);
+    if (hit !== null) this.choose(hit);
+  }
+
+  /** The item that is chosen, as far as it is loaded. */
+  private chosenItem(): Span | null {
+    const { place, view } = this.choices.value;
+    const box = place === null ? null : this.boxOf(place.row);
+    if (place === null || box === null) return null;
+    const perPixel = this.perPixel(view);
+    return hitAt(this.layout, box.from + 1, place.time, perPixel, this.items, this.marks)?.item ?? null;
+  }
+
+  private show(span: Span): void {
+    const length = Math.max(lengthOf(span), 1);
+    this.go({ begin: span.begin - length * 0.15, end: span.end + length * 0.15 });
+  }
+
+  private go(view: Span): void {
+    this.motion.start(this.choices.value.view, clampSpan(view, this.choices.duration), performance.now());
+    this.invalidate();
+  }
+
+  /** So many times as much is seen; `share` along the view stays where it is. */
+  private zoom(factor: number, share: number, smooth: boolean): void {
+    const { view } = this.choices.value;
+    const length = lengthOf(this.motion.target ?? view) * factor;
+    const fixed = view.begin + lengthOf(view) * share;
+    const target = { begin: fixed - length * share, end: fixed + length * (1 - share) };
+    if (smooth) this.go(target);
+    else {
+      this.motion.stop();
+      this.choices.look(target);
+    }
+  }
+
+  private hit(main: number, cross: number): Hit | null {
+    const { view } = this.choices.value;
+    const time = this.timeAt(main);
+    return hitAt(this.layout, cross + this.scroll, time, this.perPixel(view), this.items, this.marks);
+  }
+
+  private boxOf(row: number): Box | null {
+    return this.layout.boxes.find((box) => box.row.id === row) ?? null;
+  }
+
+  private inside({ begin, end }: Span): Span {
+    return { begin: Math.max(begin, 0), end: Math.min(end, this.source.duration) };
+  }
+
+  private timeAt(main: number): number {
+    const { view } = this.choices.value;
+    return view.begin + main * this.perPixel(view);
+  }
+
+  private perPixel(view: Span): number {
+    return lengthOf(view) / this.extent()[0];
+  }
+
+  /** CSS pixels of the stage along time, and across it. */
+  private extent(): readonly [number, number] {
+    const { clientWidth, clientHeight } = this.elements.stage;
+    const [width, height] = [Math.max(clientWidth, 1), Math.max(clientHeight, 1)];
+    return this.orientation === "vertical" ? [height, width] : [width, height];
+  }
+
+  /** False when it is there already. */
+  private setScroll(to: number): boolean {
+    const most = Math.max(0, this.layout.size - this.extent()[1]);
+    const scroll = Math.round(Math.min(Math.max(to, 0), most));
+    if (scroll === this.scroll) return false;
+    this.scroll = scroll;
+    this.stale.names = true;
+    this.invalidate();
+    return true;
+  }
+
+  private resize(): void {
+    const { stage, bars, axis, axisHost, names, namesHost, map, mapHost } = this.elements;
+    fit(bars, stage);
+    fit(axis, axisHost);
+    fit(names, namesHost);
+    fit(map, mapHost);
+    this.stale = { names: true, map: true };
+    this.setScroll(this.scroll);
+    // At once: a canvas that was given another size is empty until it is drawn.
+    this.paint();
+  }
+
+  private note(text: string): void {
+    const { note } = this.elements;
+    note.textContent = text;
+    note.hidden = text === "";
+  }
+
+  private invalidate(): void {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame((now) => {
+      this.asked = false;
+      if (this.controller.signal.aborted) return;
+      const moved = this.motion.step(now);
+      if (moved !== null) this.choices.look(moved);
+      this.paint();
+      if (this.motion.target !== null) this.invalidate();
+    });
+  }
+
+  private paint(): void {
+    const { value } = this.choices;
+    const [main, cross] = this.extent();
+    const { view } = value;
+    const vertical = this.orientation === "vertical";
+    this.fetch(this.motion.target ?? view, main, cross);
+    const ticks = ticksOf(view, main, LABEL_ROOM[this.orientation]);
+    const chosen = value.place === null ? null : this.boxOf(value.place.row);
+    this.stage.paint({
+      source: this.source,
+      items: this.items,
+      marks: this.marks,
+      layout: this.layout,
+      scroll: this.scroll,
+      view,
+      ticks: ticks.ticks.filter(({ label }) => label !== "").map(({ time }) => time),
+      theme: this.theme,
+      paints: this.paints,
+      actor: value.actor,
+      chosen: chosen?.order ?? null,
+    });
+    this.axis.paint(ticks, view, this.source.losses, this.theme, this.orientation);
+    const frame = { view, main, cross, vertical };
+    this.map.place(view, this.drawing ?? value.range);
+    this.overlay.showRange(this.drawing ?? value.range, frame);
+    const top = (chosen?.from ?? 0) - this.scroll;
+    this.overlay.showChosen(this.chosenItem(), top, top + (chosen?.bar ?? 0), frame);
+    this.paintHover(frame);
+    if (this.stale.names) this.paintNames(chosen?.order ?? null);
+    if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
+    this.stale = { names: false, map: false };
+    this.elements.root.dataset["state"] = this.items.waiting ? "loading" : "complete";
+  }
+
+  private paintHover(frame: { view: Span; main: number; cross: number; vertical: boolean }): void {
+    const { pointer } = this;
+    const hit = pointer === null ? null : this.hit(pointer[0], pointer[1]);
+    this.overlay.showHit(hit, frame, pointer ?? [0, 0]);
+    const hovered = hit?.box.order ?? null;
+    if (hovered === this.hovered) return;
+    this.hovered = hovered;
+    this.stale.names = true;
+  }
+
+  private paintNames(chosen: number | null): void {
+    const { layout, scroll, theme, hovered } = this;
+    this.names.paint({ layout, scroll, theme, chosen, hovered });
+    const [, cross] = this.extent();
+    const { thumb } = this.elements;
+    thumb.hidden = layout.size <= cross;
+    const [from, size] = [(scroll / layout.size) * 100, (cross / layout.size) * 100];
+    const vertical = this.orientation === "vertical";
+    thumb.style[vertical ? "left" : "top"] = `${from}%`;
+    thumb.style[vertical ? "width" : "height"] = `${size}%`;
+    thumb.style[vertical ? "top" : "left"] = "";
+    thumb.style[vertical ? "height" : "width"] = "";
+  }
+
+  private fetch(view: Span, main: number, cross: number): void {
+    const pixels = main * (globalThis.devicePixelRatio || 1);
+    const focus = this.pointer === null ? null : this.timeAt(this.pointer[0]);
+    const { layout, scroll } = this;
+    const { duration } = this.source;
+    const wishes = wishesOf(view, pixels, focus, layout, scroll, cross, duration);
+    this.items.wish(wishes.needed, wishes.ahead);
+    if (this.density === "events") this.marks.wish(wishes.needed, []);
+    else this.marks.wish([], []);
+  }
+}
+

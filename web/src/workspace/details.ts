@@ -1,0 +1,161 @@
+import { askJson } from "../base/answers";
+import { lossText } from "../timeline/overlay";
+import { formatLength, formatTime } from "../timeline/time-format";
+import type { Instance, ItemAnswer } from "./item";
+import type { Workspace } from "./panel";
+import { button, make } from "./views/elements";
+
+/** Everything about what is chosen, beside the time line. Returns what ends it. */
+export function showDetails(host: HTMLElement, workspace: Workspace): () => void {
+  let under: AbortController | null = null;
+  const update = (): void => {
+    under?.abort();
+    under = new AbortController();
+    const { place } = workspace.selection.value;
+    if (place === null) host.replaceChildren(...overall(workspace));
+    else void showItem(host, workspace, place.row, place.time, under.signal);
+  };
+  update();
+  const end = workspace.selection.subscribe((_, changed) => {
+    if (changed.place) update();
+  });
+  return () => {
+    under?.abort();
+    end();
+  };
+}
+
+async function showItem(
+  host: HTMLElement,
+  workspace: Workspace,
+  row: number,
+  time: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const question = `row=${row}&t=${Math.floor(time)}&v=${workspace.info.tag}`;
+  const answer = await askJson(`${workspace.api}/item?${question}`, signal);
+  if (signal.aborted) return;
+  if (answer.ok) host.replaceChildren(...itemParts(workspace, row, time, answer.value as ItemAnswer));
+  else host.replaceChildren(make("p", { role: "alert" }, answer.error));
+}
+
+/** What there is to say where nothing is chosen. */
+function overall({ info, rows }: Workspace): HTMLElement[] {
+  const list = facts([
+    ["Length", formatLength(info.duration)],
+    ["Events", info.events.toLocaleString("en")],
+    ["CPUs", String(info.cpus)],
+    ["Actors", info.actors.toLocaleString("en")],
+    ["Rows", rows.length.toLocaleString("en")],
+    ["Clock", info.clock],
+    ["Format", info.format],
+    ["First event", `${info.origin} ns`],
+    ["Losses", info.losses === 0 ? "none" : `${info.losses} spans of time lack events`],
+  ]);
+  return [
+    make("h2", {}, info.name),
+    make("p", {}, "Click an item for its details. Drag moves; Shift and drag, or a drag on the " +
+      "axis, filters all views; Ctrl and the wheel zooms."),
+    list,
+    ...remarks("Remarks", info.remarks),
+    ...remarks("Damage", info.damage),
+  ];
+}
+
+function remarks(title: string, texts: readonly string[]): HTMLElement[] {
+  if (texts.length === 0) return [];
+  const items = texts.slice(0, MOST_REMARKS).map((text) => make("li", {}, text));
+  return [make("h3", {}, title), make("ul", {}, ...items)];
+}
+
+const MOST_REMARKS = 12;
+
+function itemParts(
+  workspace: Workspace,
+  rowId: number,
+  time: number,
+  { item, instance, events }: ItemAnswer,
+): HTMLElement[] {
+  const { selection } = workspace;
+  const row = workspace.rows.find(({ id }) => id === rowId);
+  if (item === null) {
+    return [
+      make("h2", {}, row?.name ?? ""),
+      make("p", {}, `Nothing at ${formatTime(time, 1)}.`),
+    ];
+  }
+  const { actor } = item;
+  const length = item.end - item.begin;
+  const acts = make("div", { class: "ws-acts" },
+    button("Show", () => { selection.reveal(item); zoomTo(workspace, item.begin, item.end); },
+      { title: "In full width" }),
+    button("Filter views", () => { selection.setRange({ begin: item.begin, end: item.end }); },
+      { title: "All views show this span only" }),
+  );
+  return [
+    make("h2", {}, actor.name),
+    make("p", {}, [actor.kind, item.state, item.cpu === null ? "" : `on CPU ${item.cpu}`].filter(Boolean).join(" · ")),
+    facts([
+      ["From", formatTime(item.begin, 1)],
+      ["To", formatTime(item.end, 1)],
+      ["Length", formatLength(length)],
+      ["Thread", actor.tid === null ? null : String(actor.tid)],
+      ["Process", actor.process === null ? null : String(actor.process)],
+      ["Priority", actor.priority === null ? null : String(actor.priority)],
+    ]),
+    acts,
+    ...lossesIn(workspace, item.begin, item.end),
+    ...(instance === null || instance === undefined ? [] : instanceParts(workspace, instance)),
+    ...(events === null || events === undefined ? [] : [
+      make("h3", {}, `${events.count.toLocaleString("en")} events`),
+      make("ol", {}, ...events.listed.map(({ time: at, event }) =>
+        make("li", { class: "ws-event" }, make("span", {}, `+${formatLength(at - item.begin)}`), make("span", {}, event)))),
+    ]),
+  ];
+}
+
+function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] {
+  const long = (value: number | null | undefined): string | null =>
+    value === null || value === undefined ? null : formatLength(value);
+  const { waker } = instance;
+  const who = waker === null ? null : button(waker.name, () => {
+    const row = workspace.rowOf(waker.actor);
+    const at = waker.time ?? instance.begin ?? 0;
+    const place = row === null ? null : { row: row.id, time: at };
+    workspace.selection.reveal({ begin: at, end: at + 1 }, place, waker.actor);
+  }, { title: "Show who woke it" });
+  return [
+    make("h3", {}, "Activation"),
+    facts([
+      ["Ready", instance.ready === null ? null : formatTime(instance.ready, 1)],
+      ["Began", instance.begin === null ? null : formatTime(instance.begin, 1)],
+      ["Ended", instance.end === null ? null : formatTime(instance.end, 1)],
+      ["Wake-up to run", long(instance.latency)],
+      ["Execution", long(instance.execution)],
+      ["Response", long(instance.response)],
+      ["Period", long(instance.period)],
+      ["Preempted", instance.preemptions === null || instance.preemptions === undefined
+        ? null : `${instance.preemptions} times`],
+      ["Woken by", who],
+      ["Unsure", instance.unsure.length === 0 ? null : instance.unsure.join("; ")],
+    ]),
+  ];
+}
+
+function lossesIn({ losses }: Workspace, begin: number, end: number): HTMLElement[] {
+  const lost = losses.filter((loss) => loss.begin < end && loss.end > begin);
+  return lost.slice(0, 3).map(({ kind, count, cpu }) =>
+    make("p", { class: "tl-tip-loss" }, `Unsure: ${lossText(kind, count, cpu)} meanwhile`));
+}
+
+function zoomTo({ selection }: Workspace, begin: number, end: number): void {
+  const margin = Math.max(end - begin, 1) * 0.15;
+  selection.look({ begin: begin - margin, end: end + margin });
+}
+
+/** Names and values, one below the other; what is null is left out. */
+function facts(pairs: readonly (readonly [string, Node | string | null])[]): HTMLElement {
+  const known = pairs.flatMap(([name, value]) =>
+    value === null ? [] : [make("dt", {}, name), make("dd", {}, value)]);
+  return make("dl", {}, ...known);
+}

@@ -1,0 +1,29 @@
+import { KEYS } from "../timeline/keys";
+import { button, make } from "./views/elements";
+
+const NAMES: Readonly<Record<string, string>> = {
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  Escape: "Esc",
+};
+
+/** What the keys and the mouse do, in a dialog. */
+export function helpDialog(): HTMLDialogElement {
+  const mouse = [
+    ["Drag", "move in time, and from row to row"],
+    ["Ctrl + wheel, pinch", "zoom around the pointer"],
+    ["Wheel", "from row to row; Shift + wheel in time"],
+    ["Shift + drag, drag on the axis", "filter all views to a span"],
+    ["Click, double click", "choose an item, show it in full width"],
+  ].flatMap(([act, help]) => [make("dt", {}, act ?? ""), make("dd", {}, help ?? "")]);
+  const keys = KEYS.flatMap(({ keys: names, help }) => [
+    make("dt", {}, ...names.flatMap((name) => [make("kbd", {}, NAMES[name] ?? name.toUpperCase()), " "])),
+    make("dd", {}, help),
+  ]);
+  const dialog = make("dialog", { class: "ws-keys", "aria-label": "Mouse and keys" },
+    make("h2", {}, "Mouse and keys"), make("dl", {}, ...mouse, ...keys));
+  dialog.append(button("Close", () => { dialog.close(); }));
+  return dialog;
+}

@@ -1,0 +1,48 @@
+/** What the server tells of one item, `GET item`. Times and lengths in ns; null is not known. */
+export interface ItemAnswer {
+  readonly item: Item | null;
+  readonly instance?: Instance | null;
+  readonly events?: { readonly count: number; readonly listed: readonly ItemEvent[] } | null;
+}
+
+interface Item {
+  readonly begin: number;
+  readonly end: number;
+  readonly state: string;
+  readonly cpu: number | null;
+  readonly actor: {
+    readonly id: number;
+    readonly kind: string;
+    readonly name: string;
+    readonly label: string;
+    readonly tid: number | null;
+    readonly process: number | null;
+    readonly priority: number | null;
+  };
+}
+
+/** One activation: from what made it ready to its end. */
+export interface Instance {
+  readonly begin: number | null;
+  readonly end: number | null;
+  readonly ready: number | null;
+  readonly execution?: number | null;
+  readonly response?: number | null;
+  readonly period?: number | null;
+  readonly latency?: number | null;
+  readonly preemptions?: number | null;
+  /** Why its figures may be wrong. */
+  readonly unsure: readonly string[];
+  readonly waker: {
+    readonly actor: number;
+    readonly name: string;
+    readonly label: string;
+    readonly time: number | null;
+  } | null;
+}
+
+interface ItemEvent {
+  readonly time: number;
+  readonly event: string;
+  readonly index: number;
+}

@@ -1,0 +1,54 @@
+import type { Loss, Row } from "../timeline/source";
+import type { Selection } from "./selection";
+
+/** What the server says of a trace, `GET info`. */
+export interface TraceInfo {
+  readonly name: string;
+  readonly format: string;
+  readonly clock: string;
+  /** The first event's time on the trace's clock, as text: it may be larger than 2^53. */
+  readonly origin: string;
+  /** ns. */
+  readonly duration: number;
+  readonly events: number;
+  readonly cpus: number;
+  /** How many spans of time lack events. */
+  readonly losses: number;
+  readonly damage: readonly string[];
+  readonly remarks: readonly string[];
+  /** What a reader must know before believing a number. */
+  readonly cautions: readonly string[];
+  readonly actors: number;
+  /** Names of events by the number that marks carry. */
+  readonly event_types: readonly string[];
+  /** Names of states by the number that items carry. */
+  readonly states: readonly string[];
+  /** Changes with the trace's contents: an answer asked for with `v=` and this may be kept. */
+  readonly tag: string;
+}
+
+/** What a view of the workspace has to work with. */
+export interface Workspace {
+  /** Where the trace's answers are: `/api/traces/KEY`, without a slash at its end. */
+  readonly api: string;
+  readonly info: TraceInfo;
+  readonly rows: readonly Row[];
+  readonly losses: readonly Loss[];
+  readonly selection: Selection;
+  /** The row of an actor; null when it has none. */
+  rowOf(actor: number): Row | null;
+  actorName(actor: number): string;
+  /** The view's own state in the page's address, under names that begin with the view's id. */
+  parameter(name: string): string | null;
+  setParameter(name: string, value: string | null): void;
+}
+
+/**
+ * A view beneath the time line. `mount` is called each time its tab is shown, and what it returns
+ * when the tab is left: to unsubscribe and to stop what is under way.
+ */
+export interface Panel {
+  readonly id: string;
+  readonly title: string;
+  mount(host: HTMLElement, workspace: Workspace): () => void;
+}

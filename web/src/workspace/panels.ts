@@ -1,0 +1,20 @@
+import type { Panel } from "./panel";
+import { instances } from "./views/instances";
+import { latency } from "./views/latency";
+import { log } from "./views/log";
+import { load, switches } from "./views/overtime";
+import { search } from "./views/search";
+import { sql } from "./views/sql";
+import { statistics } from "./views/statistics";
+
+/** The views beneath the time line, in the order of their tabs. */
+export const PANELS: readonly Panel[] = [
+  statistics,
+  instances,
+  load,
+  switches,
+  latency,
+  log,
+  search,
+  sql,
+];

@@ -1,0 +1,97 @@
+import type { Density, Orientation } from "../timeline/layout";
+import { formatLength } from "../timeline/time-format";
+import { helpDialog } from "./help";
+import type { Clocks } from "./pair";
+import { segments } from "./segments";
+import type { Selection } from "./selection";
+import { button, make } from "./views/elements";
+
+/** What the tools of a workspace do. */
+export interface Tools {
+  filter(text: string): void;
+  arrange(density: Density, orientation: Orientation): void;
+  zoom(factor: number): void;
+  whole(): void;
+  clearRange(): void;
+  setClocks(clocks: Clocks): void;
+  /** False when nothing is chosen in one of the two traces. */
+  alignChosen(): boolean;
+}
+
+export interface ToolState {
+  readonly filter: string;
+  readonly density: Density;
+  readonly orientation: Orientation;
+  /** Null for one trace. */
+  readonly clocks: Clocks | null;
+}
+
+/** The row of tools above the time lines. */
+export class Toolbar {
+  readonly element = make("div", { class: "ws-tools", role: "toolbar", "aria-label": "Time line" });
+  private readonly density;
+  private readonly orientation;
+  private readonly range = make("span", { class: "ws-range", hidden: true });
+  private readonly length = make("span");
+  private state: ToolState;
+
+  constructor(state: ToolState, tools: Tools) {
+    this.state = state;
+    const search = make("input", {
+      type: "search", placeholder: "Rows by name", "aria-label": "Show rows by name", value: state.filter,
+    });
+    search.addEventListener("input", () => {
+      tools.filter(search.value);
+    });
+    const arrange = (to: Partial<ToolState>): void => {
+      this.state = { ...this.state, ...to };
+      tools.arrange(this.state.density, this.state.orientation);
+    };
+    this.density = segments<Density>("Rows", [
+      ["compact", "Narrow", "Many rows, without texts (E)"],
+      ["normal", "Wide", "Rows with texts (E)"],
+      ["events", "Events", "The names of events beside the rows (E)"],
+    ], state.density, (density) => { arrange({ density }); });
+    this.orientation = segments<Orientation>("Direction of time", [
+      ["horizontal", "Across", "Time runs to the right (V)"],
+      ["vertical", "Down", "Time runs down, a column for each row (V)"],
+    ], state.orientation, (orientation) => { arrange({ orientation }); });
+    const zoom = make("span", { class: "ws-group", role: "group", "aria-label": "Zoom" },
+      button("−", () => { tools.zoom(2); }, { title: "Zoom out (S)", "aria-label": "Zoom out" }),
+      button("+", () => { tools.zoom(0.5); }, { title: "Zoom in (W)", "aria-label": "Zoom in" }),
+      button("Whole", () => { tools.whole(); }, { title: "Show the whole trace (0)" }));
+    this.range.append(this.length, button("Clear", () => { tools.clearRange(); },
+      { title: "Take the filter away (Esc)" }));
+    this.element.append(search, this.density.group, this.orientation.group, zoom, this.range);
+    if (state.clocks !== null) this.element.append(...this.pairTools(state.clocks, tools));
+    const help = helpDialog();
+    this.element.append(button("Keys", () => { help.showModal(); },
+      { class: "ws-right", title: "What mouse and keys do" }), help);
+  }
+
+  /** Shows what a key has changed. */
+  arranged(density: Density, orientation: Orientation): void {
+    this.state = { ...this.state, density, orientation };
+    this.density.press(density);
+    this.orientation.press(orientation);
+  }
+
+  showRange({ value }: Selection): void {
+    this.range.hidden = value.range === null;
+    if (value.range !== null) {
+      this.length.textContent = `Views show ${formatLength(value.range.end - value.range.begin)}`;
+    }
+  }
+
+  private pairTools(clocks: Clocks, tools: Tools): HTMLElement[] {
+    const choice = segments<Clocks>("Clocks of the two traces", [
+      ["aligned", "Clocks together", "Both time lines move as one"],
+      ["separate", "apart", "Each time line moves by itself"],
+    ], clocks, (value) => { tools.setClocks(value); });
+    const align = button("Align chosen", () => {
+      if (tools.alignChosen()) choice.press("aligned");
+      else align.title = "Choose an item in each of the two traces first";
+    }, { title: "The chosen items of both traces fall onto each other" });
+    return [choice.group, align];
+  }
+}

@@ -1,0 +1,91 @@
+import { Timeline } from "../timeline/timeline";
+import type { Density, Orientation } from "../timeline/layout";
+import { type Address, readChosen, writeChosen } from "./address";
+import type { OpenTrace } from "./opened";
+import type { Workspace } from "./panel";
+import { Selection } from "./selection";
+import { make } from "./views/elements";
+
+/** One trace in the workspace: its time line, what is chosen in it, and what views get of it. */
+export class TraceView {
+  readonly element: HTMLElement;
+  readonly selection: Selection;
+  readonly timeline: Timeline;
+  readonly workspace: Workspace;
+  private restoring = false;
+
+  /** `suffix` stands behind its words of the address; `duration` is what may be looked at. */
+  constructor(
+    host: HTMLElement,
+    readonly trace: OpenTrace,
+    private readonly address: Address,
+    private readonly suffix: string,
+    duration: number,
+    density: Density,
+    orientation: Orientation,
+    turned: (density: Density, orientation: Orientation) => void,
+    titled: boolean,
+  ) {
+    const line = make("div", { class: "ws-line" });
+    this.element = make("section", { class: "ws-trace", "aria-label": trace.info.name });
+    if (titled) this.element.append(make("h2", {}, trace.info.name));
+    this.element.append(line);
+    // In the page before it is drawn: only there has it a size and colours.
+    host.append(this.element);
+    this.selection = new Selection(duration, this.fromAddress());
+    this.timeline = new Timeline(line, trace.source, this.selection, { density, orientation, turned });
+    this.selection.subscribe((now, changed) => {
+      if (this.restoring) return;
+      // Looking elsewhere is no step; choosing is one.
+      address.set(writeChosen(now, suffix), changed.range || changed.place || changed.actor);
+    });
+    this.follow();
+    const { place } = this.selection.value;
+    if (place !== null) this.timeline.reveal(place.row);
+    this.workspace = {
+      api: trace.api,
+      info: trace.info,
+      rows: trace.source.rows,
+      losses: trace.source.losses,
+      selection: this.selection,
+      rowOf: trace.rowOf,
+      actorName: (actor) => trace.source.look.actorName(actor),
+      parameter: (name) => address.get(name),
+      setParameter: (name, value) => {
+        address.set({ [name]: value }, true);
+      },
+    };
+  }
+
+  /** Takes what is chosen from the address: the back button was used. */
+  restore(): void {
+    this.restoring = true;
+    this.selection.restore(this.fromAddress());
+    this.restoring = false;
+  }
+
+  /** Shows rows whose name, kind or number has a text; all for none. */
+  filter(text: string): void {
+    const wanted = text.trim().toLowerCase();
+    const fits = this.trace.source.rows.flatMap(({ name, kind, detail }, order) =>
+      `${kind} ${name} ${detail}`.toLowerCase().includes(wanted) ? [order] : []);
+    this.timeline.filter(wanted === "" ? null : fits);
+  }
+
+  /** A link from another page: `actor`, and the `begin` and `end` of what it did. */
+  private follow(): void {
+    const { address, suffix, selection, trace } = this;
+    const names = [`begin${suffix}`, `end${suffix}`] as const;
+    const [begin, end] = names.map((name) => Number(address.get(name) ?? NaN));
+    if (begin === undefined || end === undefined || !(begin < end)) return;
+    const { actor } = selection.value;
+    const row = actor === null ? null : trace.rowOf(actor);
+    const place = row === null ? null : { row: row.id, time: begin + (end - begin) / 2 };
+    address.set(Object.fromEntries(names.map((name) => [name, null])), false);
+    selection.reveal({ begin, end }, place, actor);
+  }
+
+  private fromAddress(): ReturnType<typeof readChosen> {
+    return readChosen((name) => this.address.get(name), this.suffix);
+  }
+}

@@ -1,0 +1,165 @@
+/** What the server answers to the views; `benchvise.web.workspace` writes it. Times in ns. */
+
+export interface Head {
+  readonly begin: number;
+  readonly end: number;
+  readonly cautions: readonly string[];
+}
+
+export interface Distribution {
+  readonly count: number;
+  readonly mean: number;
+  readonly minimum: number;
+  readonly median: number;
+  readonly interval: { readonly low: number; readonly high: number } | null;
+  readonly p95: number;
+  readonly p99: number;
+  readonly maximum: number;
+}
+
+export interface ActorRow {
+  readonly actor: string;
+  readonly ids: readonly number[];
+  readonly kind: string;
+  readonly actors: number;
+  readonly busy: number;
+  readonly share: number;
+  readonly switches: number;
+  readonly wakeups: number;
+  readonly cpus: readonly number[];
+  readonly instances: number;
+  readonly unsure: number;
+  readonly execution: Distribution | null;
+  readonly response: Distribution | null;
+  readonly latency: Distribution | null;
+  readonly period: Distribution | null;
+  readonly worst: {
+    readonly actor: number;
+    readonly begin: number;
+    readonly end: number;
+    readonly response: number;
+  } | null;
+}
+
+export interface Statistics extends Head {
+  readonly duration: number;
+  readonly actors: readonly ActorRow[];
+  readonly more: number;
+}
+
+export interface Series {
+  readonly name: string;
+  readonly ids: readonly number[];
+  readonly whole: number;
+  readonly values: readonly number[];
+}
+
+export interface OverTime extends Head {
+  readonly unit: string;
+  readonly first: number;
+  readonly width: number;
+  readonly everything: Series;
+  readonly cpus: readonly Series[];
+  readonly actors: readonly Series[];
+  readonly others: Series | null;
+}
+
+export interface Hop {
+  readonly start: string;
+  readonly end: string;
+  readonly method: "cause" | "next";
+  readonly starts: number;
+  readonly starts_matched: number;
+  readonly ends: number;
+  readonly ends_matched: number;
+}
+
+export interface Stage {
+  readonly name: string;
+  readonly time: Distribution;
+  readonly share: number;
+}
+
+export interface Latency extends Head {
+  readonly hops: readonly Hop[];
+  readonly occurrences: number;
+  readonly unsure: number;
+  readonly unsure_kept: boolean;
+  readonly total: Distribution | null;
+  readonly ways: readonly { readonly count: number; readonly stages: readonly Stage[] }[];
+  readonly more_ways: number;
+  readonly steps: readonly { readonly low: number; readonly high: number; readonly share: number }[];
+  readonly worst: readonly {
+    readonly begin: number;
+    readonly end: number;
+    readonly latency: number;
+    readonly begin_cpu: number;
+    readonly end_cpu: number;
+    readonly end_actor: string;
+    readonly actor: number | null;
+    readonly stages: readonly { readonly name: string; readonly time: number }[];
+  }[];
+}
+
+export interface LogEvent {
+  readonly index: number;
+  readonly time: number;
+  readonly cpu: number | null;
+  readonly event: string;
+  readonly actor: number | null;
+  readonly actor_name: string | null;
+  readonly fields: readonly (readonly [string, string])[];
+}
+
+export interface Log extends Head {
+  readonly total: number;
+  readonly offset: number;
+  readonly limit: number;
+  readonly events: readonly LogEvent[];
+}
+
+export interface Found extends Head {
+  readonly actors: readonly {
+    readonly actor: number;
+    readonly name: string;
+    readonly kind: string;
+    readonly busy: number;
+    readonly first: number;
+  }[];
+  readonly events: readonly { readonly name: string; readonly count: number }[];
+  readonly hits: readonly {
+    readonly time: number;
+    readonly event: string;
+    readonly cpu: number | null;
+    readonly says: string;
+  }[];
+  readonly found: number;
+  readonly complete: boolean;
+}
+
+export interface Names {
+  readonly actors: readonly string[];
+  readonly events: readonly {
+    readonly name: string;
+    readonly count: number;
+    readonly fields: readonly string[];
+  }[];
+}
+
+export interface QueryAnswer extends Head {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly (string | number | boolean | null)[])[];
+  /** When each row was, where a column of the answer says so. */
+  readonly times: readonly (number | null)[] | null;
+  readonly more: boolean;
+  readonly seconds: number;
+}
+
+export interface TableList {
+  readonly tables: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly rows: number | null;
+    readonly columns: string;
+  }[];
+}

@@ -1,0 +1,57 @@
+/** Elements made in one expression. Text only ever becomes text, whatever a trace calls its tasks. */
+
+type Child = Node | string;
+
+type Attributes = Readonly<Record<string, string | boolean | null>>;
+
+/** `true` sets an attribute without a value; `false` and null leave it out. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === false) continue;
+    element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** A button that does something on this page. */
+export function button(text: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
+  const made = make("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** A field with its name before it. */
+export function labelled(text: string, field: HTMLElement): HTMLLabelElement {
+  return make("label", { class: "field" }, make("span", {}, text), field);
+}
+
+/** A choice of one; `changed` gets its value. */
+export function choice(
+  options: readonly (readonly [value: string, text: string])[],
+  value: string,
+  changed: (value: string) => void,
+): HTMLSelectElement {
+  const made = make("select");
+  for (const [one, text] of options) {
+    made.append(make("option", { value: one, selected: one === value }, text));
+  }
+  made.addEventListener("change", () => {
+    changed(made.value);
+  });
+  return made;
+}
+
+/** A box to tick. */
+export function tick(text: string, on: boolean, changed: (on: boolean) => void): HTMLLabelElement {
+  const box = make("input", { type: "checkbox", checked: on });
+  box.addEventListener("change", () => {
+    changed(box.checked);
+  });
+  return make("label", { class: "tick" }, box, text);
+}

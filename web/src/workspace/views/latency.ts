@@ -1,0 +1,234 @@
+import { histogram } from "../../charts/histogram";
+import type { Panel, Workspace } from "../panel";
+import { link, reveal } from "./actors";
+import type { Distribution, Hop, Latency, Names } from "./answers";
+import { address, Answer, askDocument, failure, nothing } from "./asking";
+import { choice, labelled, make } from "./elements";
+import { count, duration, moment, plural, share } from "./words";
+
+const WIDEST = 760;
+
+/** From one point to another over all occurrences: how long it takes, and which stage takes it. */
+export const latency: Panel = {
+  id: "latency",
+  title: "Latency",
+  mount(host, workspace) {
+    const result = make("div", { class: "view-result" });
+    const known = make("datalist", { id: "latency-ends" });
+    const from = endField(workspace, "from", known.id, "irq:eth0");
+    const to = endField(workspace, "to", known.id, "task:iperf3");
+    const match = labelled(
+      "Matched",
+      choice(
+        [
+          ["auto", "by cause, else in order"],
+          ["cause", "by who woke whom"],
+          ["next", "each with the next"],
+        ],
+        workspace.parameter("latency-match") ?? "auto",
+        (value) => {
+          workspace.setParameter("latency-match", value === "auto" ? null : value);
+          answer.again();
+        },
+      ),
+    );
+    const form = make(
+      "form",
+      { class: "view-bar" },
+      labelled("From", from),
+      labelled("To", to),
+      match,
+      make("button", { type: "submit" }, "Measure"),
+      known,
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      workspace.setParameter("latency-from", from.value.trim() || null);
+      workspace.setParameter("latency-to", to.value.trim() || null);
+      answer.again();
+    });
+    host.append(form, result);
+    const answer = new Answer<Latency>(
+      result,
+      (signal) => {
+        const [start, end] = ends(workspace);
+        if (start === null || end === null) {
+          result.replaceChildren(nothing(HELP));
+          return null;
+        }
+        const words = { from: start, to: end, match: workspace.parameter("latency-match") };
+        return askDocument(address(workspace, "latency", words), signal);
+      },
+      (found) => {
+        result.replaceChildren(...drawing(workspace, found, Math.min(WIDEST, result.clientWidth)));
+      },
+    );
+    answer.again();
+    const naming = new AbortController();
+    void suggest(workspace, known, naming.signal);
+    const unsubscribe = workspace.selection.subscribe((_, changed) => {
+      if (changed.range) answer.again();
+    });
+    return () => {
+      unsubscribe();
+      naming.abort();
+      answer.stop();
+    };
+  },
+};
+
+const HELP =
+  "Name two points of the trace. irq:NAME, softirq:NAME and task:NAME are the begin of each instance, " +
+  "NAME.end its end, NAME.ready its wake-up; event:NAME is each event, event:NAME[field==5] some of them.";
+
+const ends = (workspace: Workspace): readonly [string | null, string | null] => [
+  workspace.parameter("latency-from"),
+  workspace.parameter("latency-to"),
+];
+
+function endField(
+  workspace: Workspace,
+  name: "from" | "to",
+  list: string,
+  example: string,
+): HTMLInputElement {
+  const field = make("input", { type: "text", list, placeholder: example, spellcheck: "false", autocomplete: "off" });
+  field.value = workspace.parameter(`latency-${name}`) ?? "";
+  return field;
+}
+
+async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSignal): Promise<void> {
+  const names = await askDocument<Names>(`${workspace.api}/names`, signal);
+  if (signal.aborted) return;
+  if (!names.ok) {
+    list.after(failure(names.error));
+    return;
+  }
+  const texts = [...names.value.actors, ...names.value.events.map(({ name }) => `event:${name}`)];
+  list.replaceChildren(...texts.map((value) => make("option", { value })));
+}
+
+function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
+  const told: HTMLElement[] = found.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
+  if (found.unsure > 0) {
+    const kept = found.unsure_kept ? "kept" : "left out";
+    told.push(nothing(`${plural(found.unsure, "occurrence")} with events missing on the way: ${kept}.`));
+  }
+  const { total } = found;
+  if (total === null) return [nothing("Nothing matched: no start led to an end."), ...told];
+  const picture = histogram(
+    {
+      id: "latency",
+      title: "",
+      lines: [
+        {
+          name: "latency",
+          style: 0,
+          latencies: {
+            count: found.occurrences,
+            minimum: total.minimum,
+            maximum: total.maximum,
+            steps: found.steps,
+          },
+        },
+      ],
+    },
+    width,
+  );
+  return [
+    quantiles(total, found.occurrences),
+    make("div", { class: "view-stage" }, picture),
+    ...told,
+    ...found.ways.map((way) => stages(way, found.ways.length > 1)),
+    ...(found.more_ways > 0 ? [nothing(`${plural(found.more_ways, "rarer way")} not shown.`)] : []),
+    worst(workspace, found),
+  ];
+}
+
+/** How one hop was matched, and how much of it. */
+export function hopText(hop: Hop): string {
+  const how =
+    hop.method === "cause"
+      ? "by cause (who woke or raised whom)"
+      : "NOT BY CAUSE: each start with the next end after it";
+  return (
+    `${hop.start} → ${hop.end}: ${how}; ${count(hop.starts_matched)} of ${count(hop.starts)} starts ` +
+    `led to an end, ${count(hop.ends_matched)} of ${count(hop.ends)} ends have a start.`
+  );
+}
+
+function quantiles(total: Distribution, occurrences: number): HTMLElement {
+  const list = make("dl", { class: "view-figures" });
+  const figures = [
+    ["Occurrences", count(occurrences)],
+    ["Median", duration(total.median)],
+    ["p95", duration(total.p95)],
+    ["p99", duration(total.p99)],
+    ["Max", duration(total.maximum)],
+  ] as const;
+  for (const [name, text] of figures) {
+    list.append(make("div", {}, make("dt", {}, name), make("dd", {}, text)));
+  }
+  return list;
+}
+
+function stages(way: Latency["ways"][number], several: boolean): HTMLElement {
+  const body = make("tbody");
+  way.stages.forEach((stage, at) => {
+    const bar = make("span", { class: "view-share", "aria-hidden": "true" });
+    bar.style.width = `${Math.max(0, Math.min(1, stage.share)) * 100}%`;
+    body.append(
+      make(
+        "tr",
+        {},
+        make("td", { class: "num" }, String(at + 1)),
+        make("th", { scope: "row" }, stage.name),
+        make("td", { class: "view-shares" }, bar),
+        make("td", { class: "num" }, share(stage.share)),
+        make("td", { class: "num" }, duration(stage.time.median)),
+        make("td", { class: "num" }, duration(stage.time.p95)),
+        make("td", { class: "num" }, duration(stage.time.p99)),
+        make("td", { class: "num" }, duration(stage.time.maximum)),
+      ),
+    );
+  });
+  const title = several ? `Stages of ${plural(way.count, "occurrence")} that took this way` : "Stages";
+  return scrolled(table(title, ["#", "Stage", "", "Share", "Median", "p95", "p99", "Max"], body));
+}
+
+function worst(workspace: Workspace, found: Latency): HTMLElement {
+  const body = make("tbody");
+  for (const one of found.worst) {
+    const lead = link(duration(one.latency), () => {
+      reveal(workspace, one.actor, one.begin, one.end);
+    }, "Move the time line to this occurrence");
+    body.append(
+      make(
+        "tr",
+        {},
+        make("td", { class: "num" }, lead),
+        make("td", { class: "num" }, moment(one.begin)),
+        make("td", { class: "num" }, String(one.begin_cpu)),
+        make("td", { class: "num" }, String(one.end_cpu)),
+        make("th", { scope: "row" }, one.end_actor),
+        make("td", {}, one.stages.map(({ time }) => duration(time)).join(" + ")),
+      ),
+    );
+  }
+  return scrolled(table("The longest", ["Latency", "From", "CPU", "To CPU", "Ends in", "Stages"], body));
+}
+
+const NUMERIC = new Set(["#", "Share", "Median", "p95", "p99", "Max", "Latency", "From", "CPU", "To CPU"]);
+
+function table(title: string, heads: readonly string[], body: HTMLElement): HTMLElement {
+  const row = make("tr");
+  for (const head of heads) {
+    const name = NUMERIC.has(head) ? "num" : null;
+    row.append(head === "" ? make("td") : make("th", { scope: "col", class: name }, head));
+  }
+  return make("table", { class: "view-table" }, make("caption", {}, title), make("thead", {}, row), body);
+}
+
+function scrolled(content: HTMLElement): HTMLElement {
+  return make("div", { class: "view-scroll" }, content);
+}

@@ -1,0 +1,180 @@
+import type { Panel, Workspace } from "../panel";
+import { actorField, link, reveal } from "./actors";
+import type { Log, LogEvent } from "./answers";
+import { address, Answer, askDocument, nothing } from "./asking";
+import { button, labelled, make, tick } from "./elements";
+import { count, moment } from "./words";
+
+const PAGE = 200;
+
+/** All events in order of time, or some: by type, actor, CPU and value. It follows the time line. */
+export const log: Panel = {
+  id: "log",
+  title: "Event log",
+  mount(host, workspace) {
+    const pages = make("div", { class: "view-bar view-pages" });
+    const list = make("div", { class: "view-scroll view-log" });
+    const [actors, updateActors] = actorField(workspace, "all");
+    let offset: number | null = null;
+    let total = 0;
+    const from = (start: number | null): void => {
+      offset = start;
+      answer.again();
+    };
+    const changed = (): void => {
+      from(null);
+    };
+    const only = tick("Only what happened while it ran", ofActor(workspace), (on) => {
+      workspace.setParameter("log-actor", on ? "1" : null);
+      changed();
+    });
+    host.append(
+      make(
+        "form",
+        { class: "view-bar" },
+        filter(workspace, "Events", "event", "sched_switch, irq_*", changed),
+        filter(workspace, "Fields", "field", "prev_comm==make", changed),
+        filter(workspace, "CPUs", "cpu", "0, 1", changed),
+        actors,
+        only,
+      ),
+      pages,
+      list,
+    );
+    host.querySelector("form")?.addEventListener("submit", (event) => {
+      event.preventDefault();
+    });
+    const answer = new Answer<Log>(
+      list,
+      (signal) => {
+        const { place, actor, range } = workspace.selection.value;
+        const at = offset === null ? (place?.time ?? range?.begin ?? 0) : null;
+        const words = {
+          event: workspace.parameter("log-event"),
+          field: workspace.parameter("log-field"),
+          cpu: workspace.parameter("log-cpu"),
+          actor: ofActor(workspace) ? actor : null,
+          offset,
+          at,
+          limit: PAGE,
+        };
+        return askDocument(address(workspace, "log", words), signal);
+      },
+      (found) => {
+        offset = found.offset;
+        total = found.total;
+        list.replaceChildren(found.events.length === 0 ? nothing("No such event in this span.") : drawTable(workspace, found));
+        pages.replaceChildren(...drawPages(found, from));
+        showPlace(list, workspace);
+      },
+    );
+    answer.again();
+    const unsubscribe = workspace.selection.subscribe((_, what) => {
+      if (what.actor) updateActors();
+      if (what.range || (what.actor && ofActor(workspace))) changed();
+      else if (what.place && !showPlace(list, workspace) && total > 0) changed();
+    });
+    return () => {
+      unsubscribe();
+      answer.stop();
+    };
+  },
+};
+
+const ofActor = (workspace: Workspace): boolean => workspace.parameter("log-actor") === "1";
+
+function filter(
+  workspace: Workspace,
+  name: string,
+  id: string,
+  example: string,
+  changed: () => void,
+): HTMLElement {
+  const field = make("input", { type: "text", placeholder: example, spellcheck: "false", autocomplete: "off" });
+  field.value = workspace.parameter(`log-${id}`) ?? "";
+  field.addEventListener("change", () => {
+    workspace.setParameter(`log-${id}`, field.value.trim() || null);
+    changed();
+  });
+  return labelled(name, field);
+}
+
+function drawTable(workspace: Workspace, found: Log): HTMLElement {
+  const body = make("tbody");
+  for (const event of found.events) body.append(drawRow(workspace, event));
+  const head = make(
+    "tr",
+    {},
+    make("th", { scope: "col", class: "num" }, "Time"),
+    make("th", { scope: "col", class: "num" }, "CPU"),
+    make("th", { scope: "col" }, "Event"),
+    make("th", { scope: "col" }, "While"),
+    make("th", { scope: "col" }, "Fields"),
+  );
+  return make("table", { class: "view-table log" }, make("thead", {}, head), body);
+}
+
+function drawRow(workspace: Workspace, event: LogEvent): HTMLElement {
+  const lead = link(moment(event.time), () => {
+    reveal(workspace, event.actor, event.time);
+  }, "Move the time line here");
+  const fields = make("td", { class: "view-fields" });
+  for (const [name, value] of event.fields) {
+    fields.append(make("span", { class: "view-field" }, make("span", {}, `${name}=`), value), " ");
+  }
+  return make(
+    "tr",
+    { "data-time": String(event.time) },
+    make("td", { class: "num" }, lead),
+    make("td", { class: "num" }, event.cpu === null ? "–" : String(event.cpu)),
+    make("th", { scope: "row" }, event.event),
+    make("td", {}, event.actor_name ?? "–"),
+    fields,
+  );
+}
+
+function drawPages(found: Log, from: (offset: number) => void): Node[] {
+  const last = Math.min(found.total, found.offset + found.events.length);
+  const to = (text: string, offset: number, on: boolean): HTMLButtonElement =>
+    button(
+      text,
+      () => {
+        from(offset);
+      },
+      { disabled: !on },
+    );
+  return [
+    to("First", 0, found.offset > 0),
+    to("Earlier", Math.max(0, found.offset - PAGE), found.offset > 0),
+    to("Later", found.offset + PAGE, last < found.total),
+    to("Last", Math.max(0, found.total - PAGE), last < found.total),
+    make(
+      "span",
+      { role: "status" },
+      found.total === 0 ? "0 events" : `${count(found.offset + 1)} to ${count(last)} of ${count(found.total)} events`,
+    ),
+  ];
+}
+
+/** Brings out the events at the chosen place; false when the page does not reach there. */
+function showPlace(list: HTMLElement, workspace: Workspace): boolean {
+  const { place } = workspace.selection.value;
+  const rows = [...list.querySelectorAll<HTMLElement>("tr[data-time]")];
+  const times = rows.map((row) => Number(row.dataset["time"]));
+  const at = place === null ? -1 : nearestTime(times, place.time);
+  rows.forEach((row, number) => {
+    row.classList.toggle("chosen", number === at);
+  });
+  if (place === null) return true;
+  // Beside the element, not the page: a view that follows must not take the reader along.
+  const row = rows[at];
+  if (row !== undefined) list.scrollTop = row.offsetTop - list.clientHeight / 3;
+  return at >= 0;
+}
+
+/** Which of ascending times is the first at or after `time`; -1 when it lies beyond them. */
+export function nearestTime(times: readonly number[], time: number): number {
+  const first = times[0];
+  if (first === undefined || time < first) return -1;
+  return times.findIndex((one) => one >= time);
+}

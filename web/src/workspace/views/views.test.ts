@@ -1,0 +1,170 @@
+import { expect, test, vi } from "vitest";
+
+import { Selection } from "../selection";
+import type { Workspace } from "../panel";
+import { reveal } from "./actors";
+import type { ActorRow, OverTime } from "./answers";
+import { address } from "./asking";
+import { make } from "./elements";
+import { hopText } from "./latency";
+import { nearestTime } from "./log";
+import { corners, topOf } from "./overtime";
+import { keyTarget, pointing, type Points } from "./pointing";
+import { type Cloud, extent, nearest, plan } from "./scatter";
+import { isNumber } from "./sql";
+import { sorted, sorting } from "./statistics";
+
+function workspace(selection = new Selection(1000)): Workspace {
+  return {
+    api: "/api/traces/k",
+    info: { duration: 1000 },
+    rows: [{ id: 7, kind: "irq", name: "eth0", detail: "", actor: 3, busy: 1, instances: 1 }],
+    losses: [],
+    selection,
+    rowOf: (actor: number) => (actor === 3 ? { id: 7 } : null),
+    actorName: String,
+    parameter: () => null,
+    setParameter: () => undefined,
+  } as unknown as Workspace;
+}
+
+test("text from a trace never becomes markup", () => {
+  const made = make("p", { title: "<b>" }, "<img src=x onerror=alert(1)>");
+  expect(made.querySelector("img")).toBeNull();
+  expect(made.textContent).toBe("<img src=x onerror=alert(1)>");
+});
+
+test("a question has the chosen range and leaves out what is not said", () => {
+  const selection = new Selection(1000, { range: { begin: 10, end: 20 } });
+  const where = address(workspace(selection), "load", { bins: 5, by_name: false, actor: null, text: "" });
+  expect(where).toBe("/api/traces/k/load?begin=10&end=20&bins=5");
+  expect(address(workspace(), "actors", {})).toBe("/api/traces/k/actors");
+});
+
+test("a click on a point moves the time line and chooses what is there", () => {
+  const selection = new Selection(1_000_000, { view: { begin: 0, end: 100 } });
+  reveal(workspace(selection), 3, 5000, 5200);
+  const { view, place, actor } = selection.value;
+  expect(place).toEqual({ row: 7, time: 5000 });
+  expect(actor).toBe(3);
+  expect(view.begin).toBeLessThan(5000);
+  expect(view.end).toBeGreaterThan(5200);
+});
+
+const row = (actor: string, busy: number, execution: number | null): ActorRow =>
+  ({ actor, busy, execution: execution === null ? null : { median: execution } }) as ActorRow;
+
+test("rows without a value stand last in either direction", () => {
+  const rows = [row("a", 1, null), row("b", 3, 10), row("c", 2, 20)];
+  const [execution] = sorting("execution");
+  expect(sorted(rows, execution, true).map(({ actor }) => actor)).toEqual(["b", "c", "a"]);
+  expect(sorted(rows, execution, false).map(({ actor }) => actor)).toEqual(["c", "b", "a"]);
+  const [load, rising] = sorting(null);
+  expect(sorted(rows, load, rising).map(({ actor }) => actor)).toEqual(["b", "c", "a"]);
+});
+
+test("an unknown column of the address is the load, from above", () => {
+  expect(sorting("nonsense")[0].id).toBe("share");
+  expect(sorting("nonsense")[1]).toBe(false);
+  expect(sorting("-actor")[1]).toBe(false);
+});
+
+test("the log finds where the time line stands", () => {
+  expect(nearestTime([10, 20, 30], 20)).toBe(1);
+  expect(nearestTime([10, 20, 30], 21)).toBe(2);
+  expect(nearestTime([10, 20, 30], 5)).toBe(-1);
+  expect(nearestTime([10, 20, 30], 31)).toBe(-1);
+  expect(nearestTime([], 1)).toBe(-1);
+});
+
+const over: OverTime = {
+  begin: 0,
+  end: 25,
+  cautions: [],
+  unit: "share of a CPU",
+  first: 0,
+  width: 10,
+  everything: { name: "all", ids: [], whole: 1, values: [1, 1, 1] },
+  cpus: [],
+  actors: [],
+  others: null,
+};
+
+test("bins are steps, and the last ends with the span", () => {
+  const line = { name: "a", ids: [1], whole: 0.5, values: [0.2, 0.4, 0.6] };
+  expect(corners(over, [line]).map(({ time }) => time)).toEqual([0, 10, 10, 20, 20, 25]);
+  expect(topOf({ stacked: true }, over, [line, line])).toBeCloseTo(1.2 * 1.02);
+  expect(topOf({ stacked: false }, over, [line, line])).toBeCloseTo(0.6 * 1.02);
+  expect(topOf({ stacked: true }, over, [])).toBe(1);
+});
+
+const cloud: Cloud = {
+  length: 3,
+  x: Float64Array.of(0, 500, 1000),
+  y: Float64Array.of(10, 1000, 100),
+  flags: Uint8Array.of(0, 0, 4),
+};
+
+test("the nearest point is no farther than a fingertip", () => {
+  const where = plan(cloud, { time: true, xDomain: [0, 1000], log: true }, 800, 300);
+  const at = (point: number): [number, number] => [
+    where.x.at(cloud.x[point] ?? 0),
+    where.y.at(cloud.y[point] ?? 0),
+  ];
+  for (const point of [0, 1, 2]) {
+    const [x, y] = at(point);
+    expect(nearest(cloud, where, x + 5, y - 5)).toBe(point);
+    expect(x).toBeGreaterThan(0);
+    expect(y).toBeLessThan(300);
+  }
+  expect(nearest(cloud, where, 250, 5)).toBe(-1);
+  expect(extent(new Float64Array(0))).toEqual([0, 1]);
+});
+
+test("keys go through the points and stay within them", () => {
+  expect(keyTarget("ArrowRight", -1, 3)).toBe(0);
+  expect(keyTarget("ArrowRight", 2, 3)).toBe(2);
+  expect(keyTarget("ArrowLeft", -1, 3)).toBe(2);
+  expect(keyTarget("ArrowLeft", 0, 3)).toBe(0);
+  expect(keyTarget("End", 0, 3)).toBe(2);
+  expect(keyTarget("x", 0, 3)).toBeNull();
+});
+
+test("a chart is used by keyboard alone", () => {
+  const stage = make("div");
+  const choose = vi.fn();
+  const points: Points = {
+    length: 2,
+    nearest: () => 0,
+    place: () => ({ x: 0, y: 0 }),
+    text: (point) => `point ${point}`,
+    choose,
+    span: null,
+    chooseSpan: () => undefined,
+  };
+  const end = pointing(stage, "Instances", () => points);
+  const press = (key: string): void => {
+    stage.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  };
+  press("Enter");
+  expect(choose).not.toHaveBeenCalled();
+  press("ArrowRight");
+  press("ArrowRight");
+  expect(stage.querySelector("output")?.textContent).toBe("point 1");
+  press("Enter");
+  expect(choose).toHaveBeenCalledWith(1);
+  end();
+  press("Enter");
+  expect(choose).toHaveBeenCalledTimes(1);
+});
+
+test("a hop that was not matched by cause says so loudly", () => {
+  const hop = { start: "irq:a", end: "task:b", method: "next", starts: 10, starts_matched: 9, ends: 8, ends_matched: 7 } as const;
+  expect(hopText(hop)).toContain("NOT BY CAUSE");
+  expect(hopText({ ...hop, method: "cause" })).toContain("by cause (who woke or raised whom)");
+});
+
+test("numbers of SQL stand right", () => {
+  expect(["BIGINT", "UINTEGER", "DOUBLE", "NUMBER", "DECIMAL(18,3)"].map(isNumber)).toEqual(Array(5).fill(true));
+  expect(isNumber("VARCHAR")).toBe(false);
+});

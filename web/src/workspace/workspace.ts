@@ -1,0 +1,144 @@
+import type { Density, Orientation } from "../timeline/layout";
+import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
+import { Address } from "./address";
+import { showDetails } from "./details";
+import { type OpenTrace, openTrace } from "./opened";
+import { type Clocks, Pair } from "./pair";
+import { PANELS } from "./panels";
+import { Tabs } from "./tabs";
+import { Toolbar, type Tools } from "./toolbar";
+import { TraceView } from "./trace-view";
+import { make } from "./views/elements";
+
+/** Makes the workspace of one trace, or of two beside each other, in an element. */
+export async function startWorkspace(host: HTMLElement, keys: readonly string[]): Promise<void> {
+  const opened = await Promise.all(keys.map(openTrace));
+  const traces: OpenTrace[] = [];
+  for (const each of opened) {
+    if (!each.ok) throw new Error(each.error);
+    traces.push(each.value);
+  }
+  new TraceWorkspace(host, traces);
+}
+
+const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
+
+class TraceWorkspace {
+  private readonly address = new Address(window);
+  private readonly views: readonly TraceView[];
+  private readonly pair: Pair | null;
+  private readonly toolbar: Toolbar;
+  private readonly tabs: Tabs;
+  private readonly details = make("aside", { class: "ws-details", "aria-label": "What is chosen", tabindex: "0" });
+  private active: TraceView;
+  private leave: () => void = () => undefined;
+
+  constructor(host: HTMLElement, traces: readonly OpenTrace[]) {
+    const { address } = this;
+    const density = DENSITIES.find((each) => each === address.get("rows")) ?? "normal";
+    const orientation: Orientation = address.get("time") === "down" ? "vertical" : "horizontal";
+    const two = traces.length > 1;
+    const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
+    const shift = Number(address.get("shift") ?? 0) || 0;
+    const filter = address.get("show") ?? "";
+    this.toolbar = new Toolbar({ filter, density, orientation, clocks: two ? clocks : null }, this.tools());
+    const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
+    const root = make("div", { class: "ws" },
+      ...traces.flatMap(({ info }) => cautions(info.cautions)),
+      this.toolbar.element,
+      make("div", { class: "ws-body" }, lines, this.details));
+    host.replaceChildren(root);
+    // Two that move as one may both be looked at beyond the end of the shorter.
+    const longest = Math.max(...traces.map(({ info }) => info.duration)) + Math.abs(shift);
+    this.views = traces.map((trace, at) => new TraceView(
+      lines, trace, address, at === 0 ? "" : String(at + 1), two ? longest : trace.info.duration,
+      density, orientation, (d, o) => { this.arrange(d, o); }, two,
+    ));
+    const [first, second] = this.views;
+    if (first === undefined) throw new Error("there is no trace to show");
+    this.active = first;
+    this.pair = second === undefined ? null : new Pair(first.selection, second.selection, clocks, shift);
+    if (filter !== "") for (const view of this.views) view.filter(filter);
+    this.tabs = new Tabs(root, PANELS, address, first.workspace);
+    this.activate(first);
+    for (const view of this.views) this.follow(view);
+    address.subscribe(() => {
+      for (const view of this.views) view.restore();
+      this.tabs.show(true);
+    });
+  }
+
+  private follow(view: TraceView): void {
+    for (const event of ["pointerdown", "focusin"] as const) {
+      view.element.addEventListener(event, () => { this.activate(view); });
+    }
+    view.selection.subscribe((_, changed) => {
+      if (changed.range) this.toolbar.showRange(this.active.selection);
+    });
+  }
+
+  /** The trace that was used last is the one that details and views are about. */
+  private activate(view: TraceView): void {
+    if (view === this.active && this.details.childElementCount > 0) return;
+    this.active = view;
+    this.leave();
+    this.leave = showDetails(this.details, view.workspace);
+    for (const each of this.views) each.element.dataset["active"] = each === view ? "yes" : "no";
+    this.toolbar.showRange(view.selection);
+    this.tabs.use(view.workspace);
+  }
+
+  private arrange(density: Density, orientation: Orientation): void {
+    for (const { timeline } of this.views) {
+      if (timeline.density !== density || timeline.orientation !== orientation) {
+        timeline.arrange(density, orientation);
+      }
+    }
+    this.toolbar.arranged(density, orientation);
+    this.address.set({
+      rows: density === "normal" ? null : density,
+      time: orientation === "vertical" ? "down" : null,
+    }, false);
+  }
+
+  private tools(): Tools {
+    return {
+      filter: (text) => {
+        for (const view of this.views) view.filter(text);
+        this.address.set({ show: text === "" ? null : text }, false);
+      },
+      arrange: (density, orientation) => { this.arrange(density, orientation); },
+      zoom: (factor) => {
+        const { selection } = this.active;
+        const { view, place } = selection.value;
+        const inside = place !== null && place.time > view.begin && place.time < view.end;
+        selection.look(zoomSpan(view, factor, inside ? place.time : centreOf(view)));
+      },
+      whole: () => {
+        const { selection } = this.active;
+        selection.look(wholeSpan(selection.duration));
+      },
+      clearRange: () => { this.active.selection.setRange(null); },
+      setClocks: (clocks) => {
+        if (this.pair === null) return;
+        this.pair.clocks = clocks;
+        this.pair.settle();
+        this.address.set({ clocks: clocks === "separate" ? clocks : null }, false);
+      },
+      alignChosen: () => {
+        if (this.pair?.alignChosen() !== true) return false;
+        this.address.set({ clocks: null, shift: String(this.pair.shift) }, true);
+        return true;
+      },
+    };
+  }
+}
+
+/** What must be known before a number is believed. */
+function cautions(texts: readonly string[]): HTMLElement[] {
+  if (texts.length === 0) return [];
+  const items = texts.slice(0, MOST_CAUTIONS).map((text) => make("li", {}, text));
+  return [make("ul", { class: "ws-cautions", "aria-label": "Cautions" }, ...items)];
+}
+
+const MOST_CAUTIONS = 8;
