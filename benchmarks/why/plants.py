@@ -23,7 +23,7 @@ _THP = "/sys/kernel/mm/transparent_hugepage/"
 _SYSCTL = "/proc/sys/"
 _KMSG_ON = {f"{_SYSCTL}kernel/printk_devkmsg": "on"}
 _CPU = max(os.sched_getaffinity(0))
-_FOUND = ("explained", "partly explained")
+FOUND = ("explained", "partly explained")
 _NOT_FOUND = ("unexplained", "not admissible")
 
 
@@ -53,6 +53,7 @@ class Plant:
     ``benchvise`` in it.
 
     ``expected`` are the suspects that are right, any of them; none where no cause can be named.
+    ``where`` is the file and line of the bad side that has to be named as what sets it, if any.
     ``verdicts`` are those that are right, ``options`` further words for ``why``. ``turned`` is the
     same cause the other way round, where the machine decides which value is the better one: it is
     planted when the answer is that the good side is the worse one.
@@ -62,9 +63,10 @@ class Plant:
     scene: MakeScene
     make: Make
     expected: tuple[str, ...] = ()
-    verdicts: tuple[str, ...] = _FOUND
+    verdicts: tuple[str, ...] = FOUND
     options: tuple[str, ...] = ()
     turned: Plant | None = None
+    where: str = ""
 
 
 # -- scenes ----------------------------------------------------------------------------------------
@@ -400,7 +402,7 @@ def _plants() -> Iterator[Plant]:
         command(f"{_WORK} & {_WORK}; wait"),
         prefix("taskset", "-c", str(_CPU)),
         ("cpu.present:allowed",),
-        (*_FOUND, "not admissible"),
+        (*FOUND, "not admissible"),
     )
     yield Plant("cpu-quota", bench("os.syscall"), _quota, (), _NOT_FOUND)
     yield Plant("neighbour", bench(f"os.syscall:cpu={_CPU}"), _busy, (), _NOT_FOUND)

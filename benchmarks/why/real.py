@@ -196,6 +196,15 @@ def judge(plant: Plant, document: Document, changed: Sequence[str], seconds: flo
         named = " with ".join(sorted(found[0])) if found else "nothing"
         if not hit:
             problems.append(f"named {named} instead of {' or '.join(plant.expected)}")
+        places = {
+            f"{origin['file']}:{origin['line']}"
+            for cause in document["causes"][:1]
+            for origin in cause["origins"]
+            if origin["side"] == "bad"
+        }
+        if hit and plant.where and plant.where not in places:
+            hit = False
+            problems.append(f"set by {', '.join(sorted(places)) or 'nobody'}, not {plant.where}")
     small = bool(plant.expected) and size <= _FLOORS * floor
     return Result(
         "no difference" if plant.verdicts == ("no difference shown",) else "real",

@@ -21,7 +21,7 @@ import yaml
 
 from benchmarks.why import virtual_kinds
 from benchmarks.why.places import ROOT, NotHere
-from benchmarks.why.plants import Plant, Scene, prefix
+from benchmarks.why.plants import FOUND, Plant, Scene, prefix
 from benchvise.errors import BenchviseError
 from benchvise.rig.compose.cache import Composed
 from benchvise.rig.image import open_image
@@ -137,16 +137,18 @@ def _made(make: Make) -> str:
 
 
 @contextmanager
-def _two_images(good: Make, bad: Make, metric: tuple[str, ...], kind: str) -> Iterator[Scene]:
+def _two_images(
+    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, ...]
+) -> Iterator[Scene]:
     """Both for one board, which is written and booted as needed."""
-    with _rig([("one", kind)]) as environment:
+    with _rig([("one", kinds[0])]) as environment:
         words = (*metric, "--board", "rig:one")
         yield Scene(words, good=_made(good), bad=_made(bad), environment=environment)
 
 
 @contextmanager
 def _two_boards(
-    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, str]
+    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, ...]
 ) -> Iterator[Scene]:
     """Both on a board of their own, which run at the same time."""
     with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
@@ -160,24 +162,20 @@ def plant(
     bad: Make,
     metric: tuple[str, ...],
     *expected: str,
-    kind: str = "plain",
-    kinds: tuple[str, str] | None = None,
-    **more: tuple[str, ...],
+    kinds: tuple[str, ...] = ("plain",),
+    verdicts: tuple[str, ...] = FOUND,
+    where: str = "",
 ) -> Plant:
     """Two images: for one board of a kind, or for two of these kinds."""
-    if kinds is None:
-        return Plant(
-            name, partial(_two_images, good, bad, metric, kind), prefix(), expected, **more
-        )
-    return Plant(name, partial(_two_boards, good, bad, metric, kinds), prefix(), expected, **more)
+    scene = _two_images if len(kinds) == 1 else _two_boards
+    made = partial(scene, good, bad, metric, kinds)
+    return Plant(name, made, prefix(), expected, verdicts, where=where)
 
 
 @contextmanager
-def _two_live(
-    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, str]
-) -> Iterator[Scene]:
-    """Both boards with their card written beforehand, as those of a rig are named by anybody."""
-    with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
+def _two_live(good: Make, bad: Make, metric: tuple[str, ...]) -> Iterator[Scene]:
+    """Two boards whose cards were written beforehand: only the boards are named."""
+    with _rig([("good", "plain"), ("bad", "plain")]) as environment:
         for board, make in (("good", good), ("bad", bad)):
             words = [sys.executable, "-m", "benchvise", "rig", "flash", board, _made(make)]
             known = {**os.environ, **environment}
@@ -207,6 +205,7 @@ def _plants() -> Iterator[Plant]:
         image("shielded", "nowatchdog kpti=1", _TRACEFS, _SWAP.format(60)),
         (_BENCH, "os.syscall"),
         "command-line:kpti",
+        where="/extlinux/extlinux.conf:6",
     )
     yield plant(
         "virtual-command-line-setting",
@@ -229,6 +228,7 @@ def _plants() -> Iterator[Plant]:
         image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER),
         (_BENCH, "os.fork"),
         "tracing.current_tracer",
+        where="/etc/rc.local:5",
     )
     yield plant(
         "virtual-start-script",
@@ -236,6 +236,7 @@ def _plants() -> Iterator[Plant]:
         image("events", "audit=0", _TRACEFS, _SWAP.format(10), "# every system call", _EVENTS),
         (_BENCH, "os.syscall"),
         "init-settings:/etc/rc.local#0",
+        where="/etc/rc.local:5",
     )
     yield plant(
         "virtual-missing-cpu",
@@ -254,13 +255,13 @@ def _plants() -> Iterator[Plant]:
         kinds=("usual", "slow-card"),
         verdicts=("unexplained",),
     )
-    yield plant(
+    traced = image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER)
+    yield Plant(
         "virtual-two-boards",
-        USUAL,
-        image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER),
-        (_BENCH, "os.fork"),
-        "tracing.current_tracer",
-        kinds=("plain", "plain"),
+        partial(_two_live, USUAL, traced, (_BENCH, "os.fork")),
+        prefix(),
+        ("tracing.current_tracer",),
+        where="/etc/rc.local:5",
     )
     yield plant(
         "virtual-nothing",
