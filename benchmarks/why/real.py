@@ -22,7 +22,7 @@ from benchvise.errors import UsageError
 from benchvise.why.model import Verdict
 
 _PROCESSES = 12
-_TIMEOUT_S = 1800
+_TIMEOUT_S = 3 * 3600  # fifty boots on a busy machine
 _FLOORS = 3.0
 
 Document = Mapping[str, Any]
