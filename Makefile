@@ -26,10 +26,10 @@ RERUN := --reruns 2 --reruns-delay 2
 unexport PYTHONDONTWRITEBYTECODE
 
 # Of several targets at once, the lines of each come together.
-SIDE_BY_SIDE := $(MAKE) --no-print-directory --output-sync=target -j2
+IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
-	fuzz docs dist clean install probe probes web
+.PHONY: demo test test-beside checks lint lint-python lint-web lint-crates test-web test-crates \
+	guest-kernel bench fuzz docs dist clean install probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -38,10 +38,17 @@ demo: install web
 
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
-	+@$(SIDE_BY_SIDE) install probes web guest-kernel
-	+@$(SIDE_BY_SIDE) lint test-crates test-web
-	$(BIN)/pytest -m "not alone" -n 3 --dist loadfile --no-loadscope-reorder $(RERUN)
-	$(BIN)/pytest -m alone $(RERUN)
+	+@$(IN_TURN) -j2 install probes web guest-kernel
+	+@$(MAKE) --no-print-directory -j2 test-beside checks
+	$(BIN)/pytest -m alone $(RERUN) $$(grep -l 'mark\.alone' tests/test_*.py)
+
+# Most of these tests wait for something most of the time, so they leave the CPUs room for others,
+# and for the checks.
+test-beside:
+	$(BIN)/pytest -m "not alone" -n 5 --dist loadfile --no-loadscope-reorder $(RERUN)
+
+checks:
+	+@$(IN_TURN) lint test-crates test-web
 
 lint: lint-python lint-web lint-crates
 

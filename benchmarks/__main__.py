@@ -232,7 +232,8 @@ def main() -> None:
             f"{statistics.median(ours.seconds):.2f}",
             f"{statistics.median(peer.seconds):.2f}",
         )
-    console.print(table)
+    if measured:
+        console.print(table)
     if pairs_flash.verifications:
         console.print(pairs_flash.verification())
     if any("trace" in pair.name or "CTF" in pair.name for pair in chosen):
@@ -241,8 +242,8 @@ def main() -> None:
     if any(pair.name.startswith("signal") for pair in chosen):
         console.print(pairs_signal.table(min(rounds, 5)))
     if not arguments.only or any(part in "time line" for part in arguments.only):
-        left_out = timeline.missing()
-        console.print(left_out or timeline.table(min(rounds, 5)))
+        without = timeline.missing()
+        console.print(without or timeline.table(min(rounds, 5)))
     if not arguments.only:
         console.print(overstatement(9))
     for line in missing:

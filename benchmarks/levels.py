@@ -141,7 +141,7 @@ def _of(path: Path, rounds: int) -> list[tuple[str, str, str]]:
             agains.append(_run(link, 2000))
 
     def median(runs: list[dict[str, Any]], what: str) -> float:
-        return statistics.median(run[what] for run in runs)
+        return float(statistics.median(run[what] for run in runs))
 
     def percentiles(what: str) -> str:
         took = [sorted(run[what]) for run in agains]

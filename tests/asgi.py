@@ -64,7 +64,10 @@ def ask(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    async def asked() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(asked())
     start = next(message for message in sent if message["type"] == "http.response.start")
     parts = [message.get("body", b"") for message in sent[1:]]
     names = {name.decode().lower(): value.decode() for name, value in start["headers"]}

@@ -31,6 +31,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+# Minutes each, most of it waiting: beginning last, they would keep all others waiting. Those that
+# boot many simulated boards are not among them, as they take both CPUs meanwhile.
+LONG = ("test_why_layers", "test_signal_serial")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONG)
+
+
 @pytest.fixture(autouse=True)
 def nothing_runs_on() -> Iterator[None]:
     """Commands that a failed test left running are ended, so that they put back what they set."""

@@ -117,8 +117,8 @@ def test_latencies(look: Look, scheme: str, width: str, runs: int) -> None:
     assert_fine(seen)
     assert seen["dialogs"] == ""
     assert "p99.99" in seen["text"]
-    # one chart for all series of a run, or one for each series of several
-    assert seen["slots"] == (3 + 1 if runs == 1 else 6 + 3 + 1)
+    # one chart for all series of a run, or one for each series of several; and the bars
+    assert seen["slots"] == (3 + 1 + 1 if runs == 1 else 6 + 3 + 1 + 1)
 
 
 def test_a_small_screen(look: Look) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from benchvise.cli.main import run
+from benchvise.signal.decoders import Decoder, decode, decode_by_row
 from benchvise.signal.flow_control import control_lines, excess
 from benchvise.signal.infrared import infrared
 from benchvise.signal.reading import open_capture
@@ -301,3 +302,15 @@ def test_radio_commands_write_symbols(tmp_path: Path) -> None:
     made = document("signal", "synth", "sweep:300,3000,0.2", "--for", "0.4", "-o", tmp_path / "s")
     assert (tmp_path / "s").stat().st_size == 0.4 * 100e3 / 4
     assert made["signal_to_noise_db"] > 20  # type: ignore[operator]
+
+
+@needs_decoders
+@capture_data.needs_captures
+def test_decoders_say_in_which_row_they_say_it() -> None:
+    capture = open_capture(capture_data.CAPTURES / "spi/cc1101/cc1101-read-write.sr")
+    stack = [Decoder("spi", {"clk": "CLK", "mosi": "MOSI", "miso": "MISO", "cs": "CS"})]
+    by_row = decode_by_row(capture, stack)
+    assert sorted((one.begin, one.end, one.text) for one in by_row) == sorted(
+        (one.begin, one.end, one.text) for one in decode(capture, stack)
+    )
+    assert {one.row for one in by_row} >= {"MOSI data", "MISO data", "MOSI bits"}

@@ -171,6 +171,86 @@ def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
     assert store.runs(matching=RunFilter(board="elsewhere")) == []
 
 
+def test_runs_are_found_by_text_tag_and_what_they_are(store: Store) -> None:
+    first, second = begin(store, "Alpha 50%"), begin(store, "beta")
+    store.end_run(first, RunStatus.COMPLETE)
+    store.tag(first, ["nightly", "arm"])
+    store.annotate(second, "the heat sink was off")
+    found = {
+        RunFilter(text="ALPHA"): [first],
+        RunFilter(text="Heat SINK"): [second],
+        RunFilter(text="0%"): [first],
+        RunFilter(text="_"): [],
+        RunFilter(text=first[:9].upper()): [first],
+        RunFilter(tag="arm", status="complete"): [first],
+        RunFilter(tag="arm", status="failed"): [],
+        RunFilter(id=second): [second],
+        RunFilter(board="local", suite="quick"): [second, first],
+    }
+    for matching, ids in found.items():
+        assert [run.id for run in store.runs(None, matching)] == ids, matching
+        assert store.count(matching) == len(ids)
+    assert [run.id for run in store.runs(skip=1)] == [first]
+    choices = store.choices()
+    assert choices.boards == {"local": 2}
+    assert choices.tags == {"arm": 1, "nightly": 1}
+
+
+def test_tags_and_notes_are_given_and_taken(store: Store) -> None:
+    run = begin(store, "a")
+    store.tag(run, ["b", "a", "b"])
+    store.tag(run, ["a", "c"])
+    store.untag(run, ["b"])
+    store.annotate(run, " first\r\nsecond\0 ")
+    info, record = store.info(run), store.load(run)
+    assert info.tags == record.tags == ("a", "c")
+    assert info.note == record.note == "first\nsecond\ufffd"
+    store.annotate(run, "")
+    assert store.info(run).note == ""
+    for names in (["a b"], [""], ["x" * 41], ["-x"], ["a,b"], ["\x1b[31m"]):
+        with pytest.raises(UsageError, match="cannot be a tag"):
+            store.tag(run, names)
+    with pytest.raises(UsageError, match=r"no tag 'z'.*it has a, c"):
+        store.untag(run, ["a", "z"])
+    with pytest.raises(UsageError, match="at most 32 tags"):
+        store.tag(run, [f"t{number}" for number in range(40)])
+    assert store.info(run).tags == ("a", "c")
+    with pytest.raises(UsageError, match="a note of 4001 characters"):
+        store.annotate(run, "x" * 4001)
+    with pytest.raises(StoreError, match="no run 000"):
+        store.info("000")
+
+
+def test_a_series_is_found_in_all_runs_that_measured_it(store: Store) -> None:
+    runs = [begin_process(store) for _ in range(3)]
+    for value, (_, process) in enumerate(runs[:2], 1):
+        store.add_sample(process, Sample(0, float(value), {"flags": ["preempted"]}))
+    (one,) = store.series()
+    assert (one.key, one.runs) == (SPEC.key, 2)
+    past, total = store.history(SPEC.key)
+    assert total == 3
+    assert [p.run.id for p in past] == [run for run, _ in runs]
+    assert [p.series.values for p in past] == [((1.0,),), ((2.0,),), ()]
+    newest, total = store.history(SPEC.key, limit=1)
+    assert (total, newest[0].run.id) == (3, runs[2][0])
+    assert store.history("no.such") == ([], 0)
+    assert store.history(SPEC.key, RunFilter(board="elsewhere")) == ([], 0)
+    assert store.boards_of(SPEC.key) == {"local": 3}
+    (series,) = store.series_of(runs[1][0], SPEC.key)
+    assert series == store.load(runs[1][0]).series[0]
+    assert store.neighbours(runs[1][0]) == (runs[0][0], runs[2][0])
+    assert store.neighbours(runs[2][0]) == (runs[1][0], None)
+
+
+def test_attachments_are_listed(store: Store) -> None:
+    run = begin(store, "a")
+    store.attach(run, "console", b"x" * 1000)
+    assert list(store.attachments(run)) == ["console"]
+    assert store.host_of(run) == {}
+    with pytest.raises(StoreError, match="no run 000"):
+        store.host_of("000")
+
+
 # How a run is named
 
 

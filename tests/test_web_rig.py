@@ -6,14 +6,18 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from rig_bench import TestBench, running
+from web_looking import assert_fine, look, missing
 from web_server import Serving, serving
+
+from benchvise.rig import locks
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
@@ -63,6 +67,12 @@ class Watching:
             time.sleep(0.02)
         return found
 
+    def says(self, board: str, power: str) -> bool:
+        return bool(self.last["boards"]["boards"][board]["power"] == power)
+
+    def told(self, board: str, said: Any) -> bool:
+        return bool(self.last.get("acted", {"boards": {}})["boards"].get(board) == said)
+
     def _read(self) -> None:
         name = ""
         while line := self._answer.readline().decode():
@@ -82,6 +92,7 @@ def test_a_boot_is_seen_while_it_goes_on(server: Serving, bench: TestBench) -> N
     boards = rig.until(lambda: rig.last.get("boards"), "the state")["boards"]
     assert boards["one"]["power"] == "off" and boards["one"]["card"] == "dut"
     assert boards["one"]["error"] is None
+    rig.until(lambda: rig.last.get("holders"), "who holds them")
 
     # A command of somebody else's: nobody asks this server.
     assert bench.command("rig", "boot", "one").code == 0
@@ -96,7 +107,7 @@ def test_a_boot_is_seen_while_it_goes_on(server: Serving, bench: TestBench) -> N
 
     status, answer = ask(server, "GET", "/boards/rig:one.json")
     assert status == 200
-    (boot,) = answer["data"]["boot"]
+    (boot,) = answer["data"]["boots"]
     assert boot["kind"] == "boot" and next(iter(boot["phases"])) == "power-on"
     assert "kernel" in boot["phases"]
     status, answer = ask(server, "GET", f"/boards/rig:one.json?boot={boot['key']}")
@@ -109,12 +120,36 @@ def held_by(rig: Watching, board: str) -> list[dict[str, Any]]:
 
 
 def test_how_far_a_card_is_written_is_seen(server: Serving, bench: TestBench) -> None:
-    rig = Watching(server, "/live/rig")
+    """The holder's note, and what a page makes of it; both are over too soon to be met at once."""
+    states = ask(server, "GET", "/boards.json")[1]["data"]["boards"]
+    (key,) = (board["state"]["lock"] for board in states if board["name"] == "rig:two")
     image = bench.image("boot", 12 << 20)
-    assert bench.command("rig", "flash", "two", image).code == 0
-    flashing = rig.until(lambda: [h for h in held_by(rig, "two") if h["flash"]], "the writing")
-    assert flashing[-1]["flash"]["total"] == 12 << 20
-    assert 0 <= flashing[-1]["flash"]["done"] <= 12 << 20
+    noted: list[Any] = []
+    over = Event()
+
+    def look() -> None:
+        while not over.wait(0.001):
+            holder = locks.holder(key)
+            noted.append(holder.doing if holder is not None else {})
+
+    looking = Thread(target=look)
+    looking.start()
+    try:
+        assert bench.command("rig", "flash", "two", image).code == 0
+    finally:
+        over.set()
+        looking.join()
+    writing = [doing["flash"] for doing in noted if "flash" in doing]
+    assert writing and all(doing["op"] == "flash" for doing in noted if doing)
+    assert writing[0]["total"] == 12 << 20 and writing[0]["phase"] == "write"
+    assert not noted[-1]
+
+    rig = Watching(server, "/live/rig")
+    rig.until(lambda: rig.last.get("holders"), "the holders")
+    with locks.held(key, "rig flash"):
+        locks.doing(key, {"op": "flash", "flash": writing[0]})
+        shown = rig.until(lambda: [h for h in held_by(rig, "two") if h["flash"]], "the writing")[-1]
+        assert shown["doing"] == "flashing" and shown["flash"]["total"] == 12 << 20
     rig.until(lambda: rig.last["holders"]["holders"]["two"] is None, "the end")
 
 
@@ -123,8 +158,9 @@ def test_a_page_may_switch_power_where_it_is_allowed(server: Serving) -> None:
     rig.until(lambda: rig.last.get("boards"), "the state")
     for to in ("off", "on", "off"):
         status, said = ask(server, "POST", f"/rig/two/power/{to}")
-        assert (status, said["state"], said["action"]) == (200, "done", f"power {to}")
-        rig.until(lambda to=to: rig.last["boards"]["boards"]["two"]["power"] == to, to)
+        assert (status, said["state"], said["action"]) == (200, "done", f"Switch {to}")
+        rig.until(partial(rig.told, "two", said), "what became of it")
+        rig.until(partial(rig.says, "two", to), to)
     assert ask(server, "POST", "/rig/two/power/explode")[0] == 404
     assert ask(server, "POST", "/rig/nobody/power/on")[0] == 404
     assert ask(server, "POST", "/rig/two/power/on", Origin="http://attacker.example")[0] == 403
@@ -145,3 +181,17 @@ def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_pat
         status, answer = ask(looking, "GET", "/boards.json")
         states = {board["name"]: board["state"] for board in answer["data"]["boards"]}
         assert states["rig:two"]["power"] == "off"
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_the_pages_of_a_rig_in_a_browser(server: Serving, bench: TestBench) -> None:
+    seen = look(server, "/", "/boards", "/boards/rig:one", options=("--axe", "--settle", "4000"))
+    for page in seen.values():
+        assert_fine(page)
+    assert "free" in seen["/boards"]["text"]
+    text = seen["/boards/rig:one"]["text"]
+    assert "Linux version 6.1.0" in text, "the console"
+    assert "Power cycle" in text
+    (boot,) = (link for link in seen["/boards/rig:one"]["links"] if link.startswith("?boot="))
+    status, answer = ask(server, "GET", f"/boards/rig:one.json{boot.partition('#')[0]}")
+    assert status == 200 and "kernel" in answer["data"]["boot"]["phases"]

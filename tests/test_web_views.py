@@ -12,8 +12,10 @@ import pytest
 from story_traces import story
 from web_client import Client
 
+from benchvise.trace.analysis import series
+from benchvise.trace.query import Limits
 from benchvise.web.files import key_of
-from benchvise.web.workspace import load, views
+from benchvise.web.workspace import sql, views
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -90,9 +92,27 @@ def test_a_query_is_posted(client: Client, key: str) -> None:
     assert elsewhere.status == 403
 
 
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "SELECT count(*) FROM range(1000000000000) a, range(1000000) b",
+        "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+        "SELECT string_agg(repeat('x', 1000000), '') FROM range(1000000)",
+    ],
+)
+def test_a_query_without_end_has_one(
+    client: Client, key: str, monkeypatch: pytest.MonkeyPatch, endless: str
+) -> None:
+    monkeypatch.setattr(sql, "LIMITS", Limits(rows=10, seconds=0.5, memory_mb=64))
+    answer = post(client, key, {"sql": endless})
+    assert answer.status == 400
+    assert set(answer.json["error"]) == {"message", "remedy"} and answer.json["error"]["remedy"]
+    assert post(client, key, {"sql": "SELECT 1"}).status == 200
+
+
 def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "SECONDS", 0.05)
-    monkeypatch.setattr(load.series, "load", lambda *_words, **_more: time.sleep(0.4))
+    monkeypatch.setattr(series, "load", lambda *_words, **_more: time.sleep(0.4))
     answer = client.get(f"/api/traces/{key}/load")
     assert answer.status == 503
     assert answer.json["error"]["remedy"] == "choose a shorter range of time"

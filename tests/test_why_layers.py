@@ -101,8 +101,9 @@ def test_two_boards_with_different_images_are_alive_at_once(
 
 
 def test_a_dry_run_has_the_layers_with_boots(rig: TestBench, images: dict[str, Path]) -> None:
-    sides = (images["lean"], images["shielded"], "--board", BOARD)
-    ran = rig.command("why", *sides, "--bench", "os.syscall", "--dry-run", "--json")
+    sides = (str(images["lean"]), str(images["shielded"]))
+    words = ("why", *sides, "--board", BOARD, "--bench", "os.syscall")
+    ran = rig.command(*words, "--dry-run", "--json")
     assert ran.code == 0, ran.err or ran.out
     layers = {layer["id"] for layer in ran.data["layers"]}
     assert {"kernel", "command-line:kpti"} <= layers, layers

@@ -48,7 +48,7 @@ class Client:
     def get(self, target: str, **headers: str) -> Answer:
         return self.ask("GET", target, headers)
 
-    def post(self, target: str, body: bytes = b"", **headers: str) -> Answer:
+    def post(self, target: str, body: bytes = b"", /, **headers: str) -> Answer:
         return self.ask("POST", target, headers, body)
 
     def ask(

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+PROGRAM = "from benchvise.cli.main import entry; entry()"
+"""Not ``-m benchvise``: what runs so is ended after each test, and a server may serve several."""
+
 
 @dataclass(frozen=True, slots=True)
 class Serving:
@@ -36,7 +39,7 @@ class Serving:
 @contextlib.contextmanager
 def serving(store: Path | str, *words: str | Path) -> Iterator[Serving]:
     """``benchvise serve`` on a free port, with these options besides."""
-    command = [sys.executable, "-m", "benchvise", "serve", "--port", "0", "--json"]
+    command = [sys.executable, "-c", PROGRAM, "serve", "--port", "0", "--json"]
     options = ["--store", str(store), *map(str, words)]
     environment = {k: v for k, v in os.environ.items() if k != "BENCHVISE_RIG"}
     source = str(Path(__file__).parents[1] / "src")

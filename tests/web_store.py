@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from benchvise.measure.model import ProcessRecord, RunRecord, SeriesRecord
@@ -33,9 +32,9 @@ def keep_run(store: str, record: RunRecord, *, board: str = "", label: str = "")
     return run
 
 
-def scaled(run: RunRecord, factor: Callable[[str], float]) -> RunRecord:
-    """The run as if the values of each series were others, by a factor that its key gives."""
-    return replace(run, series=tuple(_scaled(one, factor(one.spec.key)) for one in run.series))
+def scaled(run: RunRecord, factor: float) -> RunRecord:
+    """The run as if all its values were so many times as large."""
+    return replace(run, series=tuple(_scaled(one, factor) for one in run.series))
 
 
 def _scaled(series: SeriesRecord, factor: float) -> SeriesRecord:

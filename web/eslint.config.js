@@ -16,7 +16,13 @@ export default tseslint.config(
   {
     files: ["**/*.js"],
     languageOptions: {
-      globals: { console: "readonly", document: "readonly", getComputedStyle: "readonly", process: "readonly" },
+      // Of node, and of the page in which parts of the scripts run.
+      globals: Object.fromEntries(
+        [
+          "URL", "URLSearchParams", "clearInterval", "console", "document", "getComputedStyle",
+          "location", "performance", "process", "requestAnimationFrame", "setInterval", "setTimeout",
+        ].map((name) => [name, "readonly"]),
+      ),
     },
   },
 );

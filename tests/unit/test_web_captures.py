@@ -78,6 +78,10 @@ def test_captures_and_lists_are_told_apart(client: Client) -> None:
         "idle.out": True, "idle_busy.out": True,
     }  # fmt: skip
     assert "Side by side" in client.get("/captures").text
+    found = client.get("/captures.json?q=IDLE").data
+    assert {one["name"] for one in found["captures"]} == {"idle.out", "idle_busy.out"}
+    assert (found["found"], found["of"]) == (2, 5)
+    assert "No capture is called so" in client.get("/captures?q=nothing").text
 
 
 def test_a_capture_is_rows_levels_and_details(client: Client) -> None:

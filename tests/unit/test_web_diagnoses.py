@@ -144,7 +144,7 @@ def test_whoever_watches_is_told_when_more_was_told(
     app = Client.of(store=store).app
     app.state.context.hub = Hub()
     request = type("Request", (), {"path_params": {"id": NAME}, "app": app})()
-    asyncio.run(diagnoses.live(request))  # type: ignore[arg-type]
+    asyncio.run(diagnoses.live(request))
     assert [one["running"] for one in said] == [True, True, False]
     assert said[0]["bytes"] < said[1]["bytes"]
 

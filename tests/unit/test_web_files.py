@@ -82,7 +82,7 @@ def test_a_directory_of_very_many_files_is_cut(root: Path, monkeypatch: pytest.M
 
 def test_traces_of_runs_are_shown_with_them(tmp_path: Path) -> None:
     store = str(tmp_path / "store.db")
-    run = keep_run(store, demonstration_run(), label="traced")
+    run = keep_run(store, demonstration_run(series=()), label="traced")
     with Store.open(store) as opened:
         opened.trace_file(run).write_bytes(HEAD)
         (found,) = trace_shelf(Settings(store=store), lambda: opened).files()

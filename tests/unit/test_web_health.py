@@ -9,7 +9,8 @@ import pytest
 from watch_boards import DAY, HOUR, WEEK, PlayedBoard, PlayedClock, play
 from web_client import HOST, Client
 
-from benchvise.health.judging import judge
+from benchvise.errors import BoardUnreachable
+from benchvise.health.judging import Judgement, judge
 from benchvise.health.model import Disk, Log, Reading, Sensor
 from benchvise.store import Store
 from benchvise.web import readings
@@ -79,7 +80,7 @@ def test_a_look_now_is_shown_until_the_next(watched: str, monkeypatch: pytest.Mo
         sensors=(Sensor("k10temp", "temp1", ATTACK, "temperature", 51.0, "°C", {"max": 70.0}),),
         disks=(Disk("sda", ATTACK, True, {"CRC errors": 3.0}),),
     )  # fmt: skip
-    monkeypatch.setattr(readings, "health", lambda _board: judge(reading))
+    monkeypatch.setattr(readings, "health", lambda _board, rig: judge(reading))
     client = Client.of(store=watched)
     assert client.get("/health/local.json").data["now"] is None
     answer = client.post("/health/look?board=local", origin=f"http://{HOST}")
@@ -94,3 +95,25 @@ def test_nothing_is_watched_yet(tmp_path: Path) -> None:
     client = Client.of(store=str(tmp_path / "store.db"))
     assert "No board is watched yet" in client.get("/health").text
     assert "Nobody has watched this board" in client.get("/health/local").text
+
+
+def test_a_board_of_a_rig_is_not_switched_on_without_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text("targets:\n  one: {features: [simulated]}\n")
+    asked: list[tuple[str, str | None]] = []
+
+    def look(board: str, rig: str | None) -> Judgement:
+        asked.append((board, rig))
+        raise BoardUnreachable("it does not answer", "look at its cable")
+
+    monkeypatch.setattr(readings, "health", look)
+    words = {"store": str(tmp_path / "store.db"), "rig": str(rig)}
+    target, ours = "/health/look?board=rig%3Aone", f"http://{HOST}"
+    without = Client.of(**words)
+    assert "Look now" not in without.get("/health/rig%3Aone").text
+    assert without.post(target, origin=ours).status == 403
+    assert asked == []
+    assert Client.of(**words, control=True).post(target, origin=ours).status == 502
+    assert asked == [("rig:one", str(rig))]

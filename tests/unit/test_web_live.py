@@ -52,6 +52,10 @@ class Page:
         await self.pieces.aclose()  # type: ignore[attr-defined]
 
 
+def quiet(_publish: Publish, stopped: threading.Event) -> None:
+    stopped.wait(10)
+
+
 async def until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
     while not true():
@@ -116,7 +120,7 @@ def test_silence_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.05)
 
     async def scene() -> None:
-        page = Page(Hub(), "quiet", lambda _publish, stopped: stopped.wait(10) and None)
+        page = Page(Hub(), "quiet", quiet)
         await anext(page.pieces)
         assert (await anext(page.pieces)).startswith(b":")
         page.gone = True
@@ -149,13 +153,13 @@ def test_a_source_that_fails_says_why_and_the_next_page_tries_again() -> None:
 def test_more_pages_than_allowed_are_turned_away_and_room_is_made_again() -> None:
     async def scene() -> None:
         hub = Hub(watchers=2)
-        pages = [Page(hub, "x", lambda _p, stopped: stopped.wait(10) and None) for _ in range(2)]
+        pages = [Page(hub, "x", quiet) for _ in range(2)]
         for page in pages:
             await anext(page.pieces)
         with pytest.raises(Busy, match="2 pages are watching"):
-            Page(hub, "x", lambda _p, _s: None)
+            Page(hub, "x", quiet)
         await pages[0].close()
-        Page(hub, "x", lambda _p, _s: None)
+        Page(hub, "x", quiet)
         await pages[1].close()
 
     asyncio.run(scene())

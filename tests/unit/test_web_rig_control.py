@@ -146,5 +146,6 @@ def test_a_note_of_somebody_else_says_figures_and_known_words_only() -> None:
     }  # fmt: skip
     assert found["phases"] == {"kernel": 3.5}
     assert len(found["what"]) <= 120 and "\x1b" not in found["what"]
+    hostile: Any
     for hostile in ([], "x", 3, None):
         assert holding(Holder(1, "x", 0.0, doing={"op": hostile, "flash": hostile})) is not None

@@ -77,7 +77,7 @@ def test_elsewhere_addresses_are_answered_and_foreign_names_are_not(remote: Clie
 def test_what_changes_something_comes_from_a_page_of_ours(
     local: Client, headers: dict[str, str]
 ) -> None:
-    answer = local.post("/rig/one/power/on", **headers)
+    answer = local.ask("POST", "/rig/one/power/on", headers)
     assert answer.status == 403
     assert "another site" in answer.text
 
@@ -91,7 +91,7 @@ def test_what_changes_something_comes_from_a_page_of_ours(
     ],
 )
 def test_and_then_it_is_looked_at(local: Client, headers: dict[str, str]) -> None:
-    answer = local.post("/rig/one/power/on", accept="application/json", **headers)
+    answer = local.ask("POST", "/rig/one/power/on", {"accept": "application/json", **headers})
     assert answer.status == 403
     assert "--allow-control" in answer.json["error"]["remedy"]
 
@@ -183,7 +183,7 @@ def test_names_from_outside_are_text_on_every_page(tmp_path: Path) -> None:
     traces.mkdir()
     name = "<script>alert(1)<_script>\x1b[31m.dat"
     (traces / name).write_bytes(b"\x17\x08\x44tracing" + b"\0" * 100)
-    keep_run(store, demonstration_run(), board=ATTACK * 200, label=ATTACK)
+    keep_run(store, demonstration_run(series=()), board=ATTACK * 200, label=ATTACK)
     client = Client.of(store=store, traces=(traces,))
     for path in ("/", "/boards", "/traces", f"/boards/{'x' * 10}", "/%3Cscript%3Ealert(1)"):
         answer = client.get(path)

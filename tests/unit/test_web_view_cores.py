@@ -291,8 +291,11 @@ def test_an_actor_is_shown_at_its_usual_work(both: tuple[Loaded, Loaded]) -> Non
         assert place["actor"] == actor(loaded, "irq:sensor/43")
         assert place["end"] - place["begin"] == pytest.approx(length, rel=0.2)
     assert comparison.place(both[0], "task:nobody") is None
-    shape = comparison.shape_of(both[0], "irq:sensor", "execution")
-    assert shape is not None and shape["maximum"] < 30_000
+    shapes = comparison.shapes_of(both, "irq:sensor", "execution")
+    assert [shape and shape["count"] for shape in shapes] == [
+        sum(loaded.analysis.instances["actor"] == actor(loaded, "irq:sensor/43")) for loaded in both
+    ]
+    assert comparison.shapes_of(both, "irq:eth0", "latency") == [None, None]
 
 
 def test_traces_that_are_alike_have_no_change(tmp_path: Path) -> None:

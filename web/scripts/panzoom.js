@@ -89,7 +89,8 @@ async function move(page, { x, y, width, height }) {
   await mouse.down();
   await part(0.2, (at) => mouse.move(middle + Math.sin(at / 25) * width * 0.35, low + Math.sin(at / 40) * 60));
   await mouse.up();
-  await part(0.1, wheel(2, 0, 60));
+  await part(0.05, wheel(2, 0, 60));
+  await part(0.05, wheel(2, 0, -120)); // back to the rows in which the most happens
   await keyboard.down("Control");
   await part(0.15, wheel(1, 0, 14)); // a pinch
   await keyboard.up("Control");

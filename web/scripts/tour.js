@@ -25,11 +25,11 @@ try {
   page.setDefaultTimeout(20_000);
   const { complaints, requests } = watch(page, (url) => url.startsWith(base));
   const faults = {};
-  const look = async (name) => {
+  // With `part`, the picture is of what that selects only.
+  const look = async (name, part = "") => {
     faults[name] = await violations(page);
-    if (values.shots) {
-      await page.screenshot({ path: `${values.shots}/${name}-${values.scheme}.png` });
-    }
+    const path = `${values.shots}/${name}-${values.scheme}.png`;
+    if (values.shots) await (part ? page.locator(part) : page).screenshot({ path });
   };
   const words = () => Object.fromEntries(new URL(page.url()).searchParams);
   const settled = async () => {
@@ -60,7 +60,7 @@ try {
   await page.goto(`${base}/traces`, { waitUntil: "load" });
   await page.check('input[aria-label="Compare before"]');
   await page.check('input[aria-label="Compare after"]');
-  await look("list");
+  await look("list", "main form[action='/traces/compare']");
   await page.click("text=Compare the two that are ticked");
   await page.waitForSelector(".compared");
   const top = await page.locator(".compared tbody tr").first().innerText();
@@ -93,7 +93,7 @@ try {
     "view",
     "actor",
   );
-  const chosen = await page.locator("table.statistics tr.chosen th").innerText();
+  const chosen = await page.locator("table.statistics tr.picked th").innerText();
   await look("statistics");
 
   await view("instances");
@@ -126,15 +126,15 @@ try {
       filtered[name] = true;
     }
   });
-  for (const name of ["load", "switches"]) {
+  for (const [name, bin] of [["load", 20], ["switches", 30]]) {
     await view(name);
     await look(name);
     links[name] = await after(async () => {
       await page.focus(".view-stage");
       await page.keyboard.press("Home");
-      for (let press = 0; press < 20; press += 1) await page.keyboard.press("ArrowRight");
+      for (let press = 0; press < bin; press += 1) await page.keyboard.press("ArrowRight");
       await page.keyboard.press("Enter");
-    }, "view");
+    }, "at");
   }
 
   await view("statistics");
@@ -151,20 +151,20 @@ try {
   await page.keyboard.press("Enter");
   await page.waitForSelector("td:has-text('sensor: status')");
   await settled();
-  links.log = await after(() => page.locator("table.log tbody button").last().click(), "at");
+  links.log = await after(() => page.locator("table.events tbody button").last().click(), "at");
   await look("log");
 
   await view("search");
   await page.getByLabel("Find").fill("sensor");
   await page.keyboard.press("Enter");
   await page.waitForSelector("text=2 actors");
-  links.search = await after(() => page.locator(".view-hits button").last().click(), "view");
+  links.search = await after(() => page.locator(".view-hits button").last().click(), "at");
   await look("search");
 
   await view("sql");
   await page.click("text=The longest instances");
   await page.waitForSelector("text=20 rows");
-  links.sql = await after(() => page.locator("#ws-panel tbody button").nth(7).click(), "view");
+  links.sql = await after(() => page.locator("#ws-panel tbody button").nth(7).click(), "at");
   await page.click("summary >> text=Tables");
   await page.waitForSelector("dt:has-text('selection')");
   await look("sql");

@@ -12,7 +12,7 @@ use crate::query::View;
 
 /// A span of time with more events than this shows rare ones only: labels of that many could not
 /// be told from each other, and to go through them takes too long.
-const MOST_EVENTS: usize = 250_000;
+const MOST_EVENTS: usize = 150_000;
 /// How many rare events there are at most.
 const MOST_RARE: usize = 20_000;
 

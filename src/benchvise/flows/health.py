@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
-from benchvise.board import open_board
 from benchvise.board.channel import open_channel
 from benchvise.errors import UsageError
-from benchvise.flows import boards  # noqa: F401 - boards of a rig are opened by it
+from benchvise.flows.boards import open_boards
 from benchvise.health.judging import Judgement, judge
 from benchvise.health.reading import read
 from benchvise.health.sensors_config import BYTES, SensorsConfig, parse
 
 
-def health(board: str, sensors: Path | None = None) -> Judgement:
-    """Reads a board and judges what was read; ``sensors`` takes the place of its sensors3.conf."""
+def health(board: str, sensors: Path | None = None, rig: str | None = None) -> Judgement:
+    """Reads a board and judges what was read; ``sensors`` takes the place of its sensors3.conf.
+
+    A board of a rig is brought to its shell, by the rig file that is named or the usual one.
+    """
     config = None if sensors is None else sensors_config(sensors)
-    with open_board(board) as reached, open_channel(reached) as channel:
+    with ExitStack() as stack:
+        [(reached, _)], _ = open_boards([board], stack, rig_file=rig)
+        channel = stack.enter_context(open_channel(reached))
         return judge(read(reached, channel, config=config))
 
 

@@ -99,7 +99,8 @@ def ready(
         found = trace.tables.get(name)
         return found if found is not None and found.num_rows else None
 
-    names = tuple(name for name, table in trace.tables.items() if table.num_rows)
+    # Not the tables themselves: there are thousands, and each would be mapped.
+    names = tuple(name for name in trace.tables if name in trace.counts)
     losses = tuple(_losses(trace))
     analysis = Analysis(trace.analysis, whole, losses, events, names, within)
     return Loaded(path, trace, analysis, tuple(_cautions(trace, analysis)))
@@ -129,7 +130,8 @@ def _moment(text: str, whole: Span) -> int:
 
 
 def _losses(trace: OpenTrace) -> list[Loss]:
-    streams = trace.description["streams"]
+    # Reading the description takes longer than all else of opening again.
+    streams = trace.description["streams"] if trace.losses else []
     return [
         Loss(
             cpu=streams[loss["stream"]]["cpu"] if loss["stream"] < len(streams) else None,

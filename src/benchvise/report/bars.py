@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from benchvise.report.data import RunData, SeriesData
 from benchvise.report.grids import BENCHMARK as GRID
+
+_Group: TypeAlias = tuple[str, str, str]  # benchmark, unit and direction
 
 _MOST_ROWS = 24
 """Of one chart; the others are in the tables."""
@@ -40,6 +43,7 @@ class BarRow:
 class BarFigure:
     """The series of one benchmark on one axis, which begins at zero.
 
+    ``counted`` is empty where they do not all count the same.
     ``left_out`` says how many series are not drawn.
     """
 
@@ -64,18 +68,19 @@ def bar_figures(runs: Sequence[RunData], drawn: Collection[str] = ()) -> tuple[B
     Of several runs, what at least two of them measured; of a single one, benchmarks of at least
     two series, as there is nothing to compare within one.
     """
-    rows: defaultdict[tuple[str, str, str], dict[str, list[Bar]]] = defaultdict(dict)
-    first: dict[tuple[str, str, str], SeriesData] = {}
+    rows: defaultdict[_Group, dict[tuple[str, str], list[Bar]]] = defaultdict(dict)
+    first: dict[_Group, SeriesData] = {}
     for style, run in enumerate(runs):
         for series in run.series:
             if series.summary is None or series.benchmark in drawn or series.benchmark == GRID:
                 continue
             if series.summary.minimum <= 0:  # a bar could not tell it from nothing
                 continue
-            group = (series.benchmark, series.unit, series.counted)
+            group = (series.benchmark, series.unit, series.better)
             first.setdefault(group, series)
-            rows[group].setdefault(series.name, []).append(_bar(style, run, series))
-    figures = []
+            row = rows[group].setdefault((series.name, series.counted), [])
+            row.append(_bar(style, run, series))
+    figures: list[BarFigure] = []
     for group, named in rows.items():
         shown = {n: bars for n, bars in named.items() if len(runs) == 1 or len(bars) > 1}
         if len(shown) + (len(runs) > 1) < 2:
@@ -85,16 +90,20 @@ def bar_figures(runs: Sequence[RunData], drawn: Collection[str] = ()) -> tuple[B
 
 
 def _figure(
-    identity: str, first: SeriesData, named: dict[str, list[Bar]], runs: Sequence[RunData]
+    identity: str,
+    first: SeriesData,
+    named: dict[tuple[str, str], list[Bar]],
+    runs: Sequence[RunData],
 ) -> BarFigure:
-    rows = [BarRow(name, tuple(bars)) for name, bars in named.items()]
+    rows = [BarRow(name, tuple(bars)) for (name, _), bars in named.items()]
+    counted = {counted for _, counted in named}
     styles = {bar.style for row in rows for bar in row.bars}
     return BarFigure(
         id=identity,
         title=first.benchmark,
         unit=first.unit,
         better=first.better,
-        counted=first.counted,
+        counted=counted.pop() if len(counted) == 1 else "",
         simulated=any(runs[style].simulated for style in styles),
         rows=tuple(rows[:_MOST_ROWS]),
         left_out=max(0, len(rows) - _MOST_ROWS),

@@ -136,6 +136,7 @@ def environment() -> Environment:
         "breakable": _breakable,
         "p_value": _p_value,
         "needs_reason": _needs_reason,
+        "micro": _micro,
     }
     return templates
 

@@ -28,7 +28,7 @@ MOST = 24
 
 Times = npt.NDArray[np.float64]
 
-_BINS_A_DECADE = 60
+_BINS_A_DECADE = 100
 _LEAST_BINS, _MOST_BINS = 40, 240
 _FAR_SHARE = 0.01  # of the times to either side, which are drawn one by one
 _MOST_FAR = 60

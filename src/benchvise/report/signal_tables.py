@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -109,7 +110,8 @@ def response_rows(
         *([Column("x first", right=True)] if relative else []),
         Column("Shape"),
     )
-    rows, remarks = [], []
+    rows: list[tuple[Cell, ...]] = []
+    told: list[tuple[str, str]] = []
     for name, found, figures, against in configurations:
         by_share = {q.share: q for q in figures.quantiles}
         middle = by_share[0.5]
@@ -131,13 +133,23 @@ def response_rows(
             cells.append(_ratio(against))
         cells.append(Cell(_sparkline(found), "muted"))
         rows.append(tuple(cells))
-        remarks += [f"{clean(name)}: {text}" for text in _response_remarks(found, figures)]
+        told += [(clean(name), text) for text in _response_remarks(found, figures)]
+    remarks = _by_name(told, len(configurations))
     if relative:
         remarks.append(
             "x first: ratio of the medians to the first row's; bold where it is shown "
             "(Mann-Whitney p < 0.01 and the 95 % interval excludes 1)"
         )
     return Table("Response times", columns, tuple(rows), tuple(remarks))
+
+
+def _by_name(told: Sequence[tuple[str, str]], configurations: int) -> list[str]:
+    """What is told of each by its name, once where it is told of all."""
+    counts = Counter(text for _, text in told)
+    shared = {text for text, count in counts.items() if count == configurations > 1}
+    return [f"all: {text}" for text in counts if text in shared] + [
+        f"{name}: {text}" for name, text in told if text not in shared
+    ]
 
 
 def _ratio(found: Difference | None) -> Cell:

@@ -333,7 +333,7 @@ _LIST_COLUMNS = (
 def list_rows(infos: Sequence[RunInfo]) -> Table:
     """Runs as the store lists them."""
     rows = tuple(_info_row(info) for info in infos)
-    columns = _LIST_COLUMNS
+    columns: tuple[Column, ...] = _LIST_COLUMNS
     if any(info.tags for info in infos):
         columns += (Column("Tags"),)
         tags = (Cell(clean(", ".join(info.tags), 40)) for info in infos)

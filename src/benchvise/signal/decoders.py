@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.readers import sigrok
-from benchvise.signal.writing import session_step, write_session
+from benchvise.signal.writing import session_rate, session_step, write_session
 
 SECONDS = 120.0
 MOST_ANNOTATIONS = 2_000_000
@@ -28,12 +29,14 @@ _WORD = re.compile(r"[A-Za-z0-9_+.#\- ]{1,60}")
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What a decoder says of a span, in ticks of the capture's clock."""
+    """What a decoder says of a span, in ticks of the capture's clock. ``row`` is the decoder's own
+    name for what belongs together (``MISO data``); empty where it was not asked for."""
 
     begin: int
     end: int
     decoder: str
     text: str
+    row: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,33 @@ def decode(
         return list(_annotations(_run([*argv, "--protocol-decoder-samplenum"], capture), step))
 
 
+def decode_by_row(capture: Capture, stack: Sequence[Decoder]) -> list[Annotation]:
+    """All that a stack of decoders says, with its rows; raises as ``decode``."""
+    # Always as we write it: times are told by the session's own rate, and not in samples.
+    with _written(capture) as (path, step):
+        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(one.words() for one in stack)]
+        text = _run([*argv, "--protocol-decoder-jsontrace"], capture)
+        return list(_of_trace(text, session_rate(capture, step), step))
+
+
+def _of_trace(text: str, rate: int, step: int) -> Iterator[Annotation]:
+    """Annotations as events of a trace: a line for its begin, and the next for its end."""
+    begun: tuple[object, ...] | None = None
+    begin = 0
+    for line in islice(text.splitlines(), 2 * MOST_ANNOTATIONS):
+        try:
+            event = json.loads(line.rstrip(","))
+            tick = round(float(event["ts"]) * 1e-6 * rate) * step
+            what = (event["pid"], event["tid"], event["name"])
+        except (ValueError, KeyError, TypeError):
+            continue  # the frame around the events
+        if event["ph"] == "B":
+            begun, begin = what, tick
+        elif begun == what:
+            decoder, row, name = (printable(str(word), 200) for word in what)
+            yield Annotation(begin, tick, decoder, name, row)
+
+
 def _annotations(text: str, step: int) -> Iterator[Annotation]:
     for line in islice(text.splitlines(), MOST_ANNOTATIONS):
         if found := _ANNOTATION.fullmatch(line):
@@ -115,6 +145,13 @@ def _session(capture: Capture) -> Iterator[tuple[Path, int]]:
     if capture.form == sigrok.FORM:
         yield capture.path, 1
         return
+    with _written(capture) as written:
+        yield written
+
+
+@contextmanager
+def _written(capture: Capture) -> Iterator[tuple[Path, int]]:
+    """The capture as a session that is written anew."""
     with tempfile.TemporaryDirectory(prefix="benchvise-") as directory:
         path = Path(directory) / "capture.sr"
         step = session_step(capture)

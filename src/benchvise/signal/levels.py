@@ -89,7 +89,7 @@ def items(line: Line, ticks: int, begin: float, end: float, buckets: int) -> Ite
 
 def _bounds(sorted_ticks: Ticks, begin: float, end: float, buckets: int) -> tuple[Floats, Counts]:
     """The bounds of the buckets, and how many of the ticks lie before each."""
-    bounds = begin + (end - begin) / buckets * np.arange(buckets + 1)
+    bounds: Floats = begin + (end - begin) / buckets * np.arange(buckets + 1, dtype=np.float64)
     # As whole ticks: numpy would make floats of all edges otherwise.
     return bounds, np.searchsorted(sorted_ticks, np.ceil(bounds).astype(np.int64))
 

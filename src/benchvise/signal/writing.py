@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ def write_session(capture: Capture, path: Path, step: int = 1) -> None:
     unit = 1 << (unit - 1).bit_length()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("version", "2")
-        archive.writestr("metadata", _metadata(capture, 1 / (capture.clock.tick * step), unit))
+        archive.writestr("metadata", _metadata(capture, session_rate(capture, step), unit))
         for number, words in enumerate(_words(capture, samples, step, unit), 1):
             archive.writestr(f"logic-1-{number}", words.tobytes())
 
@@ -52,19 +51,24 @@ def session_step(capture: Capture) -> int:
     return max(1, shortest // 16)
 
 
+def session_rate(capture: Capture, step: int) -> int:
+    """The samples a second that a session says it has."""
+    return round(1 / (capture.clock.tick * step))
+
+
 def resampled(edges: Ticks, step: int) -> Ticks:
     """The numbers of the samples at which edges are first seen."""
     return -(-edges // step)
 
 
-def _metadata(capture: Capture, rate: Fraction, unit: int) -> str:
+def _metadata(capture: Capture, rate: int, unit: int) -> str:
     names = "".join(
         f"probe{number}={' '.join(line.name.split())}\n"
         for number, line in enumerate(capture.lines, 1)
     )
     return (
         "[global]\nsigrok version=0.5.2\n\n[device 1]\ncapturefile=logic-1\n"
-        f"total probes={len(capture.lines)}\nsamplerate={round(rate)} Hz\n"
+        f"total probes={len(capture.lines)}\nsamplerate={rate} Hz\n"
         f"total analog=0\n{names}unitsize={unit}\n"
     )
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from benchvise.measure.model import RunStatus, SeriesRecord
-from benchvise.store.annotations import tags_of
 from benchvise.store.models import ProcessRow, RunRow, SampleRow, SeriesRow
+from benchvise.store.notes import tags_of
 from benchvise.store.reading import RunFilter, load_series
 from benchvise.store.values import clean_text
 

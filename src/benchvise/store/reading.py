@@ -22,7 +22,6 @@ from benchvise.measure.model import (
     SeriesSpec,
     SeriesStatus,
 )
-from benchvise.store.annotations import known_tags, tags_of
 from benchvise.store.models import (
     AttachmentRow,
     ProcessRow,
@@ -31,6 +30,7 @@ from benchvise.store.models import (
     SampleRow,
     SeriesRow,
 )
+from benchvise.store.notes import known_tags, tags_of
 from benchvise.store.owner import Owner
 from benchvise.store.values import clean_text
 from benchvise.store.watches import remarks_on

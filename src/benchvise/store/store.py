@@ -29,10 +29,10 @@ from benchvise.measure.model import (
 )
 from benchvise.state.model import Snapshot
 from benchvise.store import (
-    annotations,
     boards,
     diagnoses,
     history,
+    notes,
     reading,
     references,
     snapshots,
@@ -297,20 +297,20 @@ class Store:
 
     def tag(self, run_id: str, names: Sequence[str]) -> None:
         """Give a run tags, beside those it has. ``UsageError`` for what cannot be a tag."""
-        checked = annotations.checked_tags(names)
+        checked = notes.checked_tags(names)
         with self._database.writing() as connection:
-            annotations.add_tags(connection, run_id, checked)
+            notes.add_tags(connection, run_id, checked)
 
     def untag(self, run_id: str, names: Sequence[str]) -> None:
         """Take tags off a run. ``UsageError`` for one that it does not have."""
         with self._database.writing() as connection:
-            annotations.remove_tags(connection, run_id, tuple(dict.fromkeys(names)))
+            notes.remove_tags(connection, run_id, tuple(dict.fromkeys(names)))
 
     def annotate(self, run_id: str, note: str) -> None:
         """Replace the note of a run; an empty one takes it away. ``UsageError`` if too long."""
-        text = annotations.checked_note(note)
+        text = notes.checked_note(note)
         with self._database.writing() as connection:
-            annotations.set_note(connection, run_id, text)
+            notes.set_note(connection, run_id, text)
 
     @property
     def watches(self) -> Watches:
@@ -409,7 +409,9 @@ class Store:
     def host_of(self, run_id: str) -> Mapping[str, Any]:
         """What is known of the system of a run's board. ``StoreError`` when there is no run."""
         with self._database.reading() as connection:
-            found = connection.execute(select(RunRow.host).where(RunRow.id == run_id)).scalar()
+            found: Mapping[str, Any] | None = connection.execute(
+                select(RunRow.host).where(RunRow.id == run_id)
+            ).scalar()
         if found is None:
             raise self._missing(f"run {run_id}")
         return found

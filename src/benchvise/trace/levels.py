@@ -138,6 +138,8 @@ def shift_of(begin: int, end: int, width: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Instances:
+    """How many there are; of handlers also by actor and CPU."""
+
     of_actor: Any
     of_cpu: dict[int, int]
     of_both: dict[tuple[int, int], int]
@@ -147,7 +149,8 @@ def _instances(analysis: Analysis) -> _Instances:
     rows: Rows = analysis.instances
     actor, cpu = rows["actor"], rows["cpu"]
     by_cpu = np.bincount(cpu)
-    both, counts = np.unique(actor << 16 | cpu, return_counts=True)
+    handled = analysis.of_kind("irq", "softirq")[actor]
+    both, counts = np.unique(actor[handled] << 16 | cpu[handled], return_counts=True)
     return _Instances(
         np.bincount(actor, minlength=len(analysis.actors)),
         {int(at): int(by_cpu[at]) for at in np.flatnonzero(by_cpu)},

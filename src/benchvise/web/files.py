@@ -98,9 +98,9 @@ class Shelf:
 def shelved(path: Path, place: str, run: str | None = None) -> Shelved:
     """A file as it is listed."""
     size, changed = _extent(path)
-    return Shelved(
-        key_of(path), printable(path.name, 120), path, printable(place), size, changed, run
-    )
+    # Directories of a trace are all called alike: `kernel`, of which session says the one above.
+    name = "/".join(Path(place).parts[-2:]) if path.is_dir() and run is None else path.name
+    return Shelved(key_of(path), printable(name, 120), path, printable(place), size, changed, run)
 
 
 def key_of(path: Path) -> str:

@@ -1,7 +1,8 @@
 """Runs as pages show them, kept for the next page.
 
 A run of the whole suite has tens of thousands of samples, each with its evidence. What pages show
-of it takes seconds to make and is small, so it is kept for as long as the run stays as it is.
+of it takes seconds to make and is small, so it is kept for as long as the run stays as it is. What
+a watch of the board learns about the time of a run only later is shown when it is made anew.
 """
 
 from __future__ import annotations

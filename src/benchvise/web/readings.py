@@ -26,14 +26,14 @@ class Readings:
         with self._lock:
             return self._found.get(board)
 
-    def look(self, board: str) -> Judgement:
+    def look(self, board: str, rig: str | None) -> Judgement:
         """Reads the board now. Raises what ``benchvise health`` raises, and Busy."""
         with self._lock:
             if board in self._going_on or len(self._going_on) >= AT_ONCE:
                 raise Busy(f"{board} or others are being looked at", "try again in a moment")
             self._going_on.add(board)
         try:
-            found = health(board)
+            found = health(board, rig=rig)
         finally:
             with self._lock:
                 self._going_on.discard(board)

@@ -157,7 +157,7 @@ def _take(told: Told, line: Mapping[str, Any]) -> None:
     """Puts one line where it belongs in the document."""
     document = told.document
     told.lines += 1
-    told.at = float(line["at"])
+    told.at = max(told.at, float(line["at"]))
     match line["told"]:
         case "stage":
             told.stage, told.asked = str(line["stage"]), None
@@ -169,7 +169,9 @@ def _take(told: Told, line: Mapping[str, Any]) -> None:
             # Two arms a block, or more: what is promised is the least.
             told.asked = Asked(str(line["question"]), str(line["side"]), 0, 2 * line["blocks"])
         case "trial":
-            document["trials"].append(line["trial"])
+            document["trials"].append(trial := line["trial"])
+            # Of one that was resumed, those before it count too.
+            told.at = max(told.at, float(trial["started"]) + float(trial["seconds"]))
             if (asked := told.asked) is not None:
                 most = max(asked.trials, asked.taken + 1)
                 told.asked = Asked(asked.question, asked.side, asked.taken + 1, most)

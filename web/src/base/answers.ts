@@ -1,5 +1,10 @@
 import { failed, okay, type Result } from "./result";
 
+/** Whether the page is being left: browsers then break off what is under way, which is no fault. */
+let leaving = false;
+for (const event of ["beforeunload", "pagehide"]) addEventListener(event, () => { leaving = true; });
+addEventListener("pageshow", () => { leaving = false; });
+
 /** Asks the server; what it says of an error is the error. */
 export async function ask(address: string, signal?: AbortSignal): Promise<Result<Response>> {
   let answer: Response;
@@ -7,6 +12,8 @@ export async function ask(address: string, signal?: AbortSignal): Promise<Result
     answer = await fetch(address, signal === undefined ? {} : { signal });
   } catch (error) {
     if (signal?.aborted === true) return failed("no longer wanted");
+    // Nobody is there any more to be told.
+    if (leaving) return new Promise(() => undefined);
     return failed(`the server does not answer (${String(error)}): is it still running?`);
   }
   return answer.ok ? okay(answer) : failed(await errorOf(answer));

@@ -69,6 +69,8 @@ export interface CurvePoint {
 export interface LatencyFigure {
   readonly id: string;
   readonly title: string;
+  /** What runs along the x axis; a latency where nothing is said. */
+  readonly x_name?: string;
   readonly lines: readonly LatencyLine[];
 }
 

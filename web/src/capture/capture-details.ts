@@ -84,7 +84,7 @@ export class CaptureDetails {
 
   private itemParts(item: CaptureItem): HTMLElement[] {
     const { begin, end } = item;
-    const parts = [make("h2", {}, item.kind === "line" ? `${item.name} is ${item.level}` : (item.text ?? "Nothing here"))];
+    const parts: HTMLElement[] = [make("h2", {}, item.kind === "line" ? `${item.name} is ${item.level}` : (item.text ?? "Nothing here"))];
     if (item.kind === "annotation") parts.push(make("p", {}, item.name));
     parts.push(facts(factsOf(item)));
     if (begin !== undefined && end !== undefined) {

@@ -1,7 +1,6 @@
-import type { Look, Row, StateLook } from "../timeline/source";
-import { formatLength } from "../timeline/time-format";
+import type { Look, StateLook } from "../timeline/source";
 
-const LEVEL = { paint: "line", rank: 1, labelled: true } as const;
+const LEVEL = { paint: "line", rank: 1, labelled: false } as const;
 const DECODED = { bands: 7, faint: 0, rank: 2, labelled: true } as const;
 
 /** How levels and what was decoded look; a high level is filled faintly beneath its line. */
@@ -32,9 +31,6 @@ export function captureLook(
     // One colour for all that decoders say: the text tells, not the colour.
     actorKind: () => "decoded",
     eventName: (event) => marks[event] ?? `mark ${event}`,
-    label: (row: Row, actor, _state, length, exact) => {
-      if (row.kind === "annotation") return exact ? textOf(actor) : "";
-      return exact ? formatLength(length) : "";
-    },
+    label: (_row, actor, _state, _length, exact) => (exact ? textOf(actor) : ""),
   };
 }

@@ -21,6 +21,10 @@ interface CaptureInfo {
   readonly tag: string;
 }
 
+/** Pixels that the time line takes besides its rows, and for each of them. */
+const AROUND = 150;
+const EACH = 27;
+
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
 /** Makes the time line of a capture in an element; `api` is where its answers are. */
@@ -50,11 +54,14 @@ class CaptureView {
     this.toolbar = this.tools(density, orientation, filter);
     const line = make("div", { class: "ws-line" });
     const details = new CaptureDetails(api, this.selection, info.tick);
+    const lines = make("div", { class: "ws-lines", "data-traces": "1" },
+      make("section", { class: "ws-trace", "aria-label": info.name }, line));
+    // A capture mostly has few lines: what is beneath should not be pushed out of sight.
+    lines.style.height = `min(58vh, ${AROUND + EACH * source.rows.length}px)`;
     host.replaceChildren(make("div", { class: "ws cp" },
       this.toolbar.element,
       make("div", { class: "ws-body" },
-        make("div", { class: "ws-lines", "data-traces": "1" },
-          make("section", { class: "ws-trace", "aria-label": info.name }, line)),
+        lines,
         details.element)));
     this.timeline = new Timeline(line, source, this.selection, {
       density, orientation, turned: (d, o) => { this.arrange(d, o); },

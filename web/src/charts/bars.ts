@@ -25,7 +25,7 @@ interface Placed {
 export function bars(figure: BarFigure, width: number): Chart {
   const { placed, height } = place(figure);
   const longest = Math.max(...figure.rows.map(({ name }) => Math.min(name.length, LONGEST_NAME)));
-  const left = Math.min(Math.round(longest * CHARACTER) + 18, Math.round(width * 0.42));
+  const left = Math.min(Math.ceil(longest * CHARACTER) + 18, Math.round(width * 0.42));
   const keep = Math.floor((left - 18) / CHARACTER);
   const most = Math.max(...placed.map(({ bar }) => Math.max(bar.high, bar.best)));
   const [factor, unit] = handyUnit(most, figure.unit);
@@ -44,7 +44,7 @@ export function bars(figure: BarFigure, width: number): Chart {
       Plot.axisX({
         anchor: "bottom",
         ticks,
-        tickFormat: (value: number) => formatNumber(value / factor).replace(/\.0+$/, ""),
+        tickFormat: (value: number) => String(Number(formatNumber(value / factor))),
         tickSize: 0,
         label: unit,
         labelArrow: "none",

@@ -101,13 +101,13 @@ export function grid(figure: GridFigure, width: number): Chart {
         }),
       ),
       Plot.text(lines, {
-        x: ({ points }: Line) => last(points).x,
-        y: ({ points }: Line) => last(points).y,
-        dy: -9,
+        x: ({ points }: Line) => label(points).x,
+        y: ({ points }: Line) => label(points).y,
         text: ({ cache }: Line) => `${cache.name} ${formatSize(cache.size)}`,
         fill: "var(--line-3)",
         stroke: "var(--surface)",
-        strokeWidth: 3,
+        strokeWidth: 4,
+        className: "small",
       }),
       brackets(figure).map((at) => bracketMarks(at)),
       hint(
@@ -191,8 +191,11 @@ function row(figure: GridFigure, place: GridPlace): number {
   return figure.sizes.indexOf(place.size);
 }
 
-function last(points: readonly Point[]): Point {
-  return points[points.length - 1] ?? { x: 0, y: 0 };
+/** Half-way between the two uppermost cells of a line, where no number stands. */
+function label(points: readonly Point[]): Point {
+  const [before, last] = points.slice(-2);
+  if (before === undefined || last === undefined) return { x: 0, y: 0 };
+  return { x: (before.x + last.x) / 2, y: (before.y + last.y) / 2 };
 }
 
 /** Short enough for a cell: microseconds with the unit left to the caption. */

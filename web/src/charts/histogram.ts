@@ -54,7 +54,7 @@ export function histogram(figure: LatencyFigure, width: number): Chart {
         ticks,
         // As `text`: on logarithmic axes Plot leaves out what a `tickFormat` gives to some ticks.
         text: (ns: number) => formatValue(ns, "ns").replace(/\.0+(?= )/, ""),
-        label: "latency",
+        label: figure.x_name ?? "latency",
         labelAnchor: "center",
         labelArrow: "none",
         labelOffset: 38,

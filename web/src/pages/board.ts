@@ -1,53 +1,47 @@
 // One board of the rig, live; and its buttons, where the server was told to allow them.
 
-import { followRig } from "./rig-state";
-
-interface Outcome {
-  readonly action: string;
-  readonly state: "running" | "done" | "failed";
-  readonly message: string;
-  readonly remedy: string;
-}
+import { actedText, followRig, tell, type Acted } from "./rig-state";
 
 /** Keeps the state up to date, and lets buttons act without leaving the page. */
 export function start(element: HTMLElement): void {
-  followRig(element);
+  followRig(element, () => void showBoots(element.ownerDocument));
   const forms = [...element.querySelectorAll<HTMLFormElement>(".controls form")];
-  const told = element.querySelector<HTMLElement>('[data-field="last"]');
   for (const form of forms) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      void act(form, forms, (text) => {
-        if (told !== null) told.textContent = text;
-      });
+      void act(form, forms, element);
     });
   }
+}
+
+/** The list of boots as the server makes it now: one has come to its end, as like as not. */
+async function showBoots(page: Document): Promise<void> {
+  const shown = page.getElementById("boots");
+  const answer = await fetch(page.location.href, { headers: { Accept: "text/html" } });
+  if (shown === null || !answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const list = fresh.getElementById("boots");
+  if (list !== null) shown.replaceWith(page.importNode(list, true));
 }
 
 async function act(
   form: HTMLFormElement,
   all: readonly HTMLFormElement[],
-  tell: (text: string) => void,
+  element: HTMLElement,
 ): Promise<void> {
   const buttons = all.flatMap((one) => [...one.querySelectorAll("button")]);
   for (const button of buttons) button.disabled = true;
-  tell("…");
+  tell(element, "…");
   try {
     const answer = await fetch(form.action, {
       method: "POST",
       headers: { Accept: "application/json" },
     });
-    const said = (await answer.json()) as Outcome | { readonly error: Omit<Outcome, "action"> };
-    tell("error" in said ? `${said.error.message}: ${said.error.remedy}` : outcomeText(said));
+    const said = (await answer.json()) as Acted | { readonly error: Omit<Acted, "action"> };
+    tell(element, "error" in said ? `${said.error.message}: ${said.error.remedy}` : actedText(said));
   } catch {
-    tell("the workbench does not answer: is `benchvise serve` still running?");
+    tell(element, "the workbench does not answer: is `benchvise serve` still running?");
   } finally {
     for (const button of buttons) button.disabled = false;
   }
-}
-
-/** `power off: done`, or what kept it from being so. */
-export function outcomeText({ action, state, message, remedy }: Outcome): string {
-  const why = [message, remedy].filter((part) => part !== "").join(": ");
-  return why === "" ? `${action}: ${state}` : `${action}: ${state}. ${why}`;
 }

@@ -77,7 +77,7 @@ export function start(element: HTMLElement, data: unknown): void {
       log: ({ started }: { started: string }) => {
         begin();
         screen.clear();
-        title.textContent = `recorded since ${new Date(started).toLocaleString()}`;
+        title.textContent = `recorded since ${started.slice(0, 19).replace("T", " ")} UTC`;
         soon();
       },
       lines: (said: Lines) => {

@@ -16,41 +16,39 @@ export function start(element: HTMLElement, data: unknown): void {
   const { events } = data as { readonly events: string };
   element.hidden = true;
   let stop = draw(page);
-  let busy = false;
-  let again = false;
+  const now = { busy: false, waiting: false };
 
   const look = async (): Promise<void> => {
-    if (busy) {
-      again = true;
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (answer.redirected) {
+      source.close();
+      location.replace(answer.url);
       return;
     }
-    busy = true;
-    try {
-      do {
-        again = false;
-        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-        if (answer.redirected) {
-          source.close();
-          location.replace(answer.url);
-          return;
-        }
-        if (answer.ok) {
-          const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-          if (renew(page, fresh)) {
-            stop();
-            stop = draw(page);
-            addCopyButtons(page);
-          }
-        }
-        await new Promise((resolve) => setTimeout(resolve, PAUSE));
-      } while (again);
-    } finally {
-      busy = false;
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!renew(page, fresh)) return;
+    stop();
+    stop = draw(page);
+    addCopyButtons(page);
+  };
+
+  /** Looks now, or once more when what is under way has ended and a pause is over. */
+  const told = async (): Promise<void> => {
+    now.waiting = true;
+    if (now.busy) return;
+    now.busy = true;
+    while (now.waiting) {
+      now.waiting = false;
+      // What failed is asked for again when more is told.
+      await look().catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
+    now.busy = false;
   };
 
   const source = new EventSource(events);
-  source.addEventListener("told", () => { void look(); });
+  source.addEventListener("told", () => { void told(); });
 }
 
 /** Puts what the fresh page says into the shown one; what a reader had opened stays open. */

@@ -43,6 +43,7 @@ async function startIsland(element: HTMLElement): Promise<void> {
     element.dataset["started"] = "yes";
   } catch (error) {
     console.error(error);
+    element.dataset["started"] = "failed";
     element.replaceChildren(failureNote(element.ownerDocument, "This part of the page failed", String(error)));
   }
 }

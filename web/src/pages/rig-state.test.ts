@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { phaseText, progressText, showHolding, showState, type Holding } from "./rig-state";
+import { actedText, bootBar, phaseText, progressText, showHolding, showState, type Holding } from "./rig-state";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-const FREE = { power: "off", card: "dut", elsewhere: null, error: null };
+const FREE = { power: "off", card: "dut", lock: "board one", elsewhere: null, error: null };
 
 const HELD: Holding = {
   what: "rig flash",
@@ -49,6 +49,13 @@ describe("the state of a board", () => {
     expect(place.querySelector("img")).toBeNull();
   });
 
+  it("says who has it where no lock tells", () => {
+    showState(place, { ...FREE, lock: "", elsewhere: "place of host/user" });
+    expect(field("use")).toBe("place of host/user");
+    showState(place, { ...FREE, lock: "" });
+    expect(field("use")).toBe("–");
+  });
+
   it("leaves what the page does not show", () => {
     place.replaceChildren();
     showState(place, FREE);
@@ -91,5 +98,35 @@ describe("progress in words", () => {
   it("names the phase that was reached last", () => {
     expect(phaseText("booting", {})).toBe("booting");
     expect(phaseText("booting", { kernel: 3.21, "power-on": 0 })).toBe("booting: kernel at 3.2 s");
+  });
+});
+
+describe("what became of an action", () => {
+  it("is a word, and why", () => {
+    const said = { action: "Boot", state: "done", message: "", remedy: "" } as const;
+    expect(actedText(said)).toBe("Boot: done");
+    expect(actedText({ ...said, state: "failed", message: "no card", remedy: "put one in" })).toBe(
+      "Boot: failed. no card: put one in",
+    );
+  });
+});
+
+describe("the bar of a boot", () => {
+  it("has a part for each phase that is over, in order", () => {
+    const bar = bootBar(document, { "power-on": 0, kernel: 10, spl: 5, login: 40 });
+    const parts = [...bar.querySelectorAll("rect")].map((part) => [
+      part.getAttribute("class"),
+      part.getAttribute("x"),
+      part.getAttribute("width"),
+    ]);
+    expect(parts).toEqual([
+      ["phase-power-on", "0.0", "125.0"],
+      ["phase-spl", "125.0", "125.0"],
+      ["phase-kernel", "250.0", "750.0"],
+    ]);
+  });
+
+  it("is empty before anything was seen", () => {
+    expect(bootBar(document, {}).childElementCount).toBe(0);
   });
 });

@@ -8,6 +8,9 @@ export type Said = string | null | { readonly na: string };
 export interface BoardState {
   readonly power: Said;
   readonly card: Said;
+  /** Names its lock; empty where no lock of this machine tells who holds it. */
+  readonly lock: string;
+  /** Who has it then. */
   readonly elsewhere: string | null;
   readonly error: { readonly message: string; readonly remedy: string } | null;
 }
@@ -31,14 +34,47 @@ export interface Holding {
   readonly phases: Readonly<Record<string, number>>;
 }
 
+/** What became of something that a page did. */
+export interface Acted {
+  readonly action: string;
+  readonly state: "running" | "done" | "failed";
+  readonly message: string;
+  readonly remedy: string;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The bar of a boot is as long as this at least, so that it grows while phases come. */
+const LEAST_SECONDS = 20;
+
 const CARD_WORDS: Readonly<Record<string, string>> = { host: "this machine", dut: "board" };
 
-/** Follows the rig and keeps every `[data-board]` in the element up to date. */
-export function followRig(element: HTMLElement): void {
+/** The phases of a boot in their order, as the server names them. */
+const PHASES = [
+  "power-on",
+  "first-byte",
+  "spl",
+  "bootloader",
+  "kernel",
+  "init",
+  "login",
+  "shell",
+  "network",
+] as const;
+
+/**
+ * Follows the rig and keeps every `[data-board]` in the element up to date. `released` is called
+ * when whoever held a board has let it go.
+ */
+export function followRig(
+  element: HTMLElement,
+  released: (board: string) => void = () => undefined,
+): void {
   const places = new Map<string, HTMLElement>();
   for (const place of element.querySelectorAll<HTMLElement>("[data-board]")) {
     places.set(place.dataset["board"] ?? "", place);
   }
+  const held = new Set<string>();
   const note = element.ownerDocument.createElement("div");
   element.prepend(note);
   listen(
@@ -52,7 +88,17 @@ export function followRig(element: HTMLElement): void {
       },
       holders: ({ holders }: { holders: Readonly<Record<string, Holding | null>> }) => {
         for (const [name, place] of places) {
-          if (name in holders) showHolding(place, holders[name] ?? null);
+          if (!(name in holders)) continue;
+          const holding = holders[name] ?? null;
+          showHolding(place, holding);
+          if (holding === null && held.delete(name)) released(name);
+          if (holding !== null) held.add(name);
+        }
+      },
+      acted: ({ boards }: { boards: Readonly<Record<string, Acted>> }) => {
+        for (const [name, place] of places) {
+          const said = boards[name];
+          if (said !== undefined) tell(place, actedText(said));
         }
       },
     },
@@ -68,7 +114,7 @@ export function showState(place: HTMLElement, state: BoardState): void {
   const { error } = state;
   fill(place, "power", error === null ? word(place, state.power) : unavailable(place, error.message));
   fill(place, "card", error === null ? word(place, state.card, CARD_WORDS) : unavailable(place, "–"));
-  if (state.elsewhere !== null) fill(place, "use", word(place, state.elsewhere));
+  if (state.lock === "") fill(place, "use", word(place, state.elsewhere));
 }
 
 /** Who holds a board, and how far that one is. */
@@ -107,6 +153,44 @@ export function phaseText(doing: string, phases: Readonly<Record<string, number>
   return reached === undefined ? doing : `${doing}: ${reached[0]} at ${reached[1].toFixed(1)} s`;
 }
 
+/** A bar on which each phase is as long as it took, the last one up to when it was reached. */
+export function bootBar(page: Document, phases: Readonly<Record<string, number>>): SVGElement {
+  const bar = page.createElementNS(SVG, "svg");
+  bar.setAttribute("class", "boot-bar");
+  bar.setAttribute("viewBox", "0 0 1000 12");
+  bar.setAttribute("preserveAspectRatio", "none");
+  bar.setAttribute("aria-hidden", "true");
+  const longest = Math.max(LEAST_SECONDS, ...Object.values(phases));
+  let before = 0;
+  let phase = PHASES[0] as string;
+  for (const next of PHASES) {
+    const at = phases[next];
+    if (at === undefined) continue;
+    if (at > before) {
+      const part = page.createElementNS(SVG, "rect");
+      part.setAttribute("class", `phase-${phase}`);
+      part.setAttribute("x", ((before / longest) * 1000).toFixed(1));
+      part.setAttribute("width", (((at - before) / longest) * 1000).toFixed(1));
+      part.setAttribute("height", "12");
+      bar.append(part);
+    }
+    before = at;
+    phase = next;
+  }
+  return bar;
+}
+
+/** `Switch off: done`, or what kept it from being so. */
+export function actedText({ action, state, message, remedy }: Acted): string {
+  const why = [message, remedy].filter((part) => part !== "").join(": ");
+  return why === "" ? `${action}: ${state}` : `${action}: ${state}. ${why}`;
+}
+
+/** Says what became of the last action, where the page has room for it. */
+export function tell(place: HTMLElement, text: string): void {
+  fill(place, "last", place.ownerDocument.createTextNode(text));
+}
+
 function work(page: Document, { doing, flash, phases }: Holding): HTMLElement[] {
   if (doing === null) return [];
   const box = page.createElement("div");
@@ -123,7 +207,7 @@ function work(page: Document, { doing, flash, phases }: Holding): HTMLElement[] 
     box.append(bar, text);
   } else {
     text.textContent = phaseText(doing, phases);
-    box.append(text);
+    box.append(bootBar(page, phases), text);
   }
   return [box];
 }

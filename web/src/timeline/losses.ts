@@ -7,15 +7,17 @@ import type { Scene } from "./stage";
 const LEAST_PX = 3;
 const HATCH_PX = 7;
 
-/** Hatches where events are missing: on the CPU's row in full, on all others thinly. */
+/**
+ * Hatches where events are missing: in full on the row of the CPU that they are missing on, thinly
+ * on the rows of threads, which may have been there. Other CPUs are as they are seen.
+ */
 export function paintLosses(
   context: CanvasRenderingContext2D,
-  { source, layout, scroll, theme }: Scene,
+  { source, scroll, theme }: Scene,
   boxes: readonly Box[],
   scale: Scale,
   ratio: number,
   main: number,
-  cross: number,
 ): void {
   const bands = lossBands(source.losses, scale, main, LEAST_PX * ratio);
   if (bands.length === 0) return;
@@ -23,14 +25,13 @@ export function paintLosses(
   if (pattern === null) return;
   context.fillStyle = pattern;
   for (const { from, to, cpus } of bands) {
-    context.globalAlpha = 0.28;
-    context.fillRect(from, 0, to - from, Math.min(cross, (layout.size - scroll) * ratio));
-    context.globalAlpha = 1;
     for (const { row, from: top, bar } of boxes) {
-      if (row.kind !== "cpu" || !(cpus === null || cpus.has(row.cpu ?? -1))) continue;
+      if (row.cpu !== null && !(cpus === null || cpus.has(row.cpu))) continue;
+      context.globalAlpha = row.cpu === null ? 0.22 : 1;
       context.fillRect(from, (top - scroll) * ratio, to - from, bar * ratio);
     }
   }
+  context.globalAlpha = 1;
 }
 
 export interface LossBand {

@@ -29,13 +29,13 @@ describe("a row", () => {
 
   it("shows an item however short it is, and not what sleeps above it", () => {
     const [upper, , lower] = painted(items([0, 2.2, 1, 1], [2.2, 2.3, 0, 1], [2.3, 6, 1, 1]), 6);
-    expect(upper).toEqual([0, 0, 10, 0, 0, 0]);
-    expect(lower).toEqual([21, 21, 10, 21, 21, 21]);
+    expect(upper).toEqual([0, 0, 30, 0, 0, 0]);
+    expect(lower).toEqual([21, 21, 30, 21, 21, 21]);
   });
 
   it("is fainter where less of a pixel's time was used", () => {
-    const [upper] = painted(items([0, 0.1, 0, 5], [1, 1.5, 0, 5], [2, 3, 0, 5], [3, 3.1, 0, 1]), 4);
-    expect(upper).toEqual([30, 31, 32, 10]);
+    const [upper] = painted(items([0, 0.1, 0, 5], [1, 1.5, 0, 5], [2, 3, 0, 5], [3, 5, 0, 1]), 5);
+    expect(upper).toEqual([30, 31, 32, 10, 10]);
   });
 
   it("paints nothing outside of its part of the time, nor of the screen", () => {

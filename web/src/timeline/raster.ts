@@ -38,8 +38,8 @@ export interface Brush {
 }
 
 /**
- * Paints those of `items` from `first` to before `behind` that show in `clip`. What stands for all
- * of a bucket of `bucket` ns is the fainter the less of it ran.
+ * Paints those of `items` from `first` to before `behind` that show in `clip`. What is one pixel
+ * wide is the fainter the less of its bucket, `bucket` ns, was used.
  */
 export function paintItems(
   lines: RowLines,
@@ -71,8 +71,8 @@ export function paintItems(
     if (looks.labelled && x1 - x0 >= wideFrom) wide(at, x0, x1);
     if (looks.bands === ALL && x1 === ends && ends - from >= APART) x1 -= 1;
     const paint = paints.of(state[at] ?? 0, actor[at] ?? -1);
-    const several = ran !== null && x1 - x0 === 1 && (count[at] ?? 1) > 1;
-    const full = several ? shadeOf(paint, (ran[at] ?? 0) / bucket) : paint.full;
+    const thin = ran !== null && x1 - x0 === 1 && looks.bands === ALL;
+    const full = thin ? shadeOf(paint, (ran[at] ?? 0) / bucket) : paint.full;
     const { faint } = paint;
     const upper = inkOf(looks.bands, looks.faint, 1, full, faint);
     const middle = inkOf(looks.bands, looks.faint, 2, full, faint);

@@ -121,8 +121,9 @@ function readRows(list: readonly Readonly<Record<string, unknown>>[]): Row[] {
     kind: textOr(row["kind"], "other"),
     name: textOr(row["name"], `row ${at}`),
     detail: detailOf(row["kind"], row["tid"], row["cpu"]),
-    cpu: row["kind"] === "cpu" ? numberOr(row["cpu"], null) : null,
+    cpu: numberOr(row["cpu"], null),
     actor: numberOr(row["actor"], null),
+    ...seenOf(row["first"], row["last"]),
     busy: numberOr(row["busy"], null),
     instances: numberOr(row["instances"], null),
   }));
@@ -133,6 +134,9 @@ function detailOf(kind: unknown, tid: unknown, cpu: unknown): string {
   if (typeof tid === "number") return String(tid);
   return kind !== "cpu" && typeof cpu === "number" ? `CPU ${cpu}` : "";
 }
+
+const seenOf = (first: unknown, last: unknown): { seen?: Span } =>
+  typeof first === "number" && typeof last === "number" ? { seen: { begin: first, end: last } } : {};
 
 function readLosses(list: readonly Readonly<Record<string, unknown>>[]): Loss[] {
   return list.map((loss) => ({

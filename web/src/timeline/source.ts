@@ -31,10 +31,12 @@ export interface Row {
   readonly name: string;
   /** A few words beside the name, as a thread's number. */
   readonly detail: string;
-  /** Of a row that is one CPU's. */
+  /** Of what happens on one CPU only. */
   readonly cpu: number | null;
   /** The analysis' number of the actor; null of rows that show several. */
   readonly actor: number | null;
+  /** When it was first and last seen, ns, where that means anything. */
+  readonly seen?: Span;
   /** ns that it was busy, and how often; null where that means nothing. */
   readonly busy: number | null;
   readonly instances: number | null;

@@ -68,7 +68,7 @@ export class Stage {
     turn();
     this.paintGround(scene, boxes, scale, ratio, main, cross);
     const labels = this.paintBars(scene, boxes, scale, ratio, main);
-    paintLosses(context, scene, boxes, scale, ratio, main, cross);
+    paintLosses(context, scene, boxes, scale, ratio, main);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.texts = this.texts?.font === `11px ${theme.sans}` ? this.texts : this.fresh(theme);
     context.font = this.texts.font;

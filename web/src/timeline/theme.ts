@@ -49,7 +49,7 @@ export interface Paint {
 }
 
 /** Even a little is to be seen. */
-const SHADES = [0.42, 0.56, 0.7, 0.85, 1];
+const SHADES = [0.5, 0.62, 0.75, 0.88, 1];
 
 /** The pixels of every actor and state, looked up once each. */
 export class Paints {

@@ -81,15 +81,17 @@ export class TileStore<T extends Columnar> {
     const clip = tileSpan(level, index);
     const exact = this.find(level, index, block);
     if (exact !== undefined) return [{ tile: exact, clip }];
-    const finer = level === 0 ? [] : [0, 1].map((half) => index * 2 + half);
-    const halves = finer.map((half) => this.find(level - 1, half, block));
-    const coarser = halves.every((half) => half !== undefined && finer.length > 0)
-      ? undefined
-      : this.coarser({ level, index, block });
-    if (finer.length === 0) return coarser === undefined ? [] : [{ tile: coarser, clip }];
+    const coarser = (): Tile<T> | undefined => this.coarser({ level, index, block });
+    if (level === 0) {
+      const tile = coarser();
+      return tile === undefined ? [] : [{ tile, clip }];
+    }
+    const halves = [index * 2, index * 2 + 1];
+    const finer = halves.map((half) => this.find(level - 1, half, block));
+    const instead = finer.includes(undefined) ? coarser() : undefined;
     return halves.flatMap((half, at): Piece<T>[] => {
-      const tile = half ?? coarser;
-      return tile === undefined ? [] : [{ tile, clip: tileSpan(level - 1, finer[at] ?? 0) }];
+      const tile = finer[at] ?? instead;
+      return tile === undefined ? [] : [{ tile, clip: tileSpan(level - 1, half) }];
     });
   }
 

@@ -100,6 +100,7 @@ export class Timeline {
   /** Rows by their order in the source; all when null. */
   filter(shown: readonly number[] | null): void {
     this.shown = shown ?? this.source.rows.map((_, order) => order);
+    this.note(this.shown.length === 0 ? "No row fits." : "");
     this.arrange(this.density, this.orientation);
   }
 
@@ -251,7 +252,10 @@ export class Timeline {
   }
 
   private choose({ row, time, item }: Hit): void {
-    const actor = row.actor ?? (item !== null && item.actor >= 0 ? item.actor : null);
+    const looks = item === null ? undefined : this.source.look.states[item.state];
+    // Nobody is chosen where a CPU idles: all others would step back for it.
+    const idle = looks === undefined || (looks.bands === 0 && looks.faint === 0);
+    const actor = row.actor ?? (item === null || idle || item.actor < 0 ? null : item.actor);
     // The middle of the item: the same one at every zoom, however coarse the pointer.
     const inside = item === null || item.count > 1 ? time : centreOf(item);
     this.choices.choose({ row: row.id, time: inside }, actor);

@@ -44,10 +44,10 @@ function overall({ info, rows }: Workspace): HTMLElement[] {
   const list = facts([
     ["Length", formatLength(info.duration)],
     ["Events", info.events.toLocaleString("en")],
-    ["CPUs", String(info.cpus)],
+    ["CPUs", info.cpus.join(", ")],
     ["Actors", info.actors.toLocaleString("en")],
     ["Rows", rows.length.toLocaleString("en")],
-    ["Clock", info.clock],
+    ["Clock", info.clock.name],
     ["Format", info.format],
     ["First event", `${info.origin} ns`],
     ["Losses", info.losses === 0 ? "none" : `${info.losses} spans of time lack events`],

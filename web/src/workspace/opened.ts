@@ -10,7 +10,7 @@ export interface OpenTrace {
   readonly api: string;
   readonly info: TraceInfo;
   readonly source: ServerSource;
-  rowOf(actor: number): Row | null;
+  readonly rowOf: (actor: number) => Row | null;
 }
 
 /** Asks the server for what a trace is and which rows it has. */

@@ -5,13 +5,14 @@ import type { Selection } from "./selection";
 export interface TraceInfo {
   readonly name: string;
   readonly format: string;
-  readonly clock: string;
+  readonly clock: { readonly name: string };
   /** The first event's time on the trace's clock, as text: it may be larger than 2^53. */
   readonly origin: string;
   /** ns. */
   readonly duration: number;
   readonly events: number;
-  readonly cpus: number;
+  /** Their numbers. */
+  readonly cpus: readonly number[];
   /** How many spans of time lack events. */
   readonly losses: number;
   readonly damage: readonly string[];
@@ -36,7 +37,7 @@ export interface Workspace {
   readonly losses: readonly Loss[];
   readonly selection: Selection;
   /** The row of an actor; null when it has none. */
-  rowOf(actor: number): Row | null;
+  readonly rowOf: (actor: number) => Row | null;
   actorName(actor: number): string;
   /** The view's own state in the page's address, under names that begin with the view's id. */
   parameter(name: string): string | null;

@@ -8,7 +8,7 @@ import { button, make } from "./views/elements";
 
 /** What the tools of a workspace do. */
 export interface Tools {
-  filter(text: string): void;
+  filter(text: string, here: boolean): void;
   arrange(density: Density, orientation: Orientation): void;
   zoom(factor: number): void;
   whole(): void;
@@ -20,6 +20,8 @@ export interface Tools {
 
 export interface ToolState {
   readonly filter: string;
+  /** Only rows that are there in the span that is shown; left out where rows do not come and go. */
+  readonly here?: boolean;
   readonly density: Density;
   readonly orientation: Orientation;
   /** Null for one trace. */
@@ -40,9 +42,14 @@ export class Toolbar {
     const search = make("input", {
       type: "search", placeholder: "Rows by name", "aria-label": "Show rows by name", value: state.filter,
     });
-    search.addEventListener("input", () => {
-      tools.filter(search.value);
-    });
+    const filter = (): void => {
+      tools.filter(search.value, here.getAttribute("aria-pressed") === "true");
+    };
+    search.addEventListener("input", filter);
+    const here = button("There", () => {
+      here.setAttribute("aria-pressed", String(here.getAttribute("aria-pressed") !== "true"));
+      filter();
+    }, { "aria-pressed": String(state.here ?? false), title: "Only rows that have begun, and have not ended, in the span that is shown" });
     const arrange = (to: Partial<ToolState>): void => {
       this.state = { ...this.state, ...to };
       tools.arrange(this.state.density, this.state.orientation);
@@ -62,7 +69,7 @@ export class Toolbar {
       button("Whole", () => { tools.whole(); }, { title: "Show the whole trace (0)" }));
     this.range.append(this.length, button("Clear", () => { tools.clearRange(); },
       { title: "Take the filter away (Esc)" }));
-    this.element.append(search, this.density.group, this.orientation.group, zoom, this.range);
+    this.element.append(search, ...(state.here === undefined ? [] : [here]), this.density.group, this.orientation.group, zoom, this.range);
     if (state.clocks !== null) this.element.append(...this.pairTools(state.clocks, tools));
     const help = helpDialog();
     this.element.append(button("Keys", () => { help.showModal(); },

@@ -6,6 +6,10 @@ import type { Workspace } from "./panel";
 import { Selection } from "./selection";
 import { make } from "./views/elements";
 
+/** Rows come and go when the view has come to rest, not while it moves. */
+const SETTLE_MS = 250;
+const ALL = "all";
+
 /** One trace in the workspace: its time line, what is chosen in it, and what views get of it. */
 export class TraceView {
   readonly element: HTMLElement;
@@ -13,6 +17,11 @@ export class TraceView {
   readonly timeline: Timeline;
   readonly workspace: Workspace;
   private restoring = false;
+  private wanted = "";
+  private here = false;
+  /** The rows that are shown, as text. */
+  private filtered = ALL;
+  private settling: ReturnType<typeof setTimeout> | undefined;
 
   /** `suffix` stands behind its words of the address; `duration` is what may be looked at. */
   constructor(
@@ -35,6 +44,10 @@ export class TraceView {
     this.selection = new Selection(duration, this.fromAddress());
     this.timeline = new Timeline(line, trace.source, this.selection, { density, orientation, turned });
     this.selection.subscribe((now, changed) => {
+      if (changed.view && this.here) {
+        clearTimeout(this.settling);
+        this.settling = setTimeout(() => { this.applyFilter(); }, SETTLE_MS);
+      }
       if (this.restoring) return;
       // Looking elsewhere is no step; choosing is one.
       address.set(writeChosen(now, suffix), changed.range || changed.place || changed.actor);
@@ -64,12 +77,25 @@ export class TraceView {
     this.restoring = false;
   }
 
-  /** Shows rows whose name, kind or number has a text; all for none. */
-  filter(text: string): void {
-    const wanted = text.trim().toLowerCase();
-    const fits = this.trace.source.rows.flatMap(({ name, kind, detail }, order) =>
-      `${kind} ${name} ${detail}`.toLowerCase().includes(wanted) ? [order] : []);
-    this.timeline.filter(wanted === "" ? null : fits);
+  /** Shows rows whose name, kind or number has a text (all for none), or those that do something here. */
+  filter(text: string, here: boolean): void {
+    this.wanted = text.trim().toLowerCase();
+    this.here = here;
+    this.applyFilter();
+  }
+
+  private applyFilter(): void {
+    const { wanted, here } = this;
+    const { view } = this.selection.value;
+    const rows = this.trace.source.rows.flatMap(({ name, kind, detail, seen }, order) => {
+      if (here && seen !== undefined && !(seen.begin <= view.end && seen.end >= view.begin)) return [];
+      return `${kind} ${name} ${detail}`.toLowerCase().includes(wanted) ? [order] : [];
+    });
+    const all = rows.length === this.trace.source.rows.length;
+    const text = all ? ALL : rows.join(",");
+    if (text === this.filtered) return;
+    this.filtered = text;
+    this.timeline.filter(all ? null : rows);
   }
 
   /** A link from another page: `actor`, and the `begin` and `end` of what it did. */

@@ -4,7 +4,6 @@ import { Address } from "./address";
 import { showDetails } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
-import { PANELS } from "./panels";
 import { Tabs } from "./tabs";
 import { Toolbar, type Tools } from "./toolbar";
 import { TraceView } from "./trace-view";
@@ -21,6 +20,8 @@ export async function startWorkspace(host: HTMLElement, keys: readonly string[])
   new TraceWorkspace(host, traces);
 }
 
+/** Of each trace. */
+const MOST_CAUTIONS = 8;
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
 class TraceWorkspace {
@@ -28,7 +29,7 @@ class TraceWorkspace {
   private readonly views: readonly TraceView[];
   private readonly pair: Pair | null;
   private readonly toolbar: Toolbar;
-  private readonly tabs: Tabs;
+  private tabs: Tabs | null = null;
   private readonly details = make("aside", { class: "ws-details", "aria-label": "What is chosen", tabindex: "0" });
   private active: TraceView;
   private leave: () => void = () => undefined;
@@ -41,10 +42,12 @@ class TraceWorkspace {
     const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
     const shift = Number(address.get("shift") ?? 0) || 0;
     const filter = address.get("show") ?? "";
-    this.toolbar = new Toolbar({ filter, density, orientation, clocks: two ? clocks : null }, this.tools());
+    const here = address.get("here") !== null;
+    this.toolbar = new Toolbar({ filter, here, density, orientation, clocks: two ? clocks : null }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
     const root = make("div", { class: "ws" },
-      ...traces.flatMap(({ info }) => cautions(info.cautions)),
+      ...cautions(traces.flatMap(({ info }) =>
+        info.cautions.slice(0, MOST_CAUTIONS).map((text) => (two ? `${info.name}: ${text}` : text)))),
       this.toolbar.element,
       make("div", { class: "ws-body" }, lines, this.details));
     host.replaceChildren(root);
@@ -58,14 +61,20 @@ class TraceWorkspace {
     if (first === undefined) throw new Error("there is no trace to show");
     this.active = first;
     this.pair = second === undefined ? null : new Pair(first.selection, second.selection, clocks, shift);
-    if (filter !== "") for (const view of this.views) view.filter(filter);
-    this.tabs = new Tabs(root, PANELS, address, first.workspace);
+    for (const view of this.views) view.filter(filter, here);
     this.activate(first);
     for (const view of this.views) this.follow(view);
     address.subscribe(() => {
       for (const view of this.views) view.restore();
-      this.tabs.show(true);
+      this.tabs?.show(true);
     });
+    void this.addViews(root);
+  }
+
+  /** The views and their charts are many times as large as the time line, which is not to wait. */
+  private async addViews(root: HTMLElement): Promise<void> {
+    const { PANELS } = await import("./panels");
+    this.tabs = new Tabs(root, PANELS, this.address, this.active.workspace);
   }
 
   private follow(view: TraceView): void {
@@ -85,7 +94,7 @@ class TraceWorkspace {
     this.leave = showDetails(this.details, view.workspace);
     for (const each of this.views) each.element.dataset["active"] = each === view ? "yes" : "no";
     this.toolbar.showRange(view.selection);
-    this.tabs.use(view.workspace);
+    this.tabs?.use(view.workspace);
   }
 
   private arrange(density: Density, orientation: Orientation): void {
@@ -103,9 +112,9 @@ class TraceWorkspace {
 
   private tools(): Tools {
     return {
-      filter: (text) => {
-        for (const view of this.views) view.filter(text);
-        this.address.set({ show: text === "" ? null : text }, false);
+      filter: (text, here) => {
+        for (const view of this.views) view.filter(text, here);
+        this.address.set({ show: text === "" ? null : text, here: here ? "1" : null }, false);
       },
       arrange: (density, orientation) => { this.arrange(density, orientation); },
       zoom: (factor) => {
@@ -137,8 +146,6 @@ class TraceWorkspace {
 /** What must be known before a number is believed. */
 function cautions(texts: readonly string[]): HTMLElement[] {
   if (texts.length === 0) return [];
-  const items = texts.slice(0, MOST_CAUTIONS).map((text) => make("li", {}, text));
+  const items = texts.map((text) => make("li", {}, text));
   return [make("ul", { class: "ws-cautions", "aria-label": "Cautions" }, ...items)];
 }
-
-const MOST_CAUTIONS = 8;

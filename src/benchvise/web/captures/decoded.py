@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.signal import Serial, decoder_of, serial_lines
 from benchvise.signal.capture import Capture
-from benchvise.signal.decoders import Annotation, decode
+from benchvise.signal.decoders import Annotation, decode_by_row
 from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.levels import Spans
 from benchvise.signal.uart import SerialLine
@@ -80,7 +81,7 @@ def decoded(capture: Capture, how: str) -> Decoded:
     stack = [decoder_of(text) for text in how.split(",") if text]
     if not stack:
         raise UsageError("no decoder is named", "write uart:rx=0:baudrate=9600, or spi:clk=0")
-    said = decode(capture, stack)
+    said = decode_by_row(capture, stack)
     rows = list(_rows(said, texts))
     notes = ("only some of the texts are shown: click on the others",) if texts.cut else ()
     return Decoded(tuple(rows), tuple(texts.numbers), said=tuple(said), notes=notes)
@@ -104,17 +105,14 @@ def byte_text(value: int) -> str:
 
 
 def _rows(said: Iterable[Annotation], texts: _Texts) -> Iterator[Row]:
-    """A row for each decoder, or several where what it says overlaps."""
-    by_decoder: dict[str, list[tuple[int, int, int]]] = {}
+    """A row for each that a decoder has, or several where what it says there overlaps."""
+    by_name: dict[str, list[tuple[int, int, int]]] = {}
     for one in said:
-        spans = by_decoder.setdefault(one.decoder, [])
+        spans = by_name.setdefault(f"{one.decoder} {one.row}".strip(), [])
         spans.append((one.begin, one.end, texts.number(one.text)))
-    rows = 0
-    for decoder, spans in by_decoder.items():
-        for lane in _lanes(spans):
-            rows += 1
-            if rows <= MOST_ROWS:
-                yield Row(printable(decoder, 80), _spans(lane))
+    lanes = ((name, lane) for name, spans in by_name.items() for lane in _lanes(spans))
+    for name, lane in islice(lanes, MOST_ROWS):
+        yield Row(printable(name, 80), _spans(lane))
 
 
 def _lanes(spans: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:

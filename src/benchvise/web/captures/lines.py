@@ -73,7 +73,7 @@ def losses(_opened: Opened, _query: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def items(opened: Opened, query: Mapping[str, str]) -> pa.Table:
-    """What is drawn of rows: ``row, begin, end, actor, state, count``."""
+    """What is drawn of rows: ``row, begin, end, actor, state, count, ran``, all of its length."""
     begin, end, width = _asked_for(opened, query)
     columns: list[tuple[npt.NDArray[Any], ...]] = []
     for row in _chosen(opened, query, width):
@@ -89,17 +89,18 @@ def items(opened: Opened, query: Mapping[str, str]) -> pa.Table:
             state = np.where(span.text < 0, SEVERAL if one == SAID else FAULT, one)
             columns.append((span.begin, span.end, span.text, state, span.count))
         columns[-1] = (np.full(columns[-1][0].size, row), *columns[-1])
-    row, starts, ends, actor, state, count = (
-        map(np.concatenate, zip(*columns, strict=True)) if columns else [np.empty(0)] * 6
-    )
+    if not columns:
+        columns = [(np.empty(0),) * 6]
+    order, starts, ends, actor, state, count = map(np.concatenate, zip(*columns, strict=True))
     return pa.table(
         {
-            "row": row.astype(np.uint32),
+            "row": order.astype(np.uint32),
             "begin": starts * opened.tick,
             "end": ends * opened.tick,
             "actor": actor.astype(np.int32),
             "state": state.astype(np.uint8),
             "count": np.minimum(count, 2**32 - 1).astype(np.uint32),
+            "ran": (ends - starts) * opened.tick,
         }
     )
 

@@ -14,10 +14,12 @@ from starlette.routing import Route
 from benchvise.board.sanitise import printable
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
+from benchvise.store import RunFilter
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.rig import boots, console, watching
+from benchvise.web.rig.control import ACTIONS
 
 _RUNS = 15
 
@@ -53,7 +55,7 @@ def board(request: Request) -> Response:
     name = request.path_params["name"]
     rig = shared.rig() if name.startswith(PREFIX) else None
     own = _in_rig(rig, name)
-    runs = shared.store.runs(_RUNS, board=name)
+    runs = shared.store.runs(_RUNS, RunFilter(board=name))
     if own is None and not runs and name not in shared.store.watches.boards():
         raise NotFound(f"there is no board '{printable(name, 80)}'", "see the list of boards")
     key = request.query_params.get("boot")
@@ -71,7 +73,13 @@ def board(request: Request) -> Response:
         "runs": [asdict(run) for run in runs],
     }
     return page(
-        request, "board", document, title=name, crumbs=[Crumb("Boards", "/boards")], phases=PHASES
+        request,
+        "board",
+        document,
+        title=name,
+        crumbs=[Crumb("Boards", "/boards")],
+        phases=PHASES,
+        actions=ACTIONS,
     )
 
 
@@ -81,7 +89,8 @@ async def live_rig(request: Request) -> Response:
     rig = await run_in_threadpool(shared.rig)
     if rig is None:
         raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
-    return shared.hub.stream(request, f"rig {rig.path}", watching.watching(rig))
+    source = watching.watching(rig, shared.control.last)
+    return shared.hub.stream(request, f"rig {rig.path}", source)
 
 
 async def live_console(request: Request) -> Response:

@@ -28,6 +28,7 @@ from benchvise.web.context import context
 from benchvise.web.files import Shelved
 from benchvise.web.pages.traces import listed
 
+SHOWN = 200
 MOST_COMPARED = 24
 _SAID = 300
 _FRAMES = 2
@@ -35,11 +36,17 @@ _CRUMBS = (Crumb("Captures", "/captures"),)
 
 
 def captures(request: Request) -> Response:
-    """All captures and lists of response times that may be looked at, the newest first."""
+    """All captures and lists of response times that may be looked at, the newest first; ``?q=``
+    those that are called so."""
     shelf = context(request).captures
+    wanted = request.query_params.get("q", "").strip().lower()
+    files = [file for file in shelf.files() if wanted in f"{file.name} {file.place}".lower()]
     document = {
-        "captures": [{**listed(file), "list": is_list(file.path)} for file in shelf.files()],
+        "q": wanted,
+        "found": len(files),
+        "of": len(shelf.files()),
         "cut": shelf.cut,
+        "captures": [{**listed(file), "list": is_list(file.path)} for file in files[:SHOWN]],
     }
     return page(request, "captures", document, title="Captures")
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from benchvise.errors import UsageError
 from benchvise.report.bars import bar_figures
 from benchvise.report.data import ReportData
-from benchvise.report.figures import Figures, change_figures, curve_figures
+from benchvise.report.figures import Figures, change_figures, curve_figures, curved
 from benchvise.report.grids import grid_figures
 from benchvise.report.html import facts
 from benchvise.report.latency_figures import latency_figures
@@ -73,7 +73,7 @@ def compare(request: Request) -> Response:
 
 
 def _several(data: ReportData) -> str:
-    return f"{len(data.runs)} runs against {data.runs[0].name}"
+    return f"{len(data.runs) - 1} runs against {data.runs[0].name}"
 
 
 def _choose(request: Request, shared: Context, run_ids: Sequence[str]) -> Response:
@@ -104,7 +104,7 @@ def _charts(data: ReportData, word: str, make: Callable[[ReportData], Mapping[st
 
 
 def _bars(_request: Request, _shared: Context, data: ReportData) -> View:
-    return _charts(data, "bars", lambda d: {"bars": bar_figures(d.runs)})
+    return _charts(data, "bars", lambda d: {"bars": bar_figures(d.runs, curved(d.runs))})
 
 
 def _curves(_request: Request, _shared: Context, data: ReportData) -> View:

@@ -19,10 +19,11 @@ from benchvise.health.watch.history import By, History, tabulate
 from benchvise.health.watch.rules import parse_time
 from benchvise.report.health_figures import health_figures
 from benchvise.report.watch_tables import history_data, history_tables, iso
-from benchvise.store import RunInfo
+from benchvise.rig.environment import PREFIX, is_rig
+from benchvise.store import RunFilter, RunInfo
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
-from benchvise.web.errors import NotFound
+from benchvise.web.errors import NotFound, Refused
 from benchvise.web.times import moment
 
 _DAY = 86400.0
@@ -58,7 +59,7 @@ def board(request: Request) -> Response:
     since = _since(request.query_params.get("since", "90d"), now)
     history = shared.store.watches.history(name, since, now)
     judged = shared.readings.newest(name)
-    runs = shared.store.runs(_RUNS, board=name)
+    runs = shared.store.runs(_RUNS, RunFilter(board=name))
     document: dict[str, Any] = {
         "board": name,
         "history": None if history is None else history_data(history, by),
@@ -76,6 +77,7 @@ def board(request: Request) -> Response:
         spans=_SPANS,
         since=request.query_params.get("since", "90d"),
         judged=judged,
+        may_look=_may_look(shared, name),
         **_shown(history, by),
     )
 
@@ -84,7 +86,12 @@ def look(request: Request) -> Response:
     """Looks at a board now, and goes back to its page."""
     shared = context(request)
     name = _known(shared, request.query_params.get("board", ""))
-    shared.readings.look(name)
+    if not _may_look(shared, name):
+        raise Refused(
+            f"to look at {printable(name, 80)}, it may have to be switched on",
+            "start the workbench with --allow-control, or look with benchvise health",
+        )
+    shared.readings.look(name, shared.settings.rig)
     return RedirectResponse(f"/health/{quote(name, safe='')}#now", 303)
 
 
@@ -163,6 +170,11 @@ def _is_watching(history: History, now: float) -> bool:
     )
 
 
+def _may_look(shared: Context, name: str) -> bool:
+    """A board of a rig is booted to be looked at, where it is off: that switches its power."""
+    return shared.settings.control or not is_rig(name)
+
+
 def _known(shared: Context, name: str) -> str:
     """The board of that name; NotFound for one that nobody has measured, watched or in a rig: a
     page cannot make this machine reach for any address."""
@@ -177,7 +189,7 @@ def _names(shared: Context) -> list[str]:
     """Of boards that can be looked at: measured ones, those of the rig, and this machine."""
     rig = shared.rig()
     measured = (run.board for run in shared.store.runs(None))
-    names = ["local", *(f"rig:{name}" for name in (rig.names if rig else ())), *measured]
+    names = ["local", *(f"{PREFIX}{name}" for name in (rig.names if rig else ())), *measured]
     return [name for name in dict.fromkeys(names) if not name.startswith("capture ")]
 
 

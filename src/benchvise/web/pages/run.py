@@ -76,11 +76,9 @@ def run(request: Request) -> Response:
         title=key if key else title,
         crumbs=[RUNS, Crumb(title, f"/runs/{run_id}")] if key else [RUNS],
         data=data,
-        run=shown,
         tabs=_tabs(run_id, kept),
         link=partial(link, request),
-        **_COMMON,
-        **view.more,
+        **{**_COMMON, "run": shown, **view.more},
     )
 
 
@@ -117,10 +115,16 @@ def counts(run: RunData) -> dict[str, int]:
 # -- the tabs --------------------------------------------------------------------------------------
 
 
-def _results(_request: Request, _shared: Context, data: ReportData) -> View:
+def _results(request: Request, _shared: Context, data: ReportData) -> View:
     run = data.runs[0]
-    listed = [{**asdict(series), "samples": len(series.samples)} for series in run.series]
-    return View({"series": listed}, {"series_url": _series_url(run)})
+    families = list(dict.fromkeys(series.family for series in run.series))
+    family = request.query_params.get("family") or None
+    shown = replace(run, series=tuple(s for s in run.series if family in (None, s.family)))
+    listed = [{**asdict(series), "samples": len(series.samples)} for series in shown.series]
+    return View(
+        {"family": family, "families": families, "series": listed},
+        {"run": shown, "series_url": _series_url(run)},
+    )
 
 
 def _charts(_request: Request, _shared: Context, data: ReportData) -> View:

@@ -15,8 +15,8 @@ def trace(request: Request) -> Response:
 
     What is chosen in the page stands in the address too, for the scripts alone: ``view=BEGIN,END``
     and ``range=BEGIN,END`` in nanoseconds since the first event, ``at=ROW:TIME``, ``actor=ID``,
-    ``tab=VIEW``, ``rows=compact|normal|events``, ``time=down``, ``show=TEXT``; of the second trace
-    with a 2 behind the name, and ``clocks=separate``, ``shift=NS`` for both.
+    ``tab=VIEW``, ``rows=compact|normal|events``, ``time=down``, ``show=TEXT``, ``here=1``; of the
+    second trace with a 2 behind the name, and ``clocks=separate``, ``shift=NS`` for both.
     """
     shelf = context(request).traces
     first = shelf.find(request.path_params["key"])

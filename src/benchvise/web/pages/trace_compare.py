@@ -102,7 +102,7 @@ def _detail(
         "verdict": row.verdict,
         "lines": _lines(files, sides, row.actor),
         "figures": {
-            name: [comparison.shape_of(side.loaded, row.actor, name) for side in sides]
+            name: comparison.shapes_of([side.loaded for side in sides], row.actor, name)
             for name in comparison.FIGURES
             if name in row.figures
         },
@@ -156,7 +156,9 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
             if shape is not None
         ]
         if lines:
-            figures.append({"id": f"of-{name}", "title": _TITLES[name], "lines": lines})
+            title = _TITLES[name]
+            words = {"id": f"of-{name}", "title": title, "x_name": title.lower()}
+            figures.append({**words, "lines": lines})
     empty: list[Any] = []
     return {"format": 1, "curves": empty, "latencies": figures, "samples": empty, "changes": empty}
 

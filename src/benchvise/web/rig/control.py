@@ -18,15 +18,26 @@ from benchvise.flows.rig import Outcome
 from benchvise.rig.environment import Rig
 from benchvise.web.errors import NotFound
 
-ACTIONS: dict[tuple[str, str], Callable[[Rig, str], list[Outcome]]] = {
-    ("power", "on"): lambda rig, name: flow.power(rig, [name], "on"),
-    ("power", "off"): lambda rig, name: flow.power(rig, [name], "off"),
-    ("power", "cycle"): lambda rig, name: flow.power(rig, [name], "cycle"),
-    ("card", "host"): lambda rig, name: flow.mux(rig, [name], "host"),
-    ("card", "dut"): lambda rig, name: flow.mux(rig, [name], "dut"),
-    ("boot", "shell"): lambda rig, name: flow.boot(rig, [name]),
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What can be done to a board: its name for people, and the doing."""
+
+    name: str
+    do: Callable[[Rig, str], list[Outcome]]
+
+
+ACTIONS = {
+    ("power", "on"): Action("Switch on", lambda rig, name: flow.power(rig, [name], "on")),
+    ("power", "off"): Action("Switch off", lambda rig, name: flow.power(rig, [name], "off")),
+    ("power", "cycle"): Action("Power cycle", lambda rig, name: flow.power(rig, [name], "cycle")),
+    ("card", "host"): Action(
+        "Card to this machine", lambda rig, name: flow.mux(rig, [name], "host")
+    ),
+    ("card", "dut"): Action("Card to the board", lambda rig, name: flow.mux(rig, [name], "dut")),
+    ("boot", "shell"): Action("Boot", lambda rig, name: flow.boot(rig, [name])),
 }
-"""What can be done, as the address says it: ``/rig/NAME/power/off``."""
+"""By how the address says it: ``/rig/NAME/power/off``."""
 
 _WAITED_SECONDS = 8.0
 
@@ -51,30 +62,28 @@ class Control:
             if name in self._busy:
                 return self.last[name]
             self._busy.add(name)
-            self.last[name] = _said(what, to, "running")
-        thread = threading.Thread(target=self._do, args=(action, rig, name, what, to), daemon=True)
+            self.last[name] = _said(action, "running")
+        thread = threading.Thread(target=self._do, args=(action, rig, name), daemon=True)
         thread.start()
         thread.join(_WAITED_SECONDS)
         return self.last[name]
 
-    def _do(
-        self, action: Callable[[Rig, str], list[Outcome]], rig: Rig, name: str, what: str, to: str
-    ) -> None:
-        said = _said(what, to, "failed", "it broke: see the terminal of `benchvise serve`")
+    def _do(self, action: Action, rig: Rig, name: str) -> None:
+        said = _said(action, "failed", "it broke: see the terminal of `benchvise serve`")
         try:
-            (outcome,) = action(rig, name)
-            said = _said(what, to, "done")
+            (outcome,) = action.do(rig, name)
+            said = _said(action, "done")
             if outcome.error is not None:
-                said = _said(what, to, "failed", outcome.error.message, outcome.error.remedy)
+                said = _said(action, "failed", outcome.error.message, outcome.error.remedy)
         finally:
             with self._lock:
                 self.last[name] = said
                 self._busy.discard(name)
 
 
-def _said(what: str, to: str, state: str, message: str = "", remedy: str = "") -> dict[str, Any]:
+def _said(action: Action, state: str, message: str = "", remedy: str = "") -> dict[str, Any]:
     return {
-        "action": f"{what} {to}",
+        "action": action.name,
         "state": state,
         "at": time.time(),
         "message": printable(message, 400),

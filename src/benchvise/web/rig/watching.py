@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from benchvise.board.sanitise import printable
@@ -28,26 +29,37 @@ LOOK_SECONDS = 0.4
 _OPERATIONS = {"flash": "flashing", "boot": "booting", "bootloader": "stopping at the bootloader"}
 
 
-def watching(rig: Rig) -> Source:
-    """A source of ``boards`` (power, card, errors) and ``holders`` (who does what, how far)."""
+def watching(rig: Rig, acted: Mapping[str, Any]) -> Source:
+    """A source of ``boards`` (power, card, errors), ``holders`` (who does what, how far) and
+    ``acted`` (what became of what pages did, by board).
+    """
 
     def source(publish: Publish, stopped: threading.Event) -> None:
         keys: dict[str, str] = {}
         before: dict[str, Any] | None = None
+        told: dict[str, Any] = {}
         ask_at = 0.0
-        while not stopped.is_set():
-            if time.monotonic() >= ask_at:
-                states = board_states(rig)
-                keys = {name: state.pop("lock") for name, state in states.items() if state["lock"]}
-                publish("boards", {"boards": states, "at": time.time()})
-                ask_at = time.monotonic() + ASK_SECONDS
-            now = {name: holding(locks.holder(key)) for name, key in keys.items()}
-            if now != before:
-                if before is not None and any(before.get(n) and not now[n] for n in now):
-                    ask_at = 0.0  # it was let go: its power has changed as like as not
-                publish("holders", {"holders": now, "at": time.time()})
-                before = now
-            stopped.wait(LOOK_SECONDS)
+        asked: Future[dict[str, dict[str, Any]]] | None = None
+        # To ask may take seconds, in which the notes are still looked at.
+        with ThreadPoolExecutor(1, thread_name_prefix="rig status") as asking:
+            while not stopped.is_set():
+                if asked is None and time.monotonic() >= ask_at:
+                    asked = asking.submit(board_states, rig)
+                if asked is not None and asked.done():
+                    states = asked.result()
+                    asked, ask_at = None, time.monotonic() + ASK_SECONDS
+                    keys = {name: s["lock"] for name, s in states.items() if s["lock"]}
+                    publish("boards", {"boards": states, "at": time.time()})
+                now = {name: holding(locks.holder(key)) for name, key in keys.items()}
+                if keys and now != before:
+                    if before is not None and any(before.get(n) and not now[n] for n in now):
+                        ask_at = 0.0  # it was let go: its power has changed as like as not
+                    publish("holders", {"holders": now, "at": time.time()})
+                    before = now
+                if acted != told:
+                    told = dict(acted)
+                    publish("acted", {"boards": told})
+                stopped.wait(LOOK_SECONDS if keys else 0.05)
 
     return source
 

@@ -14,7 +14,7 @@ from benchvise.trace.analysis.actors import describe, instances_of, measured, re
 from benchvise.trace.analysis.compare import Change, Rate
 from benchvise.trace.analysis.model import NONE, Ints
 from benchvise.web.workspace.asking import since
-from benchvise.web.workspace.shapes import shape
+from benchvise.web.workspace.shapes import shapes
 
 FIGURES = ("execution", "response", "latency", "period")
 
@@ -153,10 +153,13 @@ def _figure(change: Change | None) -> dict[str, Any] | None:
     return told and {name: told[name] for name in told if name not in ("actor", "figure")}
 
 
-def shape_of(loaded: Loaded, name: str, figure: str) -> dict[str, Any] | None:
-    """How a figure of the actors of a name is distributed, of sure instances; None for none."""
-    values = measured(loaded.analysis)[figure][_rows(loaded, name)]
-    return shape(values[values != NONE])
+def shapes_of(both: Sequence[Loaded], name: str, figure: str) -> list[dict[str, Any] | None]:
+    """How a figure of the actors of a name is distributed in each trace, of sure instances."""
+    sides = []
+    for loaded in both:
+        values = measured(loaded.analysis)[figure][_rows(loaded, name)]
+        sides.append(values[values != NONE])
+    return shapes(sides)
 
 
 def place(loaded: Loaded, name: str) -> dict[str, Any] | None:

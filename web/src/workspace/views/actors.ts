@@ -1,7 +1,11 @@
+import type { Row } from "../../timeline/source";
+import { lengthOf, type Span } from "../../timeline/span";
 import type { Workspace } from "../panel";
 import { button, choice, labelled, make } from "./elements";
 
 const MOST = 3000;
+const FAR = 0.05;
+const NEAR = 0.005;
 
 /**
  * A field that says whom the view is about, and changes it for all views. Returns it with what
@@ -27,14 +31,36 @@ export function actorField(workspace: Workspace, every: string): [HTMLElement, (
   return [labelled("Actor", field), update];
 }
 
-/** Moves the time line to a span of an actor and chooses what is there. */
-export function reveal(workspace: Workspace, actor: number | null, begin: number, end = begin): void {
-  const row = actor === null ? null : workspace.rowOf(actor);
-  workspace.selection.reveal(
-    { begin, end: Math.max(end, begin + 1) },
-    row === null ? null : { row: row.id, time: begin },
-    actor,
-  );
+/**
+ * Moves the time line to a span of an actor and chooses what is there; where no actor is known,
+ * what a CPU did.
+ */
+export function reveal(
+  workspace: Workspace,
+  actor: number | null,
+  begin: number,
+  end = begin,
+  cpu: number | null = null,
+): void {
+  const { selection } = workspace;
+  const row = (actor === null ? null : workspace.rowOf(actor)) ?? cpuRow(workspace, cpu);
+  const place = row === null ? null : { row: row.id, time: begin };
+  const wanted = end > begin ? { begin, end } : around(begin, selection.value.view, selection.duration);
+  selection.reveal(wanted, place, actor);
+}
+
+/** What to see of a moment: as much as now, unless that is most of the trace. */
+export function around(time: number, view: Span, duration: number): Span {
+  const length = lengthOf(view);
+  const shown = length > duration * FAR ? duration * NEAR : length;
+  // The time line shows five times what is wanted, or what it shows already.
+  return { begin: time - shown / 10, end: time + shown / 10 };
+}
+
+/** The row of a CPU; of any where none is named. */
+function cpuRow({ rows }: Workspace, cpu: number | null): Row | null {
+  const cpus = rows.filter(({ kind }) => kind === "cpu");
+  return cpus.find(({ name }) => name === `CPU ${cpu ?? ""}`) ?? cpus[0] ?? null;
 }
 
 /** A button that reads as a number or a name, and leads to a place of the time line. */

@@ -111,12 +111,12 @@ function drawTable(workspace: Workspace, found: Log): HTMLElement {
     make("th", { scope: "col" }, "While"),
     make("th", { scope: "col" }, "Fields"),
   );
-  return make("table", { class: "view-table log" }, make("thead", {}, head), body);
+  return make("table", { class: "view-table events" }, make("thead", {}, head), body);
 }
 
 function drawRow(workspace: Workspace, event: LogEvent): HTMLElement {
   const lead = link(moment(event.time), () => {
-    reveal(workspace, event.actor, event.time);
+    reveal(workspace, event.actor, event.time, event.time, event.cpu);
   }, "Move the time line here");
   const fields = make("td", { class: "view-fields" });
   for (const [name, value] of event.fields) {
@@ -163,7 +163,7 @@ function showPlace(list: HTMLElement, workspace: Workspace): boolean {
   const times = rows.map((row) => Number(row.dataset["time"]));
   const at = place === null ? -1 : nearestTime(times, place.time);
   rows.forEach((row, number) => {
-    row.classList.toggle("chosen", number === at);
+    row.classList.toggle("picked", number === at);
   });
   if (place === null) return true;
   // Beside the element, not the page: a view that follows must not take the reader along.

@@ -6,7 +6,7 @@ import type { Panel, Workspace } from "../panel";
 import type { OverTime, Series } from "./answers";
 import { address, Answer, askDocument, nothing } from "./asking";
 import { choice, labelled, make } from "./elements";
-import { link } from "./actors";
+import { link, reveal } from "./actors";
 import { pointing } from "./pointing";
 import { linear, niceStep, timeTicks } from "./scales";
 import { moment, rate, share } from "./words";
@@ -77,7 +77,7 @@ function overTime(kind: Kind): Panel {
         if (found === null || stage.clientWidth < 50) return;
         const lines = linesOf(found, lineKind(workspace, kind));
         picture.replaceChildren(drawing(kind, found, lines, stage.clientWidth, workspace));
-        legend.replaceChildren(...key(kind, lines, workspace));
+        legend.replaceChildren(...key(kind, found, lines, workspace));
       };
       const answer = new Answer<OverTime>(
         picture,
@@ -125,19 +125,33 @@ function linesOf(found: OverTime, kind: string): readonly Series[] {
   return found.others === null ? found.actors : [...found.actors, found.others];
 }
 
-interface Bin {
+interface Corner {
   readonly line: number;
   readonly time: number;
-  readonly value: number;
+  readonly low: number;
+  readonly high: number;
 }
 
-/** Steps of the bins, as corners: each value reaches from its begin to its end. */
-export function corners({ first, width, end }: OverTime, lines: readonly Series[]): Bin[] {
+/**
+ * Steps of the bins, as corners: each value reaches from the begin of its bin to its end, and
+ * stands on those of the lines before it where they add up.
+ */
+export function corners(
+  { first, width, end }: OverTime,
+  lines: readonly Series[],
+  stacked: boolean,
+): Corner[] {
+  const below: number[] = [];
   return lines.flatMap(({ values }, line) =>
-    values.flatMap((value, bin) => [
-      { line, time: first + bin * width, value },
-      { line, time: Math.min(end, first + (bin + 1) * width), value },
-    ]),
+    values.flatMap((value, bin) => {
+      const low = stacked ? (below[bin] ?? 0) : 0;
+      const high = low + value;
+      below[bin] = high;
+      return [
+        { line, time: first + bin * width, low, high },
+        { line, time: Math.min(end, first + (bin + 1) * width), low, high },
+      ];
+    }),
   );
 }
 
@@ -148,10 +162,12 @@ function drawing(
   width: number,
   workspace: Workspace,
 ): Chart {
-  const bins = corners(found, lines);
-  const colour = ({ line }: Bin): string => colourOf(lines, line);
+  const bins = corners(found, lines, kind.stacked);
+  const colour = ({ line }: Corner): string => colourOf(found, lines, line);
   const { place, actor } = workspace.selection.value;
-  const faded = ({ line }: Bin): number => (isOther(lines[line], actor) ? 0.35 : 0.9);
+  // When the actor that is brought out has a line, the others step back.
+  const own = actor === null ? -1 : lines.findIndex(({ ids }) => ids.includes(actor));
+  const faded = ({ line }: Corner): number => (own < 0 || line === own ? 0.9 : 0.3);
   const top = topOf(kind, found, lines);
   const step = niceStep(0, top, 5);
   const across = Math.max(2, Math.floor((width - LEFT - RIGHT) / 110));
@@ -178,15 +194,15 @@ function drawing(
       kind.stacked
         ? Plot.areaY(bins, {
             x: "time",
-            y: "value",
+            y1: "low",
+            y2: "high",
             z: "line",
-            order: "z",
             fill: colour,
             fillOpacity: faded,
           })
         : Plot.lineY(bins, {
             x: "time",
-            y: "value",
+            y: "high",
             z: "line",
             stroke: colour,
             strokeOpacity: faded,
@@ -215,23 +231,27 @@ export function topOf(kind: { readonly stacked: boolean }, found: OverTime, line
   return top > 0 ? top * 1.02 : 1;
 }
 
-function colourOf(lines: readonly Series[], line: number): string {
-  const one = lines[line];
-  return one !== undefined && one.ids.length === 0 && line === lines.length - 1 && line > 0 && !one.name.startsWith("cpu")
-    ? "var(--rule-strong)"
-    : lineColour(line);
+/** The rest together is grey: it is no actor. */
+function colourOf({ others }: OverTime, lines: readonly Series[], line: number): string {
+  return others !== null && lines[line] === others ? "var(--rule-strong)" : lineColour(line);
 }
 
-/** Whether a line is of others than the actor that is brought out. */
-function isOther(line: Series | undefined, actor: number | null): boolean {
-  return actor !== null && line !== undefined && line.ids.length > 0 && !line.ids.includes(actor);
+/** The CPU on which the most happened in a bin. */
+function busiest({ cpus }: OverTime, bin: number): number | null {
+  const [first] = [...cpus].sort((a, b) => (b.values[bin] ?? 0) - (a.values[bin] ?? 0));
+  return first === undefined ? null : Number(first.name.replace("cpu ", ""));
 }
 
-function key(kind: Kind, lines: readonly Series[], workspace: Workspace): Node[] {
+function key(
+  kind: Kind,
+  found: OverTime,
+  lines: readonly Series[],
+  workspace: Workspace,
+): Node[] {
   if (lines.length === 0) return [nothing("Nothing ran in this span.")];
   return lines.map((line, at) => {
     const swatch = make("span", { class: "view-swatch", "aria-hidden": "true" });
-    swatch.style.background = colourOf(lines, at);
+    swatch.style.background = colourOf(found, lines, at);
     const text = `${line.name} ${kind.amount(line.whole)}`;
     const first = line.ids[0];
     const name =
@@ -273,7 +293,7 @@ function points(kind: Kind, found: OverTime, width: number, workspace: Workspace
     },
     choose: (bin: number): void => {
       const begin = timeOf(bin);
-      workspace.selection.reveal({ begin, end: Math.min(found.end, begin + found.width) });
+      reveal(workspace, null, begin, Math.min(found.end, begin + found.width), busiest(found, bin));
     },
     span: (from: number, to: number) => ({ begin: x.value(from), end: x.value(to) }),
     chooseSpan: (span: { readonly begin: number; readonly end: number }): void => {

@@ -27,7 +27,7 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
   const dot = make("div", { class: "point-mark", hidden: true });
   const tip = make("div", { class: "point-tip", hidden: true });
   const band = make("div", { class: "point-band", hidden: true });
-  const said = make("output", { class: "visually-hidden", "aria-live": "polite" });
+  const said = make("output", { class: "sr-only", "aria-live": "polite" });
   stage.append(band, dot, tip, said);
   stage.tabIndex = 0;
   stage.setAttribute("role", "group");
@@ -81,7 +81,7 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
     const { x, y } = local(event);
     if (dragging && known.span !== null) {
       const { begin, end } = known.span(began, x);
-      known.chooseSpan(spanOf(begin, end));
+      known.chooseSpan(spanOf(Math.round(begin), Math.round(end)));
     } else {
       const point = known.nearest(x, y);
       if (point >= 0) known.choose(point);

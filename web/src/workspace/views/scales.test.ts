@@ -29,4 +29,5 @@ test("ticks of time tell themselves apart, down to nanoseconds", () => {
 
 test("decades are thinned out", () => {
   expect(decades(10, 1e9, 9).length).toBeLessThanOrEqual(9);
+  expect(decades(3.2e6, 3.8e6, 6).length).toBeGreaterThan(2);
 });

@@ -15,6 +15,8 @@ export interface Scale {
   readonly ticks: readonly Tick[];
 }
 
+/** Around values that are all alike there is room for a sixth more and less. */
+const LEAST_RATIO = 1.17;
 const STEPS = [1, 2, 5, 10] as const;
 
 /** Equal distances for equal differences, from `from` to `to` pixels. */
@@ -58,7 +60,10 @@ export function durationTicks(low: number, high: number, most: number): Tick[] {
 
 /** Ticks of durations on a logarithmic axis. */
 export function decades(low: number, high: number, most: number): Tick[] {
-  return decadeTicks(low, high, most).map((value) => ({ value, text: formatValue(value, "ns") }));
+  const values = decadeTicks(low, high, most);
+  // Within one decade equal steps say more than the one or two ticks that it has.
+  if (values.length < 3 && high < low * 10) return durationTicks(low, high, most);
+  return values.map((value) => ({ value, text: formatValue(value, "ns") }));
 }
 
 function multiples(low: number, high: number, step: number): number[] {
@@ -70,7 +75,7 @@ function multiples(low: number, high: number, step: number): number[] {
 /** The domain of a logarithmic axis that shows all values with a little room. */
 export function logDomain(low: number, high: number): [number, number] {
   const least = Math.max(low, 0.5);
-  const most = Math.max(high, least * 2);
-  const margin = (most / least) ** 0.04;
+  const most = Math.max(high, least);
+  const margin = Math.max((most / least) ** 0.04, LEAST_RATIO / Math.sqrt(most / least), 1.02);
   return [least / margin, most * margin];
 }

@@ -82,7 +82,7 @@ function drawing(workspace: Workspace, found: Found): Node[] {
         "li",
         {},
         link(moment(hit.time), () => {
-          reveal(workspace, null, hit.time);
+          reveal(workspace, null, hit.time, hit.time, hit.cpu);
         }, "Move the time line here"),
         ` ${hit.event}${hit.cpu === null ? "" : ` on CPU ${hit.cpu}`}: `,
         make("span", { class: "view-field" }, hit.says),

@@ -10,7 +10,7 @@ import { count, plural } from "./words";
 const EXAMPLES: readonly (readonly [string, string])[] = [
   [
     "The longest instances",
-    `SELECT name, "begin", execution
+    `SELECT name, instances."begin", execution
 FROM instances JOIN actors USING (actor), selection
 WHERE instances."begin" BETWEEN selection."begin" AND selection."end" AND kind <> 'idle'
 ORDER BY execution DESC LIMIT 20`,
@@ -120,7 +120,7 @@ async function listTables(workspace: Workspace, host: HTMLElement, signal: Abort
     host.append(failure(found.error));
     return;
   }
-  const list = make("dl", { class: "view-columns" });
+  const list = make("dl", { class: "view-columns", tabindex: "0", "aria-label": "Tables and their columns" });
   for (const { name, rows, columns } of found.value.tables) {
     const size = rows === null ? "" : ` ${count(rows)}`;
     list.append(make("div", {}, make("dt", {}, name, make("span", {}, size)), make("dd", {}, columns)));

@@ -3,6 +3,7 @@ import { link, reveal } from "./actors";
 import type { ActorRow, Distribution, Statistics } from "./answers";
 import { address, Answer, askDocument, nothing } from "./asking";
 import { button, make, tick } from "./elements";
+import { appendInTurn } from "./in-turn";
 import { count, duration, share } from "./words";
 
 interface Column {
@@ -122,9 +123,11 @@ function drawTable(workspace: Workspace, found: Statistics, again: () => void): 
     head.append(make("th", { scope: "col", "aria-sort": mine ? direction : null, class: column.id === "actor" ? null : "num" }, sort));
   }
   const body = make("tbody");
-  for (const row of sorted(found.actors, order, rising)) body.append(drawRow(workspace, row));
   table.append(make("thead", {}, head), body);
-  mark(table, workspace.selection.value.actor);
+  const rows = sorted(found.actors, order, rising);
+  appendInTurn(body, rows, (row) => drawRow(workspace, row), () => {
+    mark(table, workspace.selection.value.actor);
+  });
   const parts: Node[] = [table];
   if (found.more > 0) parts.push(nothing(`${count(found.more)} more actors ran less than these.`));
   return make("div", {}, ...parts);
@@ -155,7 +158,7 @@ function drawRow(workspace: Workspace, row: ActorRow): HTMLElement {
 function mark(table: HTMLElement, actor: number | null): void {
   for (const row of table.querySelectorAll<HTMLElement>("tr[data-actors]")) {
     const mine = actor !== null && (row.dataset["actors"] ?? "").split(" ").includes(String(actor));
-    row.classList.toggle("chosen", mine);
+    row.classList.toggle("picked", mine);
   }
 }
 

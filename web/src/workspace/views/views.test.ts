@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 
 import { Selection } from "../selection";
 import type { Workspace } from "../panel";
-import { reveal } from "./actors";
+import { around, reveal } from "./actors";
 import type { ActorRow, OverTime } from "./answers";
 import { address } from "./asking";
 import { make } from "./elements";
@@ -51,6 +51,13 @@ test("a click on a point moves the time line and chooses what is there", () => {
   expect(view.end).toBeGreaterThan(5200);
 });
 
+test("a moment is shown in the middle of as much as now, or of a part of a long trace", () => {
+  const now = { begin: 0, end: 100 };
+  expect(around(500, now, 10_000)).toEqual({ begin: 490, end: 510 });
+  const { begin, end } = around(500, { begin: 0, end: 10_000 }, 10_000);
+  expect(end - begin).toBeCloseTo(10);
+});
+
 const row = (actor: string, busy: number, execution: number | null): ActorRow =>
   ({ actor, busy, execution: execution === null ? null : { median: execution } }) as ActorRow;
 
@@ -92,7 +99,10 @@ const over: OverTime = {
 
 test("bins are steps, and the last ends with the span", () => {
   const line = { name: "a", ids: [1], whole: 0.5, values: [0.2, 0.4, 0.6] };
-  expect(corners(over, [line]).map(({ time }) => time)).toEqual([0, 10, 10, 20, 20, 25]);
+  expect(corners(over, [line], true).map(({ time }) => time)).toEqual([0, 10, 10, 20, 20, 25]);
+  const [second] = corners(over, [line, line], true).slice(6);
+  expect([second?.low, second?.high]).toEqual([0.2, 0.4]);
+  expect(corners(over, [line, line], false).every(({ low }) => low === 0)).toBe(true);
   expect(topOf({ stacked: true }, over, [line, line])).toBeCloseTo(1.2 * 1.02);
   expect(topOf({ stacked: false }, over, [line, line])).toBeCloseTo(0.6 * 1.02);
   expect(topOf({ stacked: true }, over, [])).toBe(1);

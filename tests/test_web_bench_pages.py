@@ -1,0 +1,117 @@
+"""The pages of diagnoses, health and captures in a real browser, with all that they show."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_data import sampled
+from test_web_workspace import WEB, missing
+from watch_boards import DAY, HOUR, WEEK, PlayedBoard, PlayedClock, play
+from web_server import serving
+from why_bench import MemoryBench, diagnose, losses
+from why_documents import partly
+
+from benchvise.signal.writing import write_session
+from benchvise.store import Store
+from benchvise.why.events import Event
+from benchvise.why.model import Diagnosis, Verdict
+from benchvise.why.telling import Telling
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+ATTACK = "<img src=x onerror=\"document.body.dataset.attacked='yes'\">"
+NAME = "20260101T000000-abcdef"
+
+
+def fill_store(store: str) -> None:
+    """A diagnosis with hostile texts, and a board that was watched for weeks and gets worse."""
+    document = partly()
+    document["headline"] = document["good"] = ATTACK
+    begins = time.time() - 5 * WEEK
+    board = PlayedBoard(
+        PlayedClock(begins),
+        sensors={"SoC": lambda now: 50 + (now % DAY) / HOUR},
+        lasting={"sda CRC errors": lambda now: (now - begins) // (2 * DAY)},
+        log=((begins + DAY, "ATA error", ATTACK), (begins + 30 * DAY, "under-voltage", "low")),
+        boots=(begins - DAY, begins + 8 * DAY),
+        away=((begins + 10 * DAY, begins + 12 * DAY),),
+    )
+    with Store.open(store) as opened:
+        opened.keep_diagnosis(document)
+        play(board, opened, time.time() - 60, every=6 * HOUR)
+
+
+def fill_captures(directory: Path) -> None:
+    """Shots that are answered, and two lists of response times."""
+    directory.mkdir()
+    stimulus, answer = np.zeros(200_000, dtype=np.uint8), np.zeros(200_000, dtype=np.uint8)
+    for shot in range(200):
+        stimulus[500 + 990 * shot :][:100] = 1
+        answer[507 + 990 * shot + shot % 5 :][:50] = 1
+    write_session(sampled(1_000_000, IN=stimulus, OUT=answer), directory / "shots.sr")
+    for name, times in (("kernel", 13e-6), ("kernel_busy", 8e-6)):
+        lines = (f"{n}\t{times + (n % 37) * 1e-7}\n" for n in range(200))
+        (directory / f"{name}.out").write_text("".join(lines))
+
+
+def tell_slowly(directory: Path, store: str, stopped: threading.Event) -> None:
+    """A diagnosis that goes on for some seconds after a page is open, and comes to its end."""
+    events: list[Event] = []
+    found = diagnose(MemoryBench(("a", "b", "c", "d"), losses(b=0.7)), events=events)
+    begun = Diagnosis(
+        found.metric, found.good, found.bad, Verdict.INCOMPLETE, "Why?", started="2026-01-01T00:00Z"
+    )
+    directory.mkdir(parents=True)
+    telling = Telling(directory, begun, lambda: 60.0, tuple)
+    for event in events:
+        telling.observe(event)
+        stopped.wait(0.4)
+    with Store.open(store) as opened:
+        telling.end(found, opened.keep_diagnosis(found.as_json()))
+    telling.close()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", "1280"), ("dark", "420")])
+def test_a_reader_goes_through_the_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, width: str
+) -> None:
+    store = str(tmp_path / "store.db")
+    monkeypatch.setenv("BENCHVISE_STATE", str(tmp_path / "state"))
+    fill_store(store)
+    fill_captures(tmp_path / "captures")
+    stopped = threading.Event()
+    directory = tmp_path / "state" / "why" / NAME
+    teller = threading.Thread(target=tell_slowly, args=(directory, store, stopped))
+    teller.start()
+    try:
+        with serving(store, "--captures", tmp_path / "captures") as server:
+            script = WEB / "scripts" / "bench-pages.js"
+            done = subprocess.run(
+                ["node", script, server.url(""), NAME, "--scheme", scheme, "--width", width],
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+    finally:
+        stopped.set()
+        teller.join()
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads(done.stdout)
+    assert seen["complaints"] == [] and seen["requests"] == []
+    assert seen["stayedOpen"] is True
+    assert "OUT" in seen["details"] or "IN" in seen["details"]
+    assert seen["painted"] > 2  # the page, a line, what is high
+    assert "view" in seen["words"]
+    for name, page in seen["pages"].items():
+        grave = [f for f in page["violations"] if f["impact"] in ("serious", "critical")]
+        assert (name, grave, page["attacked"], page["overflow"]) == (name, [], "", 0)
+    charts = {name: page["charts"] for name, page in seen["pages"].items() if page["charts"]}
+    assert set(charts) == {"live", "diagnosis", "board", "board-by-day", "responses", "capture"}

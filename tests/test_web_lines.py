@@ -1,0 +1,61 @@
+"""The time lines of the workspace in a real browser: mouse, keys, the address, two traces."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from story_traces import story
+from test_web_workspace import WEB, missing
+from web_server import serving
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def used(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What `web/scripts/lines.js` saw."""
+    root = tmp_path_factory.mktemp("lines")
+    story(root / "traces", 6)
+    with serving(root / "store.db", "--traces", root / "traces") as server:
+        done = subprocess.run(
+            ["node", WEB / "scripts" / "lines.js", server.url(""), "--scheme", request.param],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_mouse_zooms_pans_chooses_and_marks_and_the_back_button_takes_back(used: Any) -> None:
+    assert "after" in used["overall"] and "Events" in used["overall"]
+    assert used["moved"]
+    assert used["panned"] == pytest.approx(used["zoomed"], rel=1e-6)
+    assert 0 < used["range"] < used["panned"]
+    # Once back: without the range, with the item. Twice: without both.
+    assert used["back"] == [None, used["at"], None]
+
+
+def test_keys_alone_lead_to_an_instance_and_filter_to_it(used: Any) -> None:
+    assert used["steps"] < 40
+    assert "sensor" in used["byKeys"] and "Execution" in used["byKeys"]
+    assert "sensor" in used["said"]
+    # The item in full width, with a margin; then all views show it alone.
+    assert used["close"] == pytest.approx(used["marked"] * 1.3, rel=0.01)
+    assert used["same"]
+
+
+def test_two_traces_move_as_one_or_apart(used: Any) -> None:
+    assert used["together"]
+    assert used["apart"]
+
+
+def test_nobody_is_shut_out_and_nothing_complains(used: Any) -> None:
+    assert used["complaints"] == []
+    assert used["requests"] == []
+    assert list(used["violations"].values()) == [[]] * len(used["violations"])

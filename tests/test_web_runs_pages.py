@@ -1,0 +1,108 @@
+"""The pages about runs in a real browser: what they draw, how they fit, and by keys alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from report_runs import demonstration_run
+from web_runs import KEY, Kept
+from web_server import serving
+
+WEB = Path(__file__).parents[1] / "web"
+ASSETS = Path(__file__).parents[1] / "src" / "benchvise" / "web" / "assets" / "manifest.json"
+CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
+
+
+def missing() -> str:
+    """Why pages cannot be looked at here; empty when they can."""
+    if not CHROMIUM.exists():
+        return f"no browser at {CHROMIUM} (apt install chromium)"
+    if not shutil.which("node") or not (WEB / "node_modules" / "playwright-core").exists():
+        return "no node with web/node_modules (npm --prefix web ci)"
+    return "" if ASSETS.exists() else "the workbench's scripts are not built (make)"
+
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+WIDE = ("light", "1280")
+SERIOUS = {"serious", "critical"}
+
+
+def paths(kept: Kept, *, narrow: bool) -> list[str]:
+    """Every page about runs, with something on it; of the narrow ones, one of each kind."""
+    both = [("run", kept.vendor), ("run", kept.own)]
+    run = f"/runs/{kept.vendor}"
+    changed = demonstration_run().series[3].spec.key
+    few = [
+        "/runs",
+        f"{run}?view=charts",
+        f"{run}?{urlencode({'series': KEY})}",
+        f"/runs/{kept.hostile}",
+        f"/compare?{urlencode([*both, ('view', 'grids')])}",
+        f"/compare?{urlencode([*both, ('series', KEY)])}",
+        f"/history?{urlencode({'series': changed})}",
+    ]
+    if narrow:
+        return few
+    return [
+        *few,
+        *(f"{run}?view={view}" for view in ("results", "samples", "state", "console")),
+        *(
+            f"/compare?{urlencode([*both, ('view', view)])}"
+            for view in ("changes", "counters", "bars", "latencies", "state")
+        ),
+        "/history",
+        f"/history?{urlencode({'series': changed, 'tag': 'nightly', 'by': 'time'})}",
+    ]
+
+
+@pytest.fixture(scope="module", params=[WIDE, ("dark", "390")])
+def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What `web/scripts/runs-tour.js` saw in a scheme, at a width."""
+    kept = Kept(tmp_path_factory.mktemp("runs"))
+    kept.client.app.state.context.close()
+    with serving(kept.store) as server:
+        words = [server.url(""), *request.param, *paths(kept, narrow=request.param != WIDE)]
+        done = subprocess.run(
+            ["node", WEB / "scripts" / "runs-tour.js", *words],
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_all_charts_are_drawn_and_nothing_is_complained_of(tour: Any) -> None:
+    assert tour["complaints"] == [] and tour["requests"] == []
+    assert {one["path"]: one["empty"] for one in tour["seen"] if one["empty"]} == {}
+    assert sum(one["slots"] for one in tour["seen"]) > 10
+
+
+def test_pages_fit_their_window_and_hostile_names_are_text(tour: Any) -> None:
+    assert {one["path"]: one["overflow"] for one in tour["seen"] if one["overflow"] > 0} == {}
+    assert all(one["attacked"] == 0 for one in tour["seen"])
+
+
+def test_no_page_has_a_serious_fault_of_accessibility(tour: Any) -> None:
+    faults = [
+        (one["path"], fault)
+        for one in tour["seen"]
+        for fault in one["violations"]
+        if fault["impact"] in SERIOUS
+    ]
+    assert faults == []
+
+
+def test_from_the_list_to_a_series_by_keys_and_back(tour: Any) -> None:
+    keys = tour["keys"]
+    assert (keys["runs"], keys["view"], keys["back"]) == (2, "/compare", True)
+    assert keys["series"]

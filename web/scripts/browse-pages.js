@@ -1,0 +1,70 @@
+// Opens pages of a running workbench one after another, looks at each as a reader would, and prints
+// what it saw as JSON, a list.
+//
+//   node scripts/browse-pages.js http://127.0.0.1:PORT PATH… [--scheme light|dark] [--width N]
+//                                [--shots DIRECTORY] [--axe] [--settle MS]
+//
+// A page with parts that a script makes is looked at MS after they have started, once none is busy.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { launch, violations, watch } from "./browser.js";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    scheme: { type: "string", default: "light" },
+    width: { type: "string", default: "1280" },
+    shots: { type: "string" },
+    axe: { type: "boolean", default: false },
+    settle: { type: "string", default: "0" },
+  },
+});
+const [origin, ...paths] = positionals;
+if (values.shots) mkdirSync(values.shots, { recursive: true });
+
+async function look(browser, path) {
+  const page = await browser.newPage({
+    viewport: { width: Number(values.width), height: 900 },
+    colorScheme: values.scheme,
+    bypassCSP: false,
+  });
+  try {
+    const { complaints, requests } = watch(page, (url) => url.startsWith(`${origin}/`));
+    const answer = await page.goto(origin + path, { waitUntil: "load" });
+    const gone = (selector) =>
+      page.waitForFunction((each) => document.querySelector(each) === null, selector, {
+        timeout: 60_000,
+      });
+    await gone("[data-island]:not([data-started])");
+    await page.waitForTimeout(Number(values.settle));
+    await gone("[aria-busy]");
+    const seen = await page.evaluate(() => ({
+      title: document.title,
+      text: document.querySelector("main").innerText,
+      links: [...document.links].map((link) => link.getAttribute("href")),
+      failures: [...document.querySelectorAll(".state-error")].map((note) => note.textContent),
+      attacked: document.body.dataset.attacked ?? "",
+      overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    }));
+    const faults = values.axe ? await violations(page) : [];
+    if (values.shots) {
+      const name = `${path.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "") || "home"}-${values.scheme}.png`;
+      await page.screenshot({ path: join(values.shots, name), fullPage: true });
+    }
+    return { path, status: answer.status(), ...seen, complaints, requests, violations: faults };
+  } finally {
+    await page.close();
+  }
+}
+
+const browser = await launch();
+try {
+  const seen = [];
+  for (const path of paths) seen.push(await look(browser, path));
+  console.log(JSON.stringify(seen));
+} finally {
+  await browser.close();
+}

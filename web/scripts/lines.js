@@ -1,0 +1,161 @@
+// Uses the time lines of a running workbench as a reader would, with the mouse and with keys alone,
+// and prints what came of it as JSON.
+//
+//   node scripts/lines.js BASE [--shots DIRECTORY] [--scheme light|dark]
+//
+// BASE has two traces, `before` and `after`, as tests/story_traces.py makes them.
+
+import { parseArgs } from "node:util";
+
+import { launch, violations, watch } from "./browser.js";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { shots: { type: "string" }, scheme: { type: "string", default: "light" } },
+});
+const base = positionals[0];
+const COMPLETE = '.tl[data-state="complete"]';
+
+const browser = await launch();
+try {
+  const page = await browser.newPage({
+    viewport: { width: 1280, height: 900 },
+    colorScheme: values.scheme,
+  });
+  page.setDefaultTimeout(20_000);
+  const { complaints, requests } = watch(page, (url) => url.startsWith(base));
+  const faults = {};
+  const look = async (name) => {
+    await page.waitForSelector(COMPLETE);
+    // What a view is about to replace is faint on purpose.
+    await page.waitForSelector("#ws-panel:not(:has([aria-busy])) > *");
+    faults[name] = await violations(page);
+    if (values.shots) {
+      await page.screenshot({ path: `${values.shots}/${name}-${values.scheme}.png` });
+    }
+  };
+  const words = () => Object.fromEntries(new URL(page.url()).searchParams);
+  // The address follows a little later than the picture: where one looks is no step of history.
+  const until = async (name, old) => {
+    await page.waitForFunction(
+      ([word, before]) => (new URLSearchParams(location.search).get(word) ?? "") !== before,
+      [name, old ?? ""],
+    );
+    return words()[name] ?? "";
+  };
+  const length = (span) => {
+    const [begin, end] = span.split(",").map(Number);
+    return end - begin;
+  };
+  const details = () => page.locator(".ws-details").innerText();
+
+  // -- with the mouse ------------------------------------------------------------------------------
+  await page.goto(`${base}/traces`, { waitUntil: "load" });
+  await page.click("tbody a >> text=after");
+  await look("whole");
+  const overall = await details();
+  const stage = await page.locator(".tl-stage").boundingBox();
+  const [x, y] = [stage.x + stage.width * 0.5, stage.y + 40];
+  await page.mouse.move(x, y);
+  await page.keyboard.down("Control");
+  for (let turn = 0; turn < 6; turn += 1) await page.mouse.wheel(0, -100);
+  await page.keyboard.up("Control");
+  const zoomed = await until("view");
+  await page.mouse.down();
+  await page.mouse.move(x - 200, y, { steps: 5 });
+  await page.mouse.up();
+  const panned = await until("view", zoomed);
+  await page.waitForSelector(COMPLETE);
+  await page.mouse.click(x - 100, y);
+  const at = await until("at");
+  await page.waitForSelector(".ws-details dl");
+  const axis = await page.locator(".tl-axis").boundingBox();
+  await page.mouse.move(axis.x + 100, axis.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(axis.x + 300, axis.y + 10, { steps: 4 });
+  await page.mouse.up();
+  const range = await until("range");
+  await look("range");
+  await page.goBack();
+  const withoutRange = words();
+  await page.goBack();
+  const withoutPlace = words();
+
+  // -- with keys alone -----------------------------------------------------------------------------
+  await page.goto(`${base}${new URL(page.url()).pathname}`, { waitUntil: "load" });
+  await page.waitForSelector(COMPLETE);
+  await page.fill('input[type="search"]', "sensor");
+  await until("show");
+  // Up to here from the field, by Tab alone, in how many steps.
+  let steps = 0;
+  const arrived = () => page.evaluate(() => document.activeElement?.className === "tl-stage");
+  while (!(await arrived()) && steps < 40) {
+    await page.keyboard.press("Tab");
+    steps += 1;
+  }
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press(".");
+  await page.waitForSelector(".ws-details h3");
+  const byKeys = await details();
+  const said = await page.locator(".tl [role=status]").innerText();
+  const wide = words().view;
+  await page.keyboard.press("Enter");
+  const close = await until("view", wide);
+  await page.keyboard.press("m");
+  const marked = await until("range");
+  await page.keyboard.press("e");
+  await page.keyboard.press("e");
+  await look("close");
+  await page.keyboard.press("v");
+  await until("time");
+  await look("down");
+  const kept = words();
+  await page.reload({ waitUntil: "load" });
+  await page.waitForSelector('.tl[data-orientation="vertical"][data-state="complete"]');
+  const again = words();
+
+  // -- two traces ----------------------------------------------------------------------------------
+  await page.goto(`${base}/traces`, { waitUntil: "load" });
+  await page.click("tbody a >> text=before");
+  await page.click("text=Show both");
+  await page.waitForSelector(".ws-trace:nth-child(2) .tl");
+  await look("two");
+  const lines = await page.locator(".tl-stage").all();
+  await lines[0].hover();
+  await page.keyboard.down("Control");
+  for (let turn = 0; turn < 8; turn += 1) await page.mouse.wheel(0, -100);
+  await page.keyboard.up("Control");
+  await until("view2");
+  await page.waitForTimeout(600);
+  const together = words();
+  await page.click("text=apart");
+  await lines[1].hover();
+  await page.mouse.wheel(200, 0);
+  await until("view2", together.view2);
+  const apart = words();
+
+  console.log(
+    JSON.stringify({
+      overall,
+      zoomed: length(zoomed),
+      panned: length(panned),
+      moved: zoomed !== panned,
+      at,
+      range: length(range),
+      back: [withoutRange.range ?? null, withoutRange.at ?? null, withoutPlace.at ?? null],
+      steps,
+      byKeys,
+      said,
+      close: length(close),
+      marked: length(marked),
+      same: JSON.stringify(kept) === JSON.stringify(again),
+      together: together.view === together.view2,
+      apart: apart.view === together.view && apart.view2 !== apart.view,
+      complaints,
+      requests,
+      violations: faults,
+    }),
+  );
+} finally {
+  await browser.close();
+}
