@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
-from benchvise.errors import TraceError
+from benchvise.errors import BenchviseError, TraceError
 from benchvise.flows.trace_analyses import Loaded, ready
 from benchvise.trace.decoder import decoder
 from benchvise.trace.levels import Levels, Row
@@ -163,8 +163,8 @@ class OpenTraces:
             mapped = Opened(opened.path, opened.stats, again)
             _ = mapped.loaded, mapped.levels
             is_same = again.keeping.reused and _signature(opened.path) == opened.stats
-        except TraceError:
-            return  # it has changed since: the next request sees that
+        except BenchviseError:
+            return  # it has changed since, or is gone: the next request sees that
         with self._lock:
             place = self._places.get(opened.path)
             if is_same and place is not None and place.opened is opened:
