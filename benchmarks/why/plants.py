@@ -53,6 +53,7 @@ class Plant:
     ``benchvise`` in it.
 
     ``expected`` are the suspects that are right, any of them; none where no cause can be named.
+    ``where`` is the file and line of the bad side that has to be named as what sets it, if any.
     ``verdicts`` are those that are right, ``options`` further words for ``why``. ``turned`` is the
     same cause the other way round, where the machine decides which value is the better one: it is
     planted when the answer is that the good side is the worse one.
@@ -65,6 +66,7 @@ class Plant:
     verdicts: tuple[str, ...] = FOUND
     options: tuple[str, ...] = ()
     turned: Plant | None = None
+    where: str = ""
 
 
 # -- scenes ----------------------------------------------------------------------------------------

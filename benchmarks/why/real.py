@@ -22,7 +22,7 @@ from benchvise.errors import UsageError
 from benchvise.why.model import Verdict
 
 _PROCESSES = 12
-_TIMEOUT_S = 1800
+_TIMEOUT_S = 3 * 3600  # fifty boots on a busy machine
 _FLOORS = 3.0
 
 Document = Mapping[str, Any]
@@ -171,6 +171,11 @@ def _text(file: Path) -> str:
         return ""
 
 
+def _places(cause: Mapping[str, Any]) -> list[str]:
+    """Where a cause is set on the bad side, as the answer says."""
+    return [f"{o['file']}:{o['line']}" for o in cause["origins"] if o["side"] == "bad"]
+
+
 # -- the score -------------------------------------------------------------------------------------
 
 
@@ -196,6 +201,11 @@ def judge(plant: Plant, document: Document, changed: Sequence[str], seconds: flo
         named = " with ".join(sorted(found[0])) if found else "nothing"
         if not hit:
             problems.append(f"named {named} instead of {' or '.join(plant.expected)}")
+        if hit and plant.where:
+            places = _places(document["causes"][0])
+            hit = plant.where in places
+            if not hit:
+                problems.append(f"set by {', '.join(places) or 'nobody'}, not {plant.where}")
     small = bool(plant.expected) and size <= _FLOORS * floor
     return Result(
         "no difference" if plant.verdicts == ("no difference shown",) else "real",

@@ -137,16 +137,18 @@ def _made(make: Make) -> str:
 
 
 @contextmanager
-def _two_images(good: Make, bad: Make, metric: tuple[str, ...], kind: str) -> Iterator[Scene]:
+def _two_images(
+    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, ...]
+) -> Iterator[Scene]:
     """Both for one board, which is written and booted as needed."""
-    with _rig([("one", kind)]) as environment:
+    with _rig([("one", kinds[0])]) as environment:
         words = (*metric, "--board", "rig:one")
         yield Scene(words, good=_made(good), bad=_made(bad), environment=environment)
 
 
 @contextmanager
 def _two_boards(
-    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, str]
+    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, ...]
 ) -> Iterator[Scene]:
     """Both on a board of their own, which run at the same time."""
     with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
@@ -160,32 +162,20 @@ def plant(
     bad: Make,
     metric: tuple[str, ...],
     *expected: str,
-    kind: str = "plain",
-    kinds: tuple[str, str] | None = None,
+    kinds: tuple[str, ...] = ("plain",),
     verdicts: tuple[str, ...] = FOUND,
-    options: tuple[str, ...] = (),
+    where: str = "",
 ) -> Plant:
     """Two images: for one board of a kind, or for two of these kinds."""
-    if kinds is None:
-        return Plant(
-            name,
-            partial(_two_images, good, bad, metric, kind),
-            prefix(),
-            expected,
-            verdicts,
-            options,
-        )
-    return Plant(
-        name, partial(_two_boards, good, bad, metric, kinds), prefix(), expected, verdicts, options
-    )
+    scene = _two_images if len(kinds) == 1 else _two_boards
+    made = partial(scene, good, bad, metric, kinds)
+    return Plant(name, made, prefix(), expected, verdicts, where=where)
 
 
 @contextmanager
-def _two_live(
-    good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, str]
-) -> Iterator[Scene]:
-    """Both boards with their card written beforehand, as those of a rig are named by anybody."""
-    with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
+def _two_live(good: Make, bad: Make, metric: tuple[str, ...]) -> Iterator[Scene]:
+    """Two boards whose cards were written beforehand: only the boards are named."""
+    with _rig([("good", "plain"), ("bad", "plain")]) as environment:
         for board, make in (("good", good), ("bad", bad)):
             words = [sys.executable, "-m", "benchvise", "rig", "flash", board, _made(make)]
             known = {**os.environ, **environment}
@@ -215,6 +205,7 @@ def _plants() -> Iterator[Plant]:
         image("shielded", "nowatchdog kpti=1", _TRACEFS, _SWAP.format(60)),
         (_BENCH, "os.syscall"),
         "command-line:kpti",
+        where="/extlinux/extlinux.conf:6",
     )
     yield plant(
         "virtual-command-line-setting",
@@ -237,6 +228,7 @@ def _plants() -> Iterator[Plant]:
         image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER),
         (_BENCH, "os.fork"),
         "tracing.current_tracer",
+        where="/etc/rc.local:5",
     )
     yield plant(
         "virtual-start-script",
@@ -244,6 +236,7 @@ def _plants() -> Iterator[Plant]:
         image("events", "audit=0", _TRACEFS, _SWAP.format(10), "# every system call", _EVENTS),
         (_BENCH, "os.syscall"),
         "init-settings:/etc/rc.local#0",
+        where="/etc/rc.local:5",
     )
     yield plant(
         "virtual-missing-cpu",
@@ -262,20 +255,20 @@ def _plants() -> Iterator[Plant]:
         kinds=("usual", "slow-card"),
         verdicts=("unexplained",),
     )
-    yield plant(
+    traced = image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER)
+    yield Plant(
         "virtual-two-boards",
-        USUAL,
-        image("traced", "audit=1", _TRACEFS, _SWAP.format(60), "# to see the driver", _TRACER),
-        (_BENCH, "os.fork"),
-        "tracing.current_tracer",
-        kinds=("plain", "plain"),
+        partial(_two_live, USUAL, traced, (_BENCH, "os.fork")),
+        prefix(),
+        ("tracing.current_tracer",),
+        where="/etc/rc.local:5",
     )
+    # One board: from boot to boot forks differ by 1 %, which two boards booted once take for a gap.
     yield plant(
         "virtual-nothing",
         USUAL,
         image("other", "audit=1 nowatchdog", _TRACEFS, _SWAP.format(60)),
         (_BENCH, "os.fork"),
-        kinds=("plain", "plain"),
         verdicts=("no difference shown",),
     )
 
