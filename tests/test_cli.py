@@ -281,7 +281,7 @@ def test_a_full_store_is_named_and_keeps_the_rest(
         pytest.skip("needs root to mount a small file system")
     small = tmp_path / "small"
     small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", small], check=True)
     try:
         environment["BENCHVISE_STORE"] = str(small / "results.db")
         words = ["run", *SHORT, "os.syscall", "--batches", "2000", "--label", "much"]
