@@ -52,7 +52,7 @@ def run(plant: Plant, keep: Path | None = None) -> Result:
             "real", plant.name, problems=(str(error),), hit=False if plant.expected else None
         )
     if plant.turned is not None and document["verdict"] == Verdict.REVERSED:
-        return run(plant.turned, keep)
+        return run(plant.turned, None if keep is None else keep.with_name(f"{keep.name}-turned"))
     return judge(plant, document, changed, time.monotonic() - begin)
 
 
