@@ -5,7 +5,7 @@ use crate::block::Block;
 use crate::input::Input;
 use crate::model::DeviceEvent;
 use crate::timers::{Ticks, Timers};
-use crate::walk::walk;
+use crate::walk::{Columns, walk};
 
 pub(crate) struct Devices {
     pub(crate) block: Block,
@@ -22,11 +22,15 @@ impl Devices {
             timers: Timers::new(&input.symbols),
             ticks: Ticks::default(),
         };
-        walk(&input.index, &bindings.known(), &mut |index, at| {
-            if let Some(event) = bindings.read(index.events[at], index.rows[at]) {
-                this.event(index.times[at], index.cpus[at], &event);
-            }
-        });
+        let known = bindings.known();
+        for index in input.index.iter().filter_map(Columns::of) {
+            walk(index, &known, &mut |at| {
+                if let Some(event) = bindings.read(index.events[at], index.rows[at]) {
+                    this.event(index.times[at], index.cpus[at], &event);
+                }
+                true
+            });
+        }
         this
     }
 

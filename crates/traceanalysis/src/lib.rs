@@ -4,7 +4,7 @@
 //! ```text
 //! Input (tables, index, losses, names)
 //!   └ bindings   columns of ftrace or LTTng, by name, once
-//!       └ walk   one pass in order of time
+//!       └ walk   one pass in order of time; the events are read ahead on a thread of their own
 //!           ├ tasks, handlers, causes, losses ─→ actors, instances, fragments, waits
 //!           ├ syscalls                        ─→ syscalls
 //!           └ block, timers                   ─→ block, timers, ticks
@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 mod actors;
+mod ahead;
 mod bindings;
 mod block;
 mod causes;
@@ -43,7 +44,7 @@ use bindings::Bindings;
 use devices::Devices;
 use scheduling::Scheduling;
 
-/// All analyses of a trace, on two threads.
+/// All analyses of a trace, on a few threads.
 ///
 /// Event types and columns that are missing or of unexpected types are as if they were not in the
 /// trace: what needs them is empty.

@@ -1,6 +1,7 @@
 //! Who runs, who waits, who interrupts and who calls the kernel: everything about threads and CPUs.
 
 use crate::actors::Actors;
+use crate::ahead::{Read, read_ahead};
 use crate::bindings::{Bindings, Counts};
 use crate::cpu::Cpu;
 use crate::growing::{Fragments, Instances, Syscalls, Waits};
@@ -10,7 +11,7 @@ use crate::model::Event;
 use crate::prelude::First;
 use crate::states::States;
 use crate::tasks::Threads;
-use crate::walk::walk;
+use crate::walk::Columns;
 
 /// The state of all CPUs and threads while the events pass, and the tables that grow.
 pub(crate) struct Scheduling {
@@ -68,25 +69,24 @@ impl Scheduling {
             this.begin_whole(cpu as u16, span.0, first.at(cpu, span.0), false);
         }
         let mut edges = losses.edges.iter().peekable();
-        walk(&input.index, &bindings.known(), &mut |index, at| {
-            let (time, cpu) = (index.times[at], index.cpus[at]);
+        let receive = |index: Columns<'_>, read: &Read<'_>| {
+            let (time, cpu) = (index.times[read.at], index.cpus[read.at]);
             while let Some(&&(edge_time, edge, lost)) = edges.peek()
                 && (edge_time < time || edge_time == time && edge == Edge::End)
             {
                 edges.next();
                 this.edge(edge_time, edge, lost, &first);
             }
-            if let Some((event, thread)) = bindings.read(index.events[at], index.rows[at]) {
-                if let Some(tid) = thread
-                    && this.is_other(cpu, tid)
-                {
-                    let since = this.cpus[usize::from(cpu)].last;
-                    this.correct(bindings.first_of(index, at, since, tid), cpu, tid);
-                }
-                this.event(time, cpu, &event);
-                this.cpus[usize::from(cpu)].last = time;
+            if let Some(tid) = read.thread
+                && this.is_other(cpu, tid)
+            {
+                let since = this.cpus[usize::from(cpu)].last;
+                this.correct(bindings.first_of(index, read.at, since, tid), cpu, tid);
             }
-        });
+            this.event(time, cpu, &read.event);
+            this.cpus[usize::from(cpu)].last = time;
+        };
+        std::thread::scope(|scope| read_ahead(scope, &input.index, bindings, receive));
         this.finish_handlers(span.1);
         this.finish_threads(span.1);
         this

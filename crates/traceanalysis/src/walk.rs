@@ -29,18 +29,14 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Gives `receive` the place in the index of all events of known types and CPUs.
+/// Gives `receive` the places in a batch of the index of all events of known types and CPUs, until it
+/// says that it wants no more.
 #[inline]
-pub(crate) fn walk<'a>(
-    index: &'a [RecordBatch],
-    known: &[bool],
-    receive: &mut impl FnMut(Columns<'a>, usize),
-) {
-    for columns in index.iter().filter_map(Columns::of) {
-        for (at, (&event, &cpu)) in columns.events.iter().zip(columns.cpus).enumerate() {
-            if known.get(usize::from(event)).copied().unwrap_or(false) && cpu != NO_CPU {
-                receive(columns, at);
-            }
+pub(crate) fn walk(index: Columns<'_>, known: &[bool], receive: &mut impl FnMut(usize) -> bool) {
+    for (at, (&event, &cpu)) in index.events.iter().zip(index.cpus).enumerate() {
+        if known.get(usize::from(event)).copied().unwrap_or(false) && cpu != NO_CPU && !receive(at)
+        {
+            return;
         }
     }
 }

@@ -5,16 +5,20 @@ let leaving = false;
 for (const event of ["beforeunload", "pagehide"]) addEventListener(event, () => { leaving = true; });
 addEventListener("pageshow", () => { leaving = false; });
 
+/** What a request that broke off comes to: `fault`, unless nobody wants the answer any more. */
+function broken(fault: string, signal?: AbortSignal): Result<never> | Promise<Result<never>> {
+  if (signal?.aborted === true) return failed("no longer wanted");
+  // Nobody is there any more to be told.
+  return leaving ? new Promise(() => undefined) : failed(fault);
+}
+
 /** Asks the server; what it says of an error is the error. */
 export async function ask(address: string, signal?: AbortSignal): Promise<Result<Response>> {
   let answer: Response;
   try {
     answer = await fetch(address, signal === undefined ? {} : { signal });
   } catch (error) {
-    if (signal?.aborted === true) return failed("no longer wanted");
-    // Nobody is there any more to be told.
-    if (leaving) return new Promise(() => undefined);
-    return failed(`the server does not answer (${String(error)}): is it still running?`);
+    return broken(`the server does not answer (${String(error)}): is it still running?`, signal);
   }
   return answer.ok ? okay(answer) : failed(await errorOf(answer));
 }
@@ -22,8 +26,15 @@ export async function ask(address: string, signal?: AbortSignal): Promise<Result
 export async function askJson(address: string, signal?: AbortSignal): Promise<Result<unknown>> {
   const answer = await ask(address, signal);
   if (!answer.ok) return answer;
+  // A body may break off as well as a request.
+  let text: string;
   try {
-    return okay(await answer.value.json());
+    text = await answer.value.text();
+  } catch (error) {
+    return broken(`${address}: the answer broke off: ${String(error)}`, signal);
+  }
+  try {
+    return okay(JSON.parse(text));
   } catch (error) {
     return failed(`${address}: the answer is not JSON: ${String(error)}`);
   }
@@ -38,7 +49,7 @@ export async function askBytes(
   try {
     return okay(await answer.value.arrayBuffer());
   } catch (error) {
-    return failed(`${address}: the answer broke off: ${String(error)}`);
+    return broken(`${address}: the answer broke off: ${String(error)}`, signal);
   }
 }
 
