@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import REPORT, browse, missing
 from latency_runs import wakeups
 from report_runs import demonstration_run, other_run, series, spec, unavailable
 
 from benchvise.measure.model import RunRecord
 from benchvise.report.html import write_report
 
-WEB = Path(__file__).parents[1] / "web"
-ASSETS = Path(__file__).parents[1] / "src" / "benchvise" / "report" / "assets" / "report.js"
-CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
 ATTACK = "<img src=http://attacker.invalid/x onerror=\"document.body.dataset.attacked='yes'\">"
 
 
-@cache
-def missing() -> str:
-    """Why pages cannot be looked at here; empty when they can."""
-    if not CHROMIUM.exists():
-        return f"no browser at {CHROMIUM} (apt install chromium)"
-    if not shutil.which("node") or not (WEB / "node_modules" / "playwright-core").exists():
-        return "no node with web/node_modules (npm --prefix web ci)"
-    if not ASSETS.exists():
-        return "the page's script is not built (make)"
-    return ""
-
-
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = pytest.mark.skipif(bool(missing(REPORT)), reason=missing(REPORT))
 
 Look = Callable[..., dict[str, Any]]
 
@@ -48,15 +29,7 @@ def look(tmp_path: Path) -> Look:
 
     def at(*runs: RunRecord, options: tuple[str, ...] = ()) -> dict[str, Any]:
         path = write_report(runs, tmp_path / "report")
-        seen = subprocess.run(
-            ["node", WEB / "scripts" / "browse.js", path, *options],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert seen.returncode == 0, seen.stderr
-        result: dict[str, Any] = json.loads(seen.stdout)
+        result: dict[str, Any] = browse("browse.js", path, *options, timeout_s=120)
         return result
 
     return at

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import SCRIPTS, missing
 from capture_data import sampled
-from test_web_workspace import WEB, missing
 from watch_boards import DAY, HOUR, WEEK, PlayedBoard, PlayedClock, play
 from web_server import serving
 from why_bench import MemoryBench, diagnose, losses
@@ -103,7 +103,7 @@ def test_a_reader_goes_through_the_pages(
     with (
         serving(store, "--captures", tmp_path / "captures") as server,
         subprocess.Popen(
-            ["node", WEB / "scripts" / "bench-pages.js", server.url(""), NAME, *words],
+            ["node", SCRIPTS / "bench-pages.js", server.url(""), NAME, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

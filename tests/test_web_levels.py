@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asgi import Answer, ask
-from starlette.applications import Starlette
 from trace_data import trace
+from web_client import Answer, Client
 
 from benchvise.flows.trace_analyses import Loaded, load
-from benchvise.web.app import create_app
 from benchvise.web.files import key_of
-from benchvise.web.settings import Settings
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -24,12 +21,12 @@ pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not b
 class Workspace:
     """A trace in the workbench."""
 
-    def __init__(self, app: Starlette, path: Path) -> None:
-        self.app = app
+    def __init__(self, client: Client, path: Path) -> None:
+        self.client = client
         self.path = path
 
-    def ask(self, what: str, headers: dict[str, str] | None = None) -> Answer:
-        return ask(self.app, f"/api/traces/{key_of(self.path)}/{what}", headers=headers)
+    def ask(self, what: str, **headers: str) -> Answer:
+        return self.client.get(f"/api/traces/{key_of(self.path)}/{what}", **headers)
 
     def json(self, what: str) -> Any:
         answer = self.ask(what)
@@ -42,9 +39,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     root = tmp_path_factory.mktemp("traces")
     path = root / "f100k.dat"
     shutil.copy(trace("f100k"), path)
-    app = create_app(Settings(traces=(root,), store=str(root / "store.db")))
-    yield Workspace(app, path)
-    app.state.context.close()
+    client = Client.of(traces=(root,), store=str(root / "store.db"))
+    yield Workspace(client, path)
+    client.app.state.context.close()
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +121,7 @@ def test_answers_hold_for_the_contents(workspace: Workspace) -> None:
     answer = workspace.ask("rows")
     assert answer.headers["etag"] == f'"{tag}"'
     assert "no-cache" in answer.headers["cache-control"]
-    again = workspace.ask("rows", {"if-none-match": f'"{tag}"'})
+    again = workspace.ask("rows", if_none_match=f'"{tag}"')
     assert again.status == 304 and not again.body
     assert "immutable" in workspace.ask(f"rows?v={tag}").headers["cache-control"]
 
@@ -157,31 +154,31 @@ def test_beside_the_trace_there_is_nothing(workspace: Workspace) -> None:
     far = workspace.ask("levels?begin=-1e12&end=-1e11&width=2000&rows=0-3")
     assert far.status == 200 and far.table.num_rows == 0
     assert workspace.json("item?row=0&t=-5")["item"] is None
-    assert ask(workspace.app, "/api/traces/nothing-0123456789/rows").status == 404
+    assert workspace.client.get("/api/traces/nothing-0123456789/rows").status == 404
 
 
 def test_a_trace_that_changes_is_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "t.dat"
     shutil.copy(trace("f100k"), path)
-    app = create_app(Settings(traces=(tmp_path,), store=str(tmp_path / "store.db")))
-    workspace = Workspace(app, path)
+    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    workspace = Workspace(client, path)
     before = workspace.json("info")
     shutil.copy(trace("f1m"), tmp_path / "other")
     (tmp_path / "other").replace(path)
     after = workspace.json("info")
     assert after["tag"] != before["tag"] and after["events"] > before["events"]
-    app.state.context.close()
+    client.app.state.context.close()
 
 
 def test_what_was_made_is_kept_after_the_answer(tmp_path: Path) -> None:
     path = tmp_path / "t.dat"
     shutil.copy(trace("f100k"), path)
-    app = create_app(Settings(traces=(tmp_path,), store=str(tmp_path / "store.db")))
-    first = Workspace(app, path).json("rows")
-    app.state.context.close()
+    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    first = Workspace(client, path).json("rows")
+    client.app.state.context.close()
     parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
     assert parts == {"decoded", "analysis", "levels"}
-    again = create_app(Settings(traces=(tmp_path,), store=str(tmp_path / "store.db")))
+    again = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
     assert Workspace(again, path).json("rows") == first
-    assert again.state.context.opened.get(path.resolve()).trace.keeping.reused
-    again.state.context.close()
+    assert again.app.state.context.opened.get(path.resolve()).trace.keeping.reused
+    again.app.state.context.close()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from typing import Any
 
 import pytest
+from browser import browse, missing
 from story_traces import story
-from test_web_workspace import WEB, missing
 from web_server import serving
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -21,15 +19,7 @@ def used(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     root = tmp_path_factory.mktemp("lines")
     story(root / "traces", 6)
     with serving(root / "store.db", "--traces", root / "traces") as server:
-        done = subprocess.run(
-            ["node", WEB / "scripts" / "lines.js", server.url(""), "--scheme", request.param],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+        return browse("lines.js", server.url(""), "--scheme", request.param)
 
 
 def test_mouse_zooms_pans_chooses_and_marks_and_the_back_button_takes_back(used: Any) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from browser import missing
 from rig_bench import TestBench, running
-from web_looking import assert_fine, look, missing
+from web_looking import assert_fine, look
 from web_server import Serving, serving
 
 from benchvise.rig import locks

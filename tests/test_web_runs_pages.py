@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from browser import SERIOUS, browse, missing
 from report_runs import demonstration_run
 from web_runs import KEY, Kept
 from web_server import serving
 
-WEB = Path(__file__).parents[1] / "web"
-ASSETS = Path(__file__).parents[1] / "src" / "benchvise" / "web" / "assets" / "manifest.json"
-CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
-
-
-def missing() -> str:
-    """Why pages cannot be looked at here; empty when they can."""
-    if not CHROMIUM.exists():
-        return f"no browser at {CHROMIUM} (apt install chromium)"
-    if not shutil.which("node") or not (WEB / "node_modules" / "playwright-core").exists():
-        return "no node with web/node_modules (npm --prefix web ci)"
-    return "" if ASSETS.exists() else "the workbench's scripts are not built (make)"
-
-
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
 WIDE = ("light", "1280")
-SERIOUS = {"serious", "critical"}
 
 
 def paths(kept: Kept, *, narrow: bool) -> list[str]:
@@ -70,15 +51,7 @@ def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     kept.client.app.state.context.close()
     with serving(kept.store) as server:
         words = [server.url(""), *request.param, *paths(kept, narrow=request.param != WIDE)]
-        done = subprocess.run(
-            ["node", WEB / "scripts" / "runs-tour.js", *words],
-            capture_output=True,
-            text=True,
-            timeout=400,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+        return browse("runs-tour.js", *words, timeout_s=400)
 
 
 def test_all_charts_are_drawn_and_nothing_is_complained_of(tour: Any) -> None:

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import browse, missing
 from story_traces import story
 from web_server import serving
-
-WEB = Path(__file__).parents[1] / "web"
-ASSETS = Path(__file__).parents[1] / "src" / "benchvise" / "web" / "assets" / "manifest.json"
-CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
-
-
-@cache
-def missing() -> str:
-    """Why pages cannot be looked at here; empty when they can."""
-    if not CHROMIUM.exists():
-        return f"no browser at {CHROMIUM} (apt install chromium)"
-    if not shutil.which("node") or not (WEB / "node_modules" / "playwright-core").exists():
-        return "no node with web/node_modules (npm --prefix web ci)"
-    if not ASSETS.exists():
-        return "the workbench's scripts are not built (make)"
-    return ""
-
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
@@ -41,15 +19,7 @@ def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     root = tmp_path_factory.mktemp("story")
     story(root / "traces", 6)
     with serving(root / "store.db", "--traces", root / "traces") as server:
-        done = subprocess.run(
-            ["node", WEB / "scripts" / "tour.js", server.url(""), "--scheme", request.param],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+        return browse("tour.js", server.url(""), "--scheme", request.param)
 
 
 def test_the_slow_handler_is_found_in_three_clicks(tour: Any) -> None:

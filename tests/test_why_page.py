@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report_page import ATTACK, WEB, assert_fine, missing
+from browser import REPORT, browse, missing
+from test_report_page import ATTACK, assert_fine
 from why_documents import EACH, explained, no_difference, partly, two_causes
 
 from benchvise.report.why_page import write_page
@@ -22,20 +23,12 @@ Look = Callable[..., dict[str, Any]]
 @pytest.fixture
 def look(tmp_path: Path) -> Look:
     """Writes an evidence page and looks at it; options are those of ``web/scripts/browse.js``."""
-    if missing():
-        pytest.skip(missing())
+    if missing(REPORT):
+        pytest.skip(missing(REPORT))
 
     def at(document: dict[str, Any], *options: str) -> dict[str, Any]:
         path = write_page(document, tmp_path / "why")
-        seen = subprocess.run(
-            ["node", WEB / "scripts" / "browse.js", path, *options],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert seen.returncode == 0, seen.stderr
-        result: dict[str, Any] = json.loads(seen.stdout)
+        result: dict[str, Any] = browse("browse.js", path, *options, timeout_s=120)
         return result
 
     return at

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+import pyarrow as pa
 from starlette.applications import Starlette
 
 from benchvise.web.app import create_app
@@ -30,6 +31,11 @@ class Answer:
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+    @property
+    def table(self) -> pa.Table:
+        """The body as an Arrow stream."""
+        return pa.ipc.open_stream(self.body).read_all()
 
     @property
     def data(self) -> Any:

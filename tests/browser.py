@@ -1,0 +1,45 @@
+"""A real browser, driven by the scripts in ``web/scripts``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[1]
+_ASSETS = _ROOT / "src" / "benchvise"
+SCRIPTS = _ROOT / "web" / "scripts"
+CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
+REPORT = _ASSETS / "report" / "assets" / "report.js"
+WORKBENCH = _ASSETS / "web" / "assets" / "manifest.json"
+SERIOUS = ("serious", "critical")
+"""Faults of accessibility that nobody may be shut out by."""
+
+
+@cache
+def missing(assets: Path = WORKBENCH) -> str:
+    """Why the pages with these assets cannot be looked at here; empty when they can."""
+    if not CHROMIUM.exists():
+        return f"no browser at {CHROMIUM} (apt install chromium)"
+    if not shutil.which("node") or not (SCRIPTS.parent / "node_modules/playwright-core").exists():
+        return "no node with web/node_modules (npm --prefix web ci)"
+    if not assets.exists():
+        return "the scripts of the pages are not built (make)"
+    return ""
+
+
+def browse(script: str, *words: str | Path, timeout_s: float = 300) -> Any:
+    """What one of the scripts saw; words are those that it takes."""
+    done = subprocess.run(
+        ["node", SCRIPTS / script, *words],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
