@@ -80,6 +80,8 @@ class MemoryBench:
     done: int = 0
     trial_seconds: float = 1.0
     clock: float = 0.0
+    one_boot_each: bool = False
+    images: bool = False
 
     @property
     def metric(self) -> Metric:
@@ -90,6 +92,9 @@ class MemoryBench:
 
     def is_live(self, side: Side) -> bool:
         return side is Side.BAD or self.good_recorded is None
+
+    def is_one_boot_each(self) -> bool:
+        return self.one_boot_each
 
     def recorded(self, side: Side) -> Sequence[Trial]:
         return [self._trial(Arm(Side.GOOD), -n) for n in range(1, (self.good_recorded or 0) + 1)]
@@ -141,6 +146,9 @@ class MemoryBench:
 
     def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
         return [CrossCheck(key, Bounds(0.0, -0.1, 0.1), 0.01, False) for key in keys]
+
+    def has_images(self) -> bool:
+        return self.images
 
     def layers(self) -> Sequence[Suspect]:
         return [suspect(name, layer=name) for name in self.layer_names]

@@ -86,6 +86,10 @@ class SimBench:
     def is_live(self, side: Side) -> bool:
         return side is Side.BAD or self.scenario.recorded is None
 
+    def is_one_boot_each(self) -> bool:
+        """See Bench: what a boot decides by chance is not simulated."""
+        return False
+
     def recorded(self, side: Side) -> Sequence[Trial]:
         """Of a record: one process after the other, taken some time before."""
         if self.is_live(side):
@@ -151,6 +155,10 @@ class SimBench:
         if not all(map(self.is_live, Side)) or self._gone:
             return ()
         return [self._cross_check(key) for key in keys]
+
+    def has_images(self) -> bool:
+        """See Bench."""
+        return False
 
     def layers(self) -> Sequence[Suspect]:
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +16,7 @@ from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageE
 from benchvise.state.model import Snapshot
 from benchvise.why import events, loop, partners
 from benchvise.why.evidence import EvidenceLog
-from benchvise.why.gap import PairedGap
+from benchvise.why.gap import LEAST_BOOT_FLOOR, PairedGap
 from benchvise.why.model import (
     Arm,
     Bounds,
@@ -225,6 +226,24 @@ def test_a_record_without_trials_that_changes_nothing() -> None:
     found = diagnose(MemoryBench(FORTY, losses(), good_recorded=0))
     assert found.verdict is Verdict.NO_DIFFERENCE
     assert "does not change" in found.headline
+
+
+def test_what_two_boots_of_one_board_may_differ_by_is_no_gap() -> None:
+    small = partial(MemoryBench, FORTY, losses(), noise=0.001, rest=0.011)
+    assert diagnose(small()).verdict is Verdict.UNEXPLAINED
+    found = diagnose(small(one_boot_each=True))
+    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.gap is not None and found.gap.floor == LEAST_BOOT_FLOOR
+    assert any("boots anew for each trial" in sentence for sentence in found.needed)
+
+
+def test_images_that_are_alike_are_not_to_be_swapped() -> None:
+    (next_step,) = [
+        sentence
+        for sentence in diagnose(MemoryBench(FORTY, losses(), rest=0.3, images=True)).needed
+        if "not in the settings" in sentence
+    ]
+    assert "the two images are alike: swap the boards" in next_step
 
 
 def test_the_bad_side_has_to_be_live() -> None:

@@ -68,6 +68,10 @@ class Bench(Protocol):
         """Whether it can be measured; False for a recorded one, which has a snapshot and no more
         than recorded trials (``recorded``)."""
 
+    def is_one_boot_each(self) -> bool:
+        """Whether each side is measured in one boot of its own, which the other does not share:
+        what a boot decides by chance then looks like a difference between them."""
+
     def recorded(self, side: Side) -> Sequence[Trial]:
         """The trials of a recorded run of that side; none where it is live or has none."""
 
@@ -107,6 +111,9 @@ class Bench(Protocol):
 
         None where a side is a record. Those that a side cannot measure are left out.
         """
+
+    def has_images(self) -> bool:
+        """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
 
     def layers(self) -> Sequence[Suspect]:
         """The layers that can be swapped between the sides and that differ, whole (``LayerMeans``

@@ -125,6 +125,11 @@ class LiveBench:
         """See Bench."""
         return side in self._live
 
+    def is_one_boot_each(self) -> bool:
+        """See Bench: two kernels, not two containers of one."""
+        boots = [board.boot_id for board in self._live.values()]
+        return len(boots) == len(Side) and all(boots) and boots[0] != boots[1]
+
     def recorded(self, side: Side) -> Sequence[Trial]:
         """See Bench."""
         return self._recorded.get(side, ())
@@ -225,6 +230,10 @@ class LiveBench:
         return found
 
     # -- what else the loop asks for ---------------------------------------------------------------
+
+    def has_images(self) -> bool:
+        """See Bench."""
+        return False
 
     def layers(self) -> Sequence[Suspect]:
         """See Bench: the userland of a command; what takes a boot is swapped by ``why.rig``."""

@@ -107,6 +107,11 @@ class LiveBoard:
         """The connection."""
         return self._board
 
+    @property
+    def boot_id(self) -> str:
+        """The kernel's id of the boot that it is in; empty where it tells none."""
+        return self._boot_id
+
     # -- measuring ---------------------------------------------------------------------------------
 
     def first(self) -> tuple[Process, Kind]:

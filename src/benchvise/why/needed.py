@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from benchvise.why import estimate
 from benchvise.why.case import Case
+from benchvise.why.gap import LEAST_BOOT_FLOOR
 from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import Layer, Outcome, Purpose, Side, Suspect, Verdict
 from benchvise.why.options import Options
@@ -52,11 +53,17 @@ def needed(case: Case, lab: Laboratory, options: Options, verdict: Verdict) -> I
 
 
 def _to_see_a_gap(case: Case, lab: Laboratory) -> Iterator[str]:
-    """What would tell whether there is one, where the values scatter too much."""
+    """What would tell whether there is one, where values scatter or a boot may be the reason."""
     if case.measured is None:
         return
     gap = case.measured.gap
     bounds = gap.goodness
+    is_apart = not bounds.low <= 0.0 <= bounds.high
+    if is_apart and lab.bench.is_one_boot_each() and gap.floor <= LEAST_BOOT_FLOOR:
+        yield (
+            f"two boots of one board may be {apart(LEAST_BOOT_FLOOR)} apart: for a smaller gap, "
+            "give the images of both sides and one board, which then boots anew for each trial"
+        )
     if not scatters(bounds.value, bounds.low, bounds.high, gap.floor):
         return
     goodness = lab.bench.metric.goodness
@@ -136,7 +143,9 @@ def _layers(case: Case, lab: Laboratory, options: Options) -> Iterator[str]:
     if _hidden(case, lab) is not None:
         return
     words = _ruled_out(case, lab)
-    if not options.layers:
+    if lab.bench.has_images() and not case.layers:
+        yield f"{words}, and the two images are alike: {_hardware(case)}"
+    elif not options.layers:
         yield f"{words}; next: the layers, without --no-layers"
     else:
         yield (

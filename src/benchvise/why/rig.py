@@ -106,6 +106,10 @@ class RigBench:
         """See Bench."""
         return True
 
+    def is_one_boot_each(self) -> bool:
+        """See Bench: one board boots anew whenever the side changes, two stay as they are."""
+        return self._seats[Side.GOOD] is not self._seats[Side.BAD]
+
     def recorded(self, side: Side) -> Sequence[Trial]:  # noqa: ARG002
         """See Bench."""
         return ()
@@ -183,6 +187,10 @@ class RigBench:
         return found
 
     # -- layers ------------------------------------------------------------------------------------
+
+    def has_images(self) -> bool:
+        """See Bench."""
+        return True
 
     def layers(self) -> Sequence[Suspect]:
         """See Bench."""
