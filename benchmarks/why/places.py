@@ -97,9 +97,10 @@ def random_file(path: Path, mebibytes: int) -> None:
 
 @contextmanager
 def neighbour(cpu: int) -> Iterator[None]:
-    """Another process that wants a CPU all the time."""
+    """Another process that wants a CPU all the time, in a session of its own."""
     busy = subprocess.Popen(
-        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
+        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"],
+        start_new_session=True,
     )
     try:
         yield

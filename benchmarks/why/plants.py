@@ -22,6 +22,7 @@ from benchmarks.why.places import NotHere
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _SYSCTL = "/proc/sys/"
 _KMSG_ON = {f"{_SYSCTL}kernel/printk_devkmsg": "on"}
+_AUTOGROUP = f"{_SYSCTL}kernel/sched_autogroup_enabled"
 _CPU = max(os.sched_getaffinity(0))
 FOUND = ("explained", "partly explained")
 _NOT_FOUND = ("unexplained", "not admissible")
@@ -94,12 +95,12 @@ def _paths(files: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def _with_script(text: str, *words: str) -> Iterator[Scene]:
-    """A program of the user's, run as anybody but root."""
-    with places.directory("why") as place:
+def _with_script(text: str, *words: str, files: Mapping[str, str] | None = None) -> Iterator[Scene]:
+    """A program of the user's, behind these words, with these files set in both states."""
+    with places.directory("why") as place, places.files_set(files or {}):
         script = place / "work.py"
         script.write_text(text)
-        # nobody may not look into the directory of another user
+        # Through a pipe: as another user it may not look into this directory.
         line = f"cat {shlex.quote(str(script))} | {' '.join(words)} {shlex.quote(sys.executable)} -"
         yield Scene(("--command", line))
 
@@ -133,10 +134,12 @@ def _two_boards(*metric: str) -> Iterator[Scene]:
 
 
 @contextmanager
-def _beside_a_neighbour(*metric: str) -> Iterator[Scene]:
-    """A CPU that is shared by niceness: between sessions it would be shared by halves."""
-    together = {f"{_SYSCTL}kernel/sched_autogroup_enabled": "0"}
-    with places.files_set(together), places.neighbour(_CPU):
+def _beside_neighbours(count: int, autogroup: str, *metric: str) -> Iterator[Scene]:
+    """A CPU that others want, too: shared by niceness, or (``autogroup`` 1) by sessions."""
+    with ExitStack() as stack:
+        stack.enter_context(places.files_set({_AUTOGROUP: autogroup}))
+        for _ in range(count):
+            stack.enter_context(places.neighbour(_CPU))
         yield Scene(metric)
 
 
@@ -269,6 +272,54 @@ else:
     for _ in range(2000):
         os.write(w, data)
 """
+# All that a program writes to memory that it shares: of huge pages, or of small ones.
+_SHARED = """
+import mmap
+data = bytes(1 << 20)
+for _ in range(4):
+    memory = mmap.mmap(-1, 1 << 28)
+    for _ in range(1 << 8):
+        memory.write(data)
+    memory.close()
+"""
+# As databases do it: from the pool of huge pages, else as it comes.
+_POOLED = """
+import mmap
+ours, huge = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 0x40000
+data = bytes(1 << 20)
+for _ in range(4):
+    try:
+        memory = mmap.mmap(-1, 1 << 28, flags=ours | huge)
+    except OSError:
+        memory = mmap.mmap(-1, 1 << 28, flags=ours)
+    for _ in range(1 << 8):
+        memory.write(data)
+    memory.close()
+"""
+# System calls behind a long filter. It looks at an argument: else the kernel keeps its answer.
+_FILTERED = """
+import ctypes, os, struct
+LOAD_ARGUMENT, IS_EQUAL, ALLOW = struct.pack("HBBI", 0x20, 0, 0, 16), 0x15, (6, 0, 0, 0x7fff0000)
+code = LOAD_ARGUMENT
+for value in range(1000):
+    code += struct.pack("HBBI", IS_EQUAL, 0, 0, 0x5bd1e995 + value)
+code += struct.pack("HBBI", *ALLOW)
+held = ctypes.create_string_buffer(code)
+program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0, "no new privileges"
+assert libc.prctl(22, 2, program, 0, 0) == 0, "a filter"
+for _ in range(200000):
+    os.getppid()
+"""
+# Each waits until all CPUs have been through: sys_membarrier(2).
+_BARRIERS = """
+import ctypes, os
+number = 324 if os.uname().machine == "x86_64" else 283
+libc = ctypes.CDLL(None)
+for _ in range(20):
+    assert libc.syscall(number, 1, 0, 0) == 0
+"""
 _NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
 _WORK = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null"
 _COLD = "dd if={file} iflag=nocache count=0 2>/dev/null; "
@@ -309,6 +360,27 @@ def _plants() -> Iterator[Plant]:
         ("memory.thp",),
     )
     yield Plant(
+        "thp-shared",
+        partial(_with_script, _SHARED, files=_paths({"shmem_enabled": "always"})),
+        thp(shmem_enabled="never"),
+        ("memory.thp_shmem",),
+    )
+    yield Plant(
+        "thp-small",
+        command(
+            "python3 -c 'for i in range(8): bytearray(bytes(1 << 27))'",
+            _paths({"enabled": "never", "hugepages-64kB/enabled": "always"}),
+        ),
+        thp(**{"hugepages-64kB/enabled": "never"}),
+        ("memory.mthp",),
+    )
+    yield Plant(
+        "huge-pool",
+        partial(_with_script, _POOLED, files={f"{_SYSCTL}vm/nr_hugepages": "160"}),
+        sysctl("vm/nr_hugepages", "0"),
+        ("vm.nr_hugepages",),
+    )
+    yield Plant(
         "printk-level",
         command(_LOG_LINES, _KMSG_ON),
         sysctl("kernel/printk", "8 4 1 7"),
@@ -334,6 +406,24 @@ def _plants() -> Iterator[Plant]:
         ),
         several(sysctl("kernel/printk_delay", "20"), thp(enabled="never")),
         ("kernel.printk_delay", "memory.thp"),
+    )
+    yield Plant(
+        "tracer",
+        bench("os.syscall"),
+        files({"/sys/kernel/tracing/current_tracer": "function"}),
+        ("tracing.current_tracer",),
+    )
+    yield Plant(
+        "filter-hardened",
+        partial(_with_script, _FILTERED),
+        sysctl("net/core/bpf_jit_harden", "2"),
+        ("net.bpf_jit_harden",),
+    )
+    yield Plant(
+        "rcu-expedited",
+        partial(_with_script, _BARRIERS, files={"/sys/kernel/rcu_expedited": "1"}),
+        files({"/sys/kernel/rcu_expedited": "0"}),
+        ("kernel.rcu_expedited",),
     )
     yield Plant(
         "rcu-normal", command(_VETH), files({"/sys/kernel/rcu_normal": "1"}), ("kernel.rcu_normal",)
@@ -393,9 +483,15 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "nice",
-        partial(_beside_a_neighbour, "--command", f"taskset -c {_CPU} {_WORK}"),
+        partial(_beside_neighbours, 1, "0", "--command", f"taskset -c {_CPU} {_WORK}"),
         prefix("nice", "-n", "5"),
         ("process.inherited:nice",),
+    )
+    yield Plant(
+        "autogroup",
+        partial(_beside_neighbours, 3, "1", "--command", f"taskset -c {_CPU} {_WORK}"),
+        files({_AUTOGROUP: "0"}),
+        ("kernel.sched_autogroup_enabled",),
     )
     yield Plant(
         "affinity",
@@ -426,6 +522,7 @@ def _on_two_boards() -> Iterator[Plant]:
         return on_bad_board(f"echo '{value}' > {_SYSCTL}net/ipv4/{name}")
 
     yield Plant("tcp-wmem", tcp, knob("tcp_wmem", "4096 4096 8192"), ("net.tcp_wmem",))
+    yield Plant("tcp-not-sent", tcp, knob("tcp_notsent_lowat", "4096"), ("net.tcp_notsent_lowat",))
     yield Plant("tcp-rmem", received, knob("tcp_rmem", "4096 4096 8192"), ("net.tcp_rmem",))
     yield Plant(
         "tcp-output-bytes",
