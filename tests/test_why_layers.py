@@ -25,6 +25,11 @@ KIND = "arm64-direct"
 BOARD = "rig:one"
 OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
 
+long = pytest.mark.skipif(
+    "BENCHVISE_LONG" not in os.environ,
+    reason="boots a simulated board 20 to 54 times, 3 to 10 minutes: BENCHVISE_LONG=1",
+)
+
 
 @pytest.fixture(scope="module")
 def images() -> dict[str, Path]:
@@ -69,6 +74,7 @@ def is_let_go(rig: TestBench) -> bool:
     return not told["relay"] and not told["running"] and rig.status()["one"]["holder"] is None
 
 
+@long
 def test_a_line_of_a_start_script_is_found_by_flips_and_named_in_the_image(
     rig: TestBench, images: dict[str, Path]
 ) -> None:
@@ -113,10 +119,7 @@ def test_a_dry_run_has_the_layers_with_boots(rig: TestBench, images: dict[str, P
     assert is_let_go(rig)
 
 
-@pytest.mark.skipif(
-    "BENCHVISE_LONG" not in os.environ,
-    reason="boots a simulated board 54 times, 5 to 10 minutes: BENCHVISE_LONG=1",
-)
+@long
 def test_a_word_of_the_command_line_is_found_by_swapping_layers(
     rig: TestBench, images: dict[str, Path]
 ) -> None:

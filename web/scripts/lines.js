@@ -110,6 +110,14 @@ try {
   await until("time");
   await look("down");
   const kept = words();
+  // How light the least light of a stage's corners is, on paper: 255 is white.
+  await page.emulateMedia({ media: "print" });
+  const paper = await page.evaluate(() => {
+    const canvas = document.querySelector(".tl-stage canvas");
+    const { data } = canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1);
+    return Math.min(data[0], data[1], data[2]);
+  });
+  await page.emulateMedia({ media: "screen" });
   await page.reload({ waitUntil: "load" });
   await page.waitForSelector('.tl[data-orientation="vertical"][data-state="complete"]');
   const again = words();
@@ -148,6 +156,7 @@ try {
       said,
       close: length(close),
       marked: length(marked),
+      paper,
       same: JSON.stringify(kept) === JSON.stringify(again),
       together: together.view === together.view2,
       apart: apart.view === together.view && apart.view2 !== apart.view,

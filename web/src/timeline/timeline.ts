@@ -195,12 +195,13 @@ export class Timeline {
       this.resize();
     });
     observer.observe(root);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
+    // As in the style sheet: paper is never dark, and no frame comes before it is printed.
+    const dark = matchMedia("screen and (prefers-color-scheme: dark)");
     dark.addEventListener("change", () => {
       this.theme = themeOf(root);
       this.paints = new Paints(this.theme, this.source.look);
       this.stale = { names: true, map: true };
-      this.invalidate();
+      this.paint();
     }, { signal });
     this.ends.push(() => {
       observer.disconnect();
