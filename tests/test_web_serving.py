@@ -11,9 +11,13 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 from web_server import Serving, serving
 
 from benchvise.web.live import WATCHERS
+from benchvise.web.serving import Impatient
 
 CLIENTS = 200
 
@@ -89,6 +93,64 @@ def test_half_requests_keep_nobody_out(tmp_path: Path) -> None:
             assert answer.status == 200
         for half in halves:
             half.close()
+
+
+HALVES = (
+    b"",
+    b"GET / HTTP/1.1\r\nHost: 127",
+    b"POST /notes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\nhalf",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET / HTTP/1.1\r\n",
+)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_what_never_comes_whole_is_hung_up_on(monkeypatch: pytest.MonkeyPatch, half: bytes) -> None:
+    monkeypatch.setattr("benchvise.web.serving.REQUEST_SECONDS", 0.2)
+
+    async def scene() -> float:
+        server, port = await listening()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(half)
+        begin = time.monotonic()
+        await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        server.close()
+        return time.monotonic() - begin
+
+    assert asyncio.run(scene()) < 8  # between requests uvicorn itself waits for 5 s
+
+
+def test_an_answer_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchvise.web.serving.REQUEST_SECONDS", 0.1)
+
+    async def scene() -> bytes:
+        server, port = await listening(0.4)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        server.close()
+        return answer
+
+    assert b"here" in asyncio.run(scene())
+
+
+async def listening(seconds: float = 0.0) -> tuple[asyncio.Server, int]:
+    """A server that answers after a while, when it has read what was sent; and its port."""
+
+    async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body", False):
+            pass
+        await asyncio.sleep(seconds)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"here"})
+
+    config = uvicorn.Config(app, lifespan="off", log_level="error", ws="none")
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Impatient(config, state, {}), "127.0.0.1", 0)
+    return server, server.sockets[0].getsockname()[1]
 
 
 def test_it_ends_with_nothing_to_complain_of(tmp_path: Path) -> None:

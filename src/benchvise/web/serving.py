@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import replace
 from types import FrameType
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from benchvise.errors import BenchviseError
 from benchvise.web.app import create_app
@@ -18,6 +20,8 @@ from benchvise.web.settings import Settings
 CONNECTIONS = 512
 """More at once are turned away with 503."""
 END_SECONDS = 3
+REQUEST_SECONDS = 10.0
+"""A request that has not come whole by then is hung up on."""
 
 
 def serve(settings: Settings, listening: Callable[[str], None]) -> None:
@@ -39,6 +43,7 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             server_header=False,
             limit_concurrency=CONNECTIONS,
             timeout_graceful_shutdown=END_SECONDS,
+            http=Impatient,
             ws="none",
         )
         shared: Context = app.state.context
@@ -70,6 +75,40 @@ class _Server(uvicorn.Server):
         """See uvicorn."""
         self._close()
         await super().shutdown(sockets)
+
+
+class Impatient(H11Protocol):
+    """A connection that ends when its request takes too long to come: uvicorn waits for ever, and
+    whoever sends halves would keep all others out."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See uvicorn."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """See uvicorn."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See uvicorn."""
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        request = self.cycle
+        if request is not None and not request.response_complete and not request.more_body:
+            self._unwatch()
+        elif self._late is None:
+            self._late = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
+
+    def _unwatch(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
 
 def address(settings: Settings) -> str:
