@@ -82,6 +82,7 @@ class MemoryBench:
     clock: float = 0.0
     one_boot_each: bool = False
     images: bool = False
+    disturbed: Mapping[Side, float] = field(default_factory=dict)
 
     @property
     def metric(self) -> Metric:
@@ -116,7 +117,11 @@ class MemoryBench:
         goodness = 20.0 + self.response(bad) + self.noise * self.scale(rng)
         goodness -= self.rest * (arm.side is Side.BAD)
         value = METRIC.value(goodness)
-        return Trial(number, arm.side, arm.ids, value, (value,), self.clock, self.trial_seconds)
+        flags = ("preempted",) if rng.random() < self.disturbed.get(arm.side, 0.0) else ()
+        return Trial(
+            *(number, arm.side, arm.ids, value, (value,), self.clock, self.trial_seconds),
+            flags=flags,
+        )
 
     def measure(self, arm: Arm) -> Trial:
         self.done += 1

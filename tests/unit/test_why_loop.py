@@ -246,6 +246,14 @@ def test_images_that_are_alike_are_not_to_be_swapped() -> None:
     assert "the two images are alike: swap the boards" in next_step
 
 
+@pytest.mark.parametrize(("good", "bad", "said"), [(1.0, 0.2, True), (1.0, 1.0, False)])
+def test_a_side_that_was_disturbed_is_named(good: float, bad: float, said: bool) -> None:
+    disturbed = {Side.GOOD: good, Side.BAD: bad}
+    found = diagnose(MemoryBench(FORTY, losses(), good_recorded=12, disturbed=disturbed))
+    sentences = [f.sentence for f in found.findings if f.rule == "disturbed"]
+    assert sentences == ["the good one was measured while other programs ran there"] * said
+
+
 def test_the_bad_side_has_to_be_live() -> None:
     class Recorded(MemoryBench):
         def is_live(self, side: Side) -> bool:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from benchvise.why import together
-from benchvise.why.bench import Bench
 from benchvise.why.case import Case
 from benchvise.why.headline import headline
 from benchvise.why.laboratory import Laboratory
 from benchvise.why.model import (
     Diagnosis,
     Finding,
+    Grade,
     Side,
     Stop,
     Verdict,
@@ -20,6 +20,10 @@ from benchvise.why.model import (
 from benchvise.why.needed import needed
 from benchvise.why.options import Options
 from benchvise.why.stages import as_cause
+
+# Flags of the probe's samples for what others do: probe/core/evidence.c.
+_DISTURBANCES = {"preempted", "waited", "stolen", "neighbour"}
+_MOSTLY = 0.5
 
 
 def conclude(
@@ -44,7 +48,7 @@ def conclude(
         headline=headline(case, causes, bench, verdict, reached),
         gap=None if case.measured is None else case.measured.gap,
         unexplained=case.unexplained,
-        findings=_findings(case, bench),
+        findings=_findings(case, lab),
         causes=causes,
         interaction=case.interaction,
         suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
@@ -65,14 +69,33 @@ def conclude(
     )
 
 
-def _findings(case: Case, bench: Bench) -> tuple[Finding, ...]:
+def _findings(case: Case, lab: Laboratory) -> tuple[Finding, ...]:
     """What is to be known of the comparison, each once.
 
     A busy neighbour that was there before is mostly there afterwards too, in other words.
     """
     known = {finding.rule for finding in case.findings}
-    later = (finding for finding in bench.findings() if finding.rule.replace(" ", "-") not in known)
-    return tuple(dict.fromkeys([*case.findings, *later]))
+    said = lab.bench.findings()
+    later = (finding for finding in said if finding.rule.replace(" ", "-") not in known)
+    return tuple(dict.fromkeys([*case.findings, *later, *_disturbed(lab)]))
+
+
+def _disturbed(lab: Laboratory) -> Iterator[Finding]:
+    """One side was measured beside other work, and the other was not: a gap may be that."""
+    counts = {}
+    for side in Side:
+        plain = [t for t in lab.trials if t.side is side and not t.flipped]
+        counts[side] = sum(bool(_DISTURBANCES & set(t.flags)) for t in plain), len(plain)
+    for side, (count, of) in counts.items():
+        fewer, others = counts[side.other]
+        if of and others and count / of >= _MOSTLY and fewer / others <= count / of / 2:
+            yield Finding(
+                "disturbed",
+                Grade.WARNS,
+                f"{lab.bench.name(side)} was measured while other programs ran there",
+                f"{count} of {of} processes were disturbed, {fewer} of {others} on the other side",
+                "measure it again" if lab.bench.is_live(side) else "record it again in quiet",
+            )
 
 
 def _verdict(case: Case, stopped: Stop | None) -> Verdict:
