@@ -440,14 +440,30 @@ class TestBench:
 
     def test_a_probe_that_dies_is_started_again(self, bench: LiveBench) -> None:
         first = bench.measure(Arm(Side.BAD))
-        for pid in children(os.getpid()):
-            if b"bvprobe" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
+        kill_probes()
         for arm in (Arm(Side.BAD, (suspect("vm.overcommit_ratio", "41"),)), Arm(Side.GOOD)):
             again = bench.measure(arm)
             assert again.value > 0 and again.number > first.number
         assert [f.rule for f in bench.findings()].count("booted again") == 0
         assert no_journals()
+
+    def test_what_contact_does_not_survive_names_its_suspect(
+        self, bench: LiveBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        state = values()
+        process = LiveBoard.process
+
+        def cut(board: LiveBoard, *words: Any, **more: Any) -> Any:
+            if Path("/proc/sys/vm/overcommit_ratio").read_text() == "41\n":
+                kill_probes()
+            return process(board, *words, **more)
+
+        monkeypatch.setattr(LiveBoard, "process", cut)
+        with pytest.raises(Refused, match="contact is lost while it is set") as refused:
+            bench.measure(Arm(Side.BAD, (suspect("vm.overcommit_ratio", "41"),)))
+        assert refused.value.suspects == ("vm.overcommit_ratio",)
+        assert values() == state and no_journals()
+        assert bench.measure(Arm(Side.BAD)).value > 0
 
     def test_all_that_is_counted_has_a_name(self, bench: LiveBench) -> None:
         during = bench.during(Arm(Side.BAD))
@@ -456,6 +472,12 @@ class TestBench:
         assert check.key == "os.syscall" and check.gap.low <= check.gap.value <= check.gap.high
         assert bench.facts(Side.BAD).host["uid"] == 0
         assert bench.seconds(Arm(Side.BAD, (suspect("vm.dirty_bytes", "1"),)), None) > 0
+
+
+def kill_probes() -> None:
+    for pid in children(os.getpid()):
+        if b"bvprobe" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGKILL)
 
 
 def suspect(knob: str, value: str) -> Suspect:

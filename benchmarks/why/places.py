@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -96,16 +97,18 @@ def random_file(path: Path, mebibytes: int) -> None:
 
 
 @contextmanager
-def neighbour(cpu: int) -> Iterator[None]:
-    """Another process that wants a CPU all the time, in a session of its own."""
-    busy = subprocess.Popen(
-        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"],
-        start_new_session=True,
+def neighbours(cpu: int, count: int = 1) -> Iterator[None]:
+    """Other processes that want a CPU all the time, in a session of their own."""
+    text = (
+        f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n"
+        f"any(os.fork() == 0 for _ in range({count - 1}))\n"
+        "while True: pass"
     )
+    busy = subprocess.Popen([sys.executable, "-c", text], start_new_session=True)
     try:
         yield
     finally:
-        busy.kill()
+        os.killpg(busy.pid, signal.SIGKILL)
         busy.wait()
 
 

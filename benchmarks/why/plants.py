@@ -136,10 +136,7 @@ def _two_boards(*metric: str) -> Iterator[Scene]:
 @contextmanager
 def _beside_neighbours(count: int, autogroup: str, *metric: str) -> Iterator[Scene]:
     """A CPU that others want, too: shared by niceness, or (``autogroup`` 1) by sessions."""
-    with ExitStack() as stack:
-        stack.enter_context(places.files_set({_AUTOGROUP: autogroup}))
-        for _ in range(count):
-            stack.enter_context(places.neighbour(_CPU))
+    with places.files_set({_AUTOGROUP: autogroup}), places.neighbours(_CPU, count):
         yield Scene(metric)
 
 
@@ -191,13 +188,14 @@ def prefix(*words: str) -> Make:
     return make
 
 
-def on_bad_board(*commands: str) -> Make:
-    """Commands in the bad board's namespace, which goes away with it."""
+def on_board(*commands: str, good: bool = False) -> Make:
+    """Commands in the bad board's namespace, which goes away with it; or in the good one's, where
+    that board is the better for them."""
 
     @contextmanager
     def make(scene: Scene) -> Iterator[Words]:
         for line in commands:
-            _on(scene, scene.bad, line)
+            _on(scene, scene.good if good else scene.bad, line)
         yield ()
 
     return make
@@ -222,7 +220,7 @@ def _few_dirty_bytes(_scene: Scene) -> Iterator[Words]:
 
 @contextmanager
 def _busy(_scene: Scene) -> Iterator[Words]:
-    with places.neighbour(_CPU):
+    with places.neighbours(_CPU):
         yield ()
 
 
@@ -518,11 +516,17 @@ def _on_two_boards() -> Iterator[Plant]:
     tcp = partial(_two_boards, "--bench", _TCP)
     received = partial(_two_boards, "--bench", f"{_TCP}:direction=receive")
 
-    def knob(name: str, value: str) -> Make:
-        return on_bad_board(f"echo '{value}' > {_SYSCTL}net/ipv4/{name}")
+    def knob(name: str, value: str, *, good: bool = False) -> Make:
+        return on_board(f"echo '{value}' > {_SYSCTL}net/ipv4/{name}", good=good)
 
     yield Plant("tcp-wmem", tcp, knob("tcp_wmem", "4096 4096 8192"), ("net.tcp_wmem",))
-    yield Plant("tcp-not-sent", tcp, knob("tcp_notsent_lowat", "4096"), ("net.tcp_notsent_lowat",))
+    # The less is waiting to be sent, the more of it is still in a cache.
+    yield Plant(
+        "tcp-not-sent",
+        tcp,
+        knob("tcp_notsent_lowat", "4096", good=True),
+        ("net.tcp_notsent_lowat",),
+    )
     yield Plant("tcp-rmem", received, knob("tcp_rmem", "4096 4096 8192"), ("net.tcp_rmem",))
     yield Plant(
         "tcp-output-bytes",
@@ -542,13 +546,13 @@ def _on_two_boards() -> Iterator[Plant]:
     yield Plant(
         "mtu",
         tcp,
-        on_bad_board("ip link set eth0 mtu 600"),
+        on_board("ip link set eth0 mtu 600"),
         ("net.mtu",),
     )
     yield Plant(
         "rate-limit",
         tcp,
-        on_bad_board("tc qdisc replace dev eth0 root tbf rate 200mbit burst 64k latency 50ms"),
+        on_board("tc qdisc replace dev eth0 root tbf rate 200mbit burst 64k latency 50ms"),
         (),
         _NOT_FOUND,
     )

@@ -254,6 +254,20 @@ def test_a_side_that_was_disturbed_is_named(good: float, bad: float, said: bool)
     assert sentences == ["the good one was measured while other programs ran there"] * said
 
 
+def test_a_level_that_comes_and_goes_is_no_gap_to_a_record() -> None:
+    class Wandering(MemoryBench):
+        def _trial(self, arm: Arm, number: int) -> Trial:
+            trial = super()._trial(arm, number)
+            level = 0.1 * math.sin(max(number, 0) / 7) + 0.08 * (number > 0)
+            return replace(trial, value=trial.value * math.exp(level))
+
+    steady = MemoryBench(FORTY, losses(), rest=0.08, good_recorded=12, trial_seconds=0.2)
+    assert diagnose(steady).verdict is Verdict.UNEXPLAINED
+    found = diagnose(Wandering(FORTY, losses(), good_recorded=12, trial_seconds=0.2))
+    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.gap is not None and found.gap.floor > 0.1
+
+
 def test_the_bad_side_has_to_be_live() -> None:
     class Recorded(MemoryBench):
         def is_live(self, side: Side) -> bool:

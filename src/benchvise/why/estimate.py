@@ -40,6 +40,8 @@ _MEDIAN_COST = 1.2533
 # Consecutive trials whose median is the level of a side at that time: fewer tell noise from drift
 # no better, more leave too few levels.
 _LEVEL = 6
+# So many levels tell how far they are apart within a third of what a handful would say.
+_TELLING = 4
 
 
 def shift(differences: Floats) -> Bounds:
@@ -128,6 +130,12 @@ def drift(values: Floats) -> float:
     levels = np.array([np.median(group) for group in groups])
     beyond = max(0.0, float(levels.var(ddof=1) - noise))
     return t_quantile(0.975, count - 1.0) * math.sqrt(2.0 * beyond)
+
+
+def wander(values: Floats) -> float:
+    """How far two levels of one side are apart at two times, in 95 of 100 cases, by what its
+    trials tell: as ``drift``, but 0 until there are levels enough to tell it well."""
+    return drift(values) if values.size >= _TELLING * _LEVEL else 0.0
 
 
 def drifting(share: Bounds, relative: float) -> Bounds:

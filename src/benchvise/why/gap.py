@@ -50,6 +50,13 @@ _LEAST_RECORD_FLOOR = 0.025
 LEAST_BOOT_FLOOR = 0.015
 
 
+# A small gap to a record is looked at for that long, or so often: a machine whose level comes and
+# goes, as those do that share a host with others, is not what it was when it was recorded either.
+_SMALL = 0.3
+_LASTS_S = 12.0
+_OFTEN = 48
+
+
 class Yardstick(Protocol):
     """What effects are held against to become shares of the gap."""
 
@@ -174,11 +181,15 @@ def _recorded(lab: Laboratory, good: Floats) -> Measured:
     blocks.more(RANKED)
     while True:
         bad = blocks.goodness("bad")
-        floor = max(_LEAST_RECORD_FLOOR, _floor([good, bad]))
+        floor = max(_LEAST_RECORD_FLOOR, _floor([good, bad]), estimate.wander(bad))
         lead = hodges_lehmann_shift(good, bad)
         p = mann_whitney(good, bad)
         is_shown = p < CLAIM and abs(lead.value) > floor
-        if is_shown or blocks.count >= MOST or (blocks.count >= _HOPELESS_AFTER and p > _HOPELESS):
+        if is_shown:
+            is_known = lab.at - blocks.began >= _LASTS_S or blocks.count >= _OFTEN
+            if is_known or abs(lead.value) > _SMALL:
+                break
+        elif blocks.count >= MOST or (blocks.count >= _HOPELESS_AFTER and p > _HOPELESS):
             break
         if not lab.affords(lab.seconds(list(blocks.arms.values()), _STEP)):
             break

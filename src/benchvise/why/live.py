@@ -388,12 +388,23 @@ class LiveBench:
                     with let_through():
                         self._live[side].settle(error)
                     self._note_boots(side)
+                    if last and not was_open and self._is_set(side):
+                        # It came back each time, without what was set: an MTU that the other end
+                        # of the cable does not have, a driver that dies of it.
+                        raise NotMade(
+                            f"contact is lost while it is set ({error.message})", error.remedy
+                        ) from error
                     if last or was_open:
                         raise
                 finally:
                     if side in self._interventions and not still_set(self._live[side].name):
                         self._note_undone(side)
         raise AssertionError("unreachable")
+
+    def _is_set(self, side: Side) -> bool:
+        """Whether something was set when contact was lost."""
+        last = self._interventions.get(side)
+        return last is not None and bool(last.made)
 
     def _note_boots(self, side: Side) -> None:
         board = self._live[side]
