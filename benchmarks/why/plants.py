@@ -320,6 +320,8 @@ for _ in range(20):
 """
 _NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
 _WORK = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null"
+# Long beside a slice of the scheduler, in which a new program has no debts yet.
+_LONG_WORK = _WORK.replace("40000", "320000")
 _COLD = "dd if={file} iflag=nocache count=0 2>/dev/null; "
 _TCP = "net.tcp"
 
@@ -487,7 +489,7 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "autogroup",
-        partial(_beside_neighbours, 3, "1", "--command", f"taskset -c {_CPU} {_WORK}"),
+        partial(_beside_neighbours, 3, "1", "--command", f"taskset -c {_CPU} {_LONG_WORK}"),
         files({_AUTOGROUP: "0"}),
         ("kernel.sched_autogroup_enabled",),
     )
