@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -97,18 +96,15 @@ def random_file(path: Path, mebibytes: int) -> None:
 
 
 @contextmanager
-def neighbours(cpu: int, count: int = 1) -> Iterator[None]:
-    """Other processes that want a CPU all the time, in a session of their own."""
-    text = (
-        f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n"
-        f"any(os.fork() == 0 for _ in range({count - 1}))\n"
-        "while True: pass"
+def neighbour(cpu: int) -> Iterator[None]:
+    """Another process that wants a CPU all the time."""
+    busy = subprocess.Popen(
+        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
     )
-    busy = subprocess.Popen([sys.executable, "-c", text], start_new_session=True)
     try:
         yield
     finally:
-        os.killpg(busy.pid, signal.SIGKILL)
+        busy.kill()
         busy.wait()
 
 

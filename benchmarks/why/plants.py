@@ -22,7 +22,6 @@ from benchmarks.why.places import NotHere
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _SYSCTL = "/proc/sys/"
 _KMSG_ON = {f"{_SYSCTL}kernel/printk_devkmsg": "on"}
-_AUTOGROUP = f"{_SYSCTL}kernel/sched_autogroup_enabled"
 _CPU = max(os.sched_getaffinity(0))
 FOUND = ("explained", "partly explained")
 _NOT_FOUND = ("unexplained", "not admissible")
@@ -134,9 +133,10 @@ def _two_boards(*metric: str) -> Iterator[Scene]:
 
 
 @contextmanager
-def _beside_neighbours(count: int, autogroup: str, *metric: str) -> Iterator[Scene]:
-    """A CPU that others want, too: shared by niceness, or (``autogroup`` 1) by sessions."""
-    with places.files_set({_AUTOGROUP: autogroup}), places.neighbours(_CPU, count):
+def _beside_a_neighbour(*metric: str) -> Iterator[Scene]:
+    """A CPU that is shared by niceness: between sessions it would be shared by halves."""
+    together = {f"{_SYSCTL}kernel/sched_autogroup_enabled": "0"}
+    with places.files_set(together), places.neighbour(_CPU):
         yield Scene(metric)
 
 
@@ -220,7 +220,7 @@ def _few_dirty_bytes(_scene: Scene) -> Iterator[Words]:
 
 @contextmanager
 def _busy(_scene: Scene) -> Iterator[Words]:
-    with places.neighbours(_CPU):
+    with places.neighbour(_CPU):
         yield ()
 
 
@@ -320,8 +320,6 @@ for _ in range(20):
 """
 _NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
 _WORK = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null"
-# Long beside a slice of the scheduler, in which a new program has no debts yet.
-_LONG_WORK = _WORK.replace("40000", "320000")
 _COLD = "dd if={file} iflag=nocache count=0 2>/dev/null; "
 _TCP = "net.tcp"
 
@@ -483,15 +481,9 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "nice",
-        partial(_beside_neighbours, 1, "0", "--command", f"taskset -c {_CPU} {_WORK}"),
+        partial(_beside_a_neighbour, "--command", f"taskset -c {_CPU} {_WORK}"),
         prefix("nice", "-n", "5"),
         ("process.inherited:nice",),
-    )
-    yield Plant(
-        "autogroup",
-        partial(_beside_neighbours, 3, "1", "--command", f"taskset -c {_CPU} {_LONG_WORK}"),
-        files({_AUTOGROUP: "0"}),
-        ("kernel.sched_autogroup_enabled",),
     )
     yield Plant(
         "affinity",
