@@ -268,6 +268,14 @@ def test_a_level_that_comes_and_goes_is_no_gap_to_a_record() -> None:
     assert found.gap is not None and found.gap.floor > 0.1
 
 
+def test_what_scatters_too_much_rules_nothing_out() -> None:
+    said = diagnose(MemoryBench(FORTY, losses(), noise=0.2, rest=0.4)).needed
+    assert "too much to rule the settings out" in said[0], said
+    assert not any("not in the settings" in sentence for sentence in said), said
+    said = diagnose(MemoryBench(FORTY, losses(), noise=0.02, rest=0.4)).needed
+    assert any("not in the settings" in sentence for sentence in said), said
+
+
 def test_the_bad_side_has_to_be_live() -> None:
     class Recorded(MemoryBench):
         def is_live(self, side: Side) -> bool:

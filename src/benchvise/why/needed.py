@@ -12,7 +12,7 @@ from benchvise.why import estimate
 from benchvise.why.case import Case
 from benchvise.why.gap import LEAST_BOOT_FLOOR
 from benchvise.why.laboratory import Laboratory
-from benchvise.why.model import Layer, Outcome, Purpose, Side, Suspect, Verdict
+from benchvise.why.model import Bounds, Layer, Outcome, Purpose, Side, Suspect, Verdict
 from benchvise.why.options import Options
 from benchvise.why.suspects import NEEDS_CONSENT
 from benchvise.why.words import apart, percent, scatters
@@ -20,6 +20,9 @@ from benchvise.why.words import apart, percent, scatters
 _NAMED = 8
 # Standard errors.
 _SURE = 2.0
+_MOST_OF_IT = 0.5
+# Blocks: of fewer the interval is wide whatever they are.
+_TELLING = 6
 _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 
 
@@ -122,6 +125,17 @@ def _hidden(case: Case, lab: Laboratory) -> float | None:
     return None
 
 
+def _open(case: Case, lab: Laboratory) -> Bounds | None:
+    """The share of the gap that all settings at once close, where it may be none or most of it."""
+    for experiment in lab.experiments:
+        if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
+            share = case.scale.share(experiment.shift)
+            denied = experiment.outcome in (Outcome.DOES_NOT, Outcome.WIDENS)
+            if denied and experiment.blocks >= _TELLING and share.high > _MOST_OF_IT:
+                return share
+    return None
+
+
 def _names(suspects: Sequence[Suspect]) -> str:
     more = f" and {len(suspects) - _NAMED} more" if len(suspects) > _NAMED else ""
     return ", ".join(suspect.id for suspect in suspects[:_NAMED]) + more
@@ -141,6 +155,13 @@ def _layers(case: Case, lab: Laboratory, options: Options) -> Iterator[str]:
             yield f"it is in none of the layers that were swapped: {_hardware(case)}"
         return
     if _hidden(case, lab) is not None:
+        return
+    if (share := _open(case, lab)) is not None:
+        yield (
+            f"the values scatter too much to rule the settings out: all at once they close "
+            f"{percent(share.low)} to {percent(share.high)} % of the gap: ask again while nothing "
+            "else runs"
+        )
         return
     words = _ruled_out(case, lab)
     if lab.bench.has_images() and not case.layers:
