@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.why import places
+from benchmarks.why import places, programs
 from benchmarks.why.places import NotHere
 
 _THP = "/sys/kernel/mm/transparent_hugepage/"
@@ -242,85 +242,6 @@ def several(*makes: Make) -> Make:
     return partial(_several, makes)
 
 
-_SLACK = (
-    "import ctypes, os, sys; ctypes.CDLL(None).prctl(29, 2000000, 0, 0, 0); "
-    "os.execvp(sys.argv[1], sys.argv[1:])"
-)
-_LOG = (
-    "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo '<{}>benchvise {}' > /dev/kmsg; done"
-)
-_LOG_LINES = _LOG.format(7, "x" * 60)
-_VETH = (
-    "for i in 1 2 3 4 5 6; do ip link add bvwhy0 type veth peer bvwhy1; ip link del bvwhy0; done"
-)
-_PIPE = """
-import fcntl, os
-r, w = os.pipe()
-try:
-    fcntl.fcntl(w, 1031, 1 << 20)
-except OSError:
-    pass
-data = bytes(1 << 20)
-if os.fork():
-    os.close(w)
-    while os.read(r, 1 << 20):
-        pass
-else:
-    os.close(r)
-    for _ in range(2000):
-        os.write(w, data)
-"""
-# All that a program writes to memory that it shares: of huge pages, or of small ones.
-_SHARED = """
-import mmap
-data = bytes(1 << 20)
-for _ in range(4):
-    memory = mmap.mmap(-1, 1 << 28)
-    for _ in range(1 << 8):
-        memory.write(data)
-    memory.close()
-"""
-# As databases do it: from the pool of huge pages, else as it comes.
-_POOLED = """
-import mmap
-ours, huge = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 0x40000
-data = bytes(1 << 20)
-for _ in range(4):
-    try:
-        memory = mmap.mmap(-1, 1 << 28, flags=ours | huge)
-    except OSError:
-        memory = mmap.mmap(-1, 1 << 28, flags=ours)
-    for _ in range(1 << 8):
-        memory.write(data)
-    memory.close()
-"""
-# System calls behind a long filter. It looks at an argument: else the kernel keeps its answer.
-_FILTERED = """
-import ctypes, os, struct
-LOAD_ARGUMENT, IS_EQUAL, ALLOW = struct.pack("HBBI", 0x20, 0, 0, 16), 0x15, (6, 0, 0, 0x7fff0000)
-code = LOAD_ARGUMENT
-for value in range(1000):
-    code += struct.pack("HBBI", IS_EQUAL, 0, 0, 0x5bd1e995 + value)
-code += struct.pack("HBBI", *ALLOW)
-held = ctypes.create_string_buffer(code)
-program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0, "no new privileges"
-assert libc.prctl(22, 2, program, 0, 0) == 0, "a filter"
-for _ in range(200000):
-    os.getppid()
-"""
-# Each waits until all CPUs have been through: sys_membarrier(2).
-_BARRIERS = """
-import ctypes, os
-number = 324 if os.uname().machine == "x86_64" else 283
-libc = ctypes.CDLL(None)
-for _ in range(20):
-    assert libc.syscall(number, 1, 0, 0) == 0
-"""
-_NOBODY = ("setpriv", "--reuid=65534", "--clear-groups")
-_WORK = "dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null"
-_COLD = "dd if={file} iflag=nocache count=0 2>/dev/null; "
 _TCP = "net.tcp"
 
 
@@ -351,7 +272,7 @@ def _plants() -> Iterator[Plant]:
     yield Plant(
         "thp-command",
         command(
-            "python3 -c 'for i in range(8): bytearray(bytes(1 << 27))'",
+            programs.TOUCHING,
             _paths({"enabled": "always"}),
         ),
         thp(enabled="never"),
@@ -359,14 +280,14 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "thp-shared",
-        partial(_with_script, _SHARED, files=_paths({"shmem_enabled": "always"})),
+        partial(_with_script, programs.SHARED, files=_paths({"shmem_enabled": "always"})),
         thp(shmem_enabled="never"),
         ("memory.thp_shmem",),
     )
     yield Plant(
         "thp-small",
         command(
-            "python3 -c 'for i in range(8): bytearray(bytes(1 << 27))'",
+            programs.TOUCHING,
             _paths({"enabled": "never", "hugepages-64kB/enabled": "always"}),
         ),
         thp(**{"hugepages-64kB/enabled": "never"}),
@@ -374,32 +295,32 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "huge-pool",
-        partial(_with_script, _POOLED, files={f"{_SYSCTL}vm/nr_hugepages": "160"}),
+        partial(_with_script, programs.POOLED, files={f"{_SYSCTL}vm/nr_hugepages": "160"}),
         sysctl("vm/nr_hugepages", "0"),
         ("vm.nr_hugepages",),
     )
     yield Plant(
         "printk-level",
-        command(_LOG_LINES, _KMSG_ON),
+        command(programs.LOG_LINES, _KMSG_ON),
         sysctl("kernel/printk", "8 4 1 7"),
         ("kernel.printk",),
     )
     yield Plant(
         "printk-delay",
-        command(_LOG_LINES, _KMSG_ON),
+        command(programs.LOG_LINES, _KMSG_ON),
         sysctl("kernel/printk_delay", "1"),
         ("kernel.printk_delay",),
     )
     yield Plant(
         "ignore-loglevel",
-        command(_LOG_LINES, _KMSG_ON),
+        command(programs.LOG_LINES, _KMSG_ON),
         files({"/sys/module/printk/parameters/ignore_loglevel": "Y"}),
         ("kernel.ignore_loglevel",),
     )
     yield Plant(
         "two-causes",
         command(
-            f"{_LOG_LINES}; python3 -c 'for i in range(8): bytearray(bytes(1 << 27))'",
+            f"{programs.LOG_LINES}; {programs.TOUCHING}",
             {**_KMSG_ON, **_paths({"enabled": "always"})},
         ),
         several(sysctl("kernel/printk_delay", "20"), thp(enabled="never")),
@@ -413,22 +334,30 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "filter-hardened",
-        partial(_with_script, _FILTERED),
+        partial(_with_script, programs.FILTERED),
         sysctl("net/core/bpf_jit_harden", "2"),
         ("net.bpf_jit_harden",),
     )
     yield Plant(
         "rcu-expedited",
-        partial(_with_script, _BARRIERS, files={"/sys/kernel/rcu_expedited": "1"}),
+        partial(_with_script, programs.BARRIERS, files={"/sys/kernel/rcu_expedited": "1"}),
         files({"/sys/kernel/rcu_expedited": "0"}),
         ("kernel.rcu_expedited",),
     )
     yield Plant(
-        "rcu-normal", command(_VETH), files({"/sys/kernel/rcu_normal": "1"}), ("kernel.rcu_normal",)
+        "rcu-normal",
+        command(programs.VETH),
+        files({"/sys/kernel/rcu_normal": "1"}),
+        ("kernel.rcu_normal",),
     )
     yield Plant(
         "read-ahead",
-        partial(_with_file, 32, "--command", _COLD + "dd if={file} of=/dev/null bs=4k 2>/dev/null"),
+        partial(
+            _with_file,
+            32,
+            "--command",
+            programs.COLD + "dd if={file} of=/dev/null bs=4k 2>/dev/null",
+        ),
         queue("read_ahead_kb", "4"),
         ("block.read_ahead_kb",),
     )
@@ -463,31 +392,35 @@ def _plants() -> Iterator[Plant]:
     )
     yield Plant(
         "pipe-size",
-        partial(_with_script, _PIPE, *_NOBODY),
+        partial(_with_script, programs.PIPE, *programs.NOBODY),
         sysctl("fs/pipe-max-size", "4096"),
         ("fs.pipe_max_size",),
     )
     yield Plant(
         "pipe-pages",
-        partial(_with_script, _PIPE.replace("1 << 20)\nexcept", "65536)\nexcept"), *_NOBODY),
+        partial(
+            _with_script,
+            programs.PIPE.replace("1 << 20)\nexcept", "65536)\nexcept"),
+            *programs.NOBODY,
+        ),
         sysctl("fs/pipe-user-pages-soft", "1"),
         ("fs.pipe_user_pages_soft",),
     )
     yield Plant(
         "timer-slack",
         bench("timer.wakeup"),
-        prefix(sys.executable, "-c", _SLACK),
+        prefix(sys.executable, "-c", programs.SLACK),
         ("timer.resolution:slack",),
     )
     yield Plant(
         "nice",
-        partial(_beside_a_neighbour, "--command", f"taskset -c {_CPU} {_WORK}"),
+        partial(_beside_a_neighbour, "--command", f"taskset -c {_CPU} {programs.WORK}"),
         prefix("nice", "-n", "5"),
         ("process.inherited:nice",),
     )
     yield Plant(
         "affinity",
-        command(f"{_WORK} & {_WORK}; wait"),
+        command(f"{programs.WORK} & {programs.WORK}; wait"),
         prefix("taskset", "-c", str(_CPU)),
         ("cpu.present:allowed",),
         (*FOUND, "not admissible"),

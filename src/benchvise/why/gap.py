@@ -48,8 +48,6 @@ _LEAST_RECORD_FLOOR = 0.025
 # metric by about a per cent for as long as it lasts (same sources; seen here on simulated boards
 # that count instructions, where nothing else differed).
 LEAST_BOOT_FLOOR = 0.015
-
-
 # A small gap to a record is looked at for that long, or so often: a machine whose level comes and
 # goes, as those do that share a host with others, is not what it was when it was recorded either.
 _SMALL = 0.3

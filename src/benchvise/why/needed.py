@@ -22,7 +22,7 @@ _NAMED = 8
 _SURE = 2.0
 _MOST_OF_IT = 0.5
 # Blocks: of fewer the interval is wide whatever they are.
-_TELLING = 6
+_LEAST_BLOCKS = 6
 _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 
 
@@ -131,7 +131,7 @@ def _open(case: Case, lab: Laboratory) -> Bounds | None:
         if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
             share = case.scale.share(experiment.shift)
             denied = experiment.outcome in (Outcome.DOES_NOT, Outcome.WIDENS)
-            if denied and experiment.blocks >= _TELLING and share.high > _MOST_OF_IT:
+            if denied and experiment.blocks >= _LEAST_BLOCKS and share.high > _MOST_OF_IT:
                 return share
     return None
 
