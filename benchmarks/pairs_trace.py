@@ -233,9 +233,11 @@ a = clock()
 trace = open_trace(Path(sys.argv[1]))
 b = clock()
 given = {name: trace.tables[name] for name in trace.counts}
-native.analyse(trace.description_text, given, trace.index, trace.losses, trace.span)
+found = native.analyse_scheduling(trace.native, given, trace.index, trace.losses, trace.span)
+native.analyse_syscalls(trace.native, given, trace.index, found["actors"], found["fragments"])
+native.analyse_devices(trace.native, given, trace.index)
 c = clock()
-kept = trace.analysis
+kept = dict(trace.analysis)
 d = clock()
 times = [later - sooner for sooner, later in zip(a + b + c, b + c + d)]
 print(json.dumps([trace.keeping.reused, *times]))

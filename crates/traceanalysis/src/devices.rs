@@ -1,7 +1,7 @@
 //! Block devices and timers: what needs no knowledge of who runs.
 
-use crate::bindings::DeviceBindings;
 use crate::block::Block;
+use crate::device_bindings::DeviceBindings;
 use crate::input::Input;
 use crate::model::DeviceEvent;
 use crate::timers::{Ticks, Timers};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use arrow_array::RecordBatch;
+use tracefile::Info;
 
 use crate::columns::{Ints, Rows};
 
@@ -40,6 +41,17 @@ pub struct Loss {
     pub end: Option<i64>,
 }
 
+impl Loss {
+    /// The same of a loss of a stream.
+    pub fn of(info: &Info, loss: &tracefile::Loss) -> Self {
+        Self {
+            cpu: info.streams.get(loss.stream).and_then(|stream| stream.cpu),
+            begin: loss.begin,
+            end: loss.end,
+        }
+    }
+}
+
 /// A decoded trace, from a decoder or from a cache.
 #[derive(Debug, Clone, Default)]
 pub struct Input {
@@ -66,9 +78,26 @@ impl Input {
         let info = trace.info();
         let mut batches: HashMap<usize, Vec<RecordBatch>> =
             decoded.tables.into_iter().map(|table| (table.event, table.batches)).collect();
+        let index = decoded.index.map(|index| index.into_batch()).into_iter().collect();
+        let losses = decoded.losses.iter().map(|loss| Loss::of(info, loss)).collect();
+        let batches = |number, _: &str| batches.remove(&number).unwrap_or_default();
+        let mut input = Self::described(info, batches, index, losses, decoded.span);
+        input.name_functions(trace);
+        input
+    }
+
+    /// The input of a trace whose events are had as tables: `batches` is given the number and the
+    /// name of each type, and gives those of its events.
+    pub fn described(
+        info: &Info,
+        mut batches: impl FnMut(usize, &str) -> Vec<RecordBatch>,
+        index: Vec<RecordBatch>,
+        losses: Vec<Loss>,
+        span: Option<(i64, i64)>,
+    ) -> Self {
         let events = info.events.iter().enumerate().map(|(number, event)| EventTable {
             name: event.name.clone(),
-            batches: batches.remove(&number).unwrap_or_default(),
+            batches: batches(number, &event.name),
             labels: event
                 .fields
                 .iter()
@@ -81,30 +110,25 @@ impl Input {
                 .collect(),
             print_format: event.print_format.clone(),
         });
-        let losses = decoded.losses.iter().map(|loss| Loss {
-            cpu: info.streams.get(loss.stream).and_then(|stream| stream.cpu),
-            begin: loss.begin,
-            end: loss.end,
-        });
-        let mut input = Self {
+        Self {
             events: events.collect(),
-            index: decoded.index.map(|index| index.into_batch()).into_iter().collect(),
-            losses: losses.collect(),
+            index,
+            losses,
             tasks: info.tasks.clone(),
             symbols: Vec::new(),
             environment: info.environment.clone(),
-            span: decoded.span,
-        };
-        input.symbols = input
-            .functions()
-            .into_iter()
-            .filter_map(|address| Some((address, trace.symbol(address)?)))
-            .collect();
-        input
+            span,
+        }
+    }
+
+    /// Takes the names of the functions that timers run from the trace.
+    pub fn name_functions(&mut self, trace: &tracefile::Trace) {
+        let named = |address| Some((address, trace.symbol(address)?));
+        self.symbols = self.functions().into_iter().filter_map(named).collect();
     }
 
     /// The addresses of functions that timers run: those of which `symbols` may tell the names.
-    pub fn functions(&self) -> Vec<u64> {
+    fn functions(&self) -> Vec<u64> {
         let timers = self.events.iter().filter(|event| event.name.contains("timer_"));
         let mut addresses = BTreeSet::new();
         for event in timers {

@@ -3,12 +3,19 @@
 //!
 //! ```text
 //! Input (tables, index, losses, names)
-//!   └ bindings   columns of ftrace or LTTng, by name, once
-//!       └ walk   one pass in order of time; the events are read ahead on a thread of their own
-//!           ├ tasks, handlers, causes, losses ─→ actors, instances, fragments, waits
-//!           ├ syscalls                        ─→ syscalls
-//!           └ block, timers                   ─→ block, timers, ticks
+//!   ├ bindings         columns of ftrace or LTTng, by name, once
+//!   │   └ ahead        one pass in order of time; events are read ahead on a thread of their own,
+//!   │       │          and those of system calls passed over: witnesses
+//!   │       └ scheduling: tasks, handlers, causes, losses
+//!   │                                    ─→ actors, instances, fragments, waits
+//!   ├ syscall_bindings                          │
+//!   │   └ syscalls, by the turns that threads had on the CPUs ─→ syscalls
+//!   └ device_bindings
+//!       └ block, timers                  ─→ block, timers, ticks
 //! ```
+//!
+//! Each of the three is a pass of its own: a time line needs no system calls, which are most of the
+//! events of many traces.
 //!
 //! What the trace does not hold is not made up: a table whose events are missing is empty, a time
 //! that is not known is null, and what crosses a loss of events carries [`flags::CROSSES_LOSS`].
@@ -22,6 +29,7 @@ mod block;
 mod causes;
 mod columns;
 mod cpu;
+mod device_bindings;
 mod devices;
 mod growing;
 mod handlers;
@@ -32,48 +40,67 @@ mod output;
 mod prelude;
 mod scheduling;
 mod states;
+mod syscall_bindings;
 mod syscalls;
 mod tasks;
 mod timers;
+mod turns;
 mod walk;
+mod witnesses;
 
 pub use input::{EventTable, Input, Labels, Loss};
-pub use output::{Tables, flags, schemas, wait, why};
+pub use output::{DeviceTables, SYSCALLS, SchedulingTables, Tables, flags, schemas, wait, why};
 
-use bindings::Bindings;
-use devices::Devices;
-use scheduling::Scheduling;
+use arrow_array::RecordBatch;
 
 /// All analyses of a trace, on a few threads.
 ///
 /// Event types and columns that are missing or of unexpected types are as if they were not in the
 /// trace: what needs them is empty.
 pub fn analyse(input: &Input) -> Tables {
+    std::thread::scope(|scope| {
+        let devices = scope.spawn(|| devices(input));
+        let scheduling = scheduling(input);
+        let [actors, fragments] =
+            [&scheduling.actors, &scheduling.fragments].map(std::slice::from_ref);
+        let syscalls = syscalls(input, actors, fragments).expect("its own tables");
+        Tables { scheduling, syscalls, devices: devices.join().expect("it does not panic") }
+    })
+}
+
+/// Who ran when, for how long, and what it waited for.
+pub fn scheduling(input: &Input) -> SchedulingTables {
     let (span, cpus) = walk::extent(&input.index);
     let span = match (input.span, span) {
         (Some((first, last)), Some((begin, end))) => (first.min(begin), last.max(end)),
         (told, seen) => told.or(seen).unwrap_or_default(),
     };
-    let bindings = Bindings::new(input);
-    std::thread::scope(|scope| {
-        let devices = scope.spawn(|| {
-            let Devices { block, timers, ticks } = Devices::run(input);
-            (block.into_batch(), timers.into_batch(), ticks.into_batch())
-        });
-        let scheduling = Scheduling::run(input, &bindings, cpus, span);
-        let calls = scheduling.syscalls;
-        let syscalls = scope.spawn(|| calls.into_batch(&bindings.syscalls));
-        let instances = scheduling.instances.into_batch();
-        let (block, timers, ticks) = devices.join().expect("it does not panic");
-        Tables {
-            actors: scheduling.actors.into_batch(&input.tasks),
-            instances,
-            fragments: scheduling.fragments.into_batch(),
-            waits: scheduling.waits.into_batch(),
-            syscalls: syscalls.join().expect("it does not panic"),
-            block,
-            timers,
-            ticks,
-        }
-    })
+    let bindings = bindings::Bindings::new(input);
+    let found = scheduling::Scheduling::run(input, &bindings, cpus, span);
+    SchedulingTables {
+        actors: found.actors.into_batch(&input.tasks),
+        instances: found.instances.into_batch(),
+        fragments: found.fragments.into_batch(),
+        waits: found.waits.into_batch(),
+    }
+}
+
+/// The system calls of the threads that ran by `actors` and `fragments`, which [`scheduling`] gave
+/// for the same trace; `None` when they are not such tables.
+pub fn syscalls(
+    input: &Input,
+    actors: &[RecordBatch],
+    fragments: &[RecordBatch],
+) -> Option<RecordBatch> {
+    syscalls::run(input, actors, fragments)
+}
+
+/// What block devices and timers did.
+pub fn devices(input: &Input) -> DeviceTables {
+    let devices::Devices { block, timers, ticks } = devices::Devices::run(input);
+    DeviceTables {
+        block: block.into_batch(),
+        timers: timers.into_batch(),
+        ticks: ticks.into_batch(),
+    }
 }

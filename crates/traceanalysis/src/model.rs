@@ -48,7 +48,7 @@ pub(crate) const IN_IRQ: u8 = 0x08;
 pub(crate) const IN_SOFTIRQ: u8 = 0x10;
 pub(crate) const IN_NMI: u8 = 0x40;
 
-/// An event of scheduling, interrupts or system calls.
+/// An event of scheduling or interrupts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event<'a> {
     Switch {
@@ -74,13 +74,9 @@ pub(crate) enum Event<'a> {
         vector: i32,
         flags: Flags,
     },
-    SyscallEntry {
-        name: u16,
-        is_yield: bool,
-    },
-    SyscallExit {
-        name: u16,
-        result: Option<i64>,
+    /// `sched_yield` is called, or returns.
+    Yield {
+        begins: bool,
     },
     Fork {
         child: Named<'a>,
@@ -102,6 +98,21 @@ pub(crate) enum Event<'a> {
     Exit {
         tid: i32,
     },
+    /// Another event, in which it was noted which thread ran.
+    Seen,
+    /// A CPU had other events until then.
+    Passed {
+        cpu: u16,
+        time: i64,
+    },
+}
+
+/// An event of system calls, which have numbers of their own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CallEvent {
+    Entry { name: u16 },
+    Exit { name: u16, result: Option<i64> },
+    Switch,
 }
 
 /// An event of devices and timers.

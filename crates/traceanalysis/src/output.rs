@@ -40,9 +40,9 @@ pub mod wait {
     pub const OTHER: u8 = 4;
 }
 
-/// The tables.
+/// What [`crate::scheduling`] gives.
 #[derive(Debug, Clone)]
-pub struct Tables {
+pub struct SchedulingTables {
     /// Threads and handlers, see [`schemas::actors`].
     pub actors: RecordBatch,
     /// Their activations, see [`schemas::instances`].
@@ -51,8 +51,24 @@ pub struct Tables {
     pub fragments: RecordBatch,
     /// Spans in which threads did not run, see [`schemas::waits`].
     pub waits: RecordBatch,
-    /// System calls, see [`schemas::syscalls`].
-    pub syscalls: RecordBatch,
+}
+
+impl SchedulingTables {
+    /// Their names, in the order of [`SchedulingTables::into_named`].
+    pub const NAMES: [&'static str; 4] = ["actors", "instances", "fragments", "waits"];
+
+    /// The tables with their names.
+    pub fn into_named(self) -> impl Iterator<Item = (&'static str, RecordBatch)> {
+        Self::NAMES.into_iter().zip([self.actors, self.instances, self.fragments, self.waits])
+    }
+}
+
+/// The name of what [`crate::syscalls`] gives.
+pub const SYSCALLS: &str = "syscalls";
+
+/// What [`crate::devices`] gives.
+#[derive(Debug, Clone)]
+pub struct DeviceTables {
     /// Requests to block devices, see [`schemas::block`].
     pub block: RecordBatch,
     /// Timers that ran, see [`schemas::timers`].
@@ -61,23 +77,32 @@ pub struct Tables {
     pub ticks: RecordBatch,
 }
 
-impl Tables {
-    /// Their names, in the order of [`Tables::into_named`].
-    pub const NAMES: [&'static str; 8] =
-        ["actors", "instances", "fragments", "waits", "syscalls", "block", "timers", "ticks"];
+impl DeviceTables {
+    /// Their names, in the order of [`DeviceTables::into_named`].
+    pub const NAMES: [&'static str; 3] = ["block", "timers", "ticks"];
 
     /// The tables with their names.
     pub fn into_named(self) -> impl Iterator<Item = (&'static str, RecordBatch)> {
-        Self::NAMES.into_iter().zip([
-            self.actors,
-            self.instances,
-            self.fragments,
-            self.waits,
-            self.syscalls,
-            self.block,
-            self.timers,
-            self.ticks,
-        ])
+        Self::NAMES.into_iter().zip([self.block, self.timers, self.ticks])
+    }
+}
+
+/// All tables.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    /// Who ran when.
+    pub scheduling: SchedulingTables,
+    /// System calls, see [`schemas::syscalls`].
+    pub syscalls: RecordBatch,
+    /// Block devices and timers.
+    pub devices: DeviceTables,
+}
+
+impl Tables {
+    /// The tables with their names.
+    pub fn into_named(self) -> impl Iterator<Item = (&'static str, RecordBatch)> {
+        let syscalls = std::iter::once((SYSCALLS, self.syscalls));
+        self.scheduling.into_named().chain(syscalls).chain(self.devices.into_named())
     }
 }
 

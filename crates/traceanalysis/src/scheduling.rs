@@ -1,10 +1,10 @@
-//! Who runs, who waits, who interrupts and who calls the kernel: everything about threads and CPUs.
+//! Who runs, who waits and who interrupts: everything about threads and CPUs.
 
 use crate::actors::Actors;
 use crate::ahead::{Read, read_ahead};
 use crate::bindings::{Bindings, Counts};
 use crate::cpu::Cpu;
-use crate::growing::{Fragments, Instances, Syscalls, Waits};
+use crate::growing::{Fragments, Instances, Waits};
 use crate::input::{EventTable, Input};
 use crate::losses::{Edge, Losses};
 use crate::model::Event;
@@ -12,6 +12,7 @@ use crate::prelude::First;
 use crate::states::States;
 use crate::tasks::Threads;
 use crate::walk::Columns;
+use crate::witnesses::Witnesses;
 
 /// The state of all CPUs and threads while the events pass, and the tables that grow.
 pub(crate) struct Scheduling {
@@ -31,12 +32,11 @@ pub(crate) struct Scheduling {
     pub(crate) instances: Instances,
     pub(crate) fragments: Fragments,
     pub(crate) waits: Waits,
-    pub(crate) syscalls: Syscalls,
 }
 
 impl Scheduling {
     fn new(input: &Input, bindings: &Bindings<'_>, losses: &Losses, span: (i64, i64)) -> Self {
-        let Counts { switches, wakes, handlers, calls } = bindings.counts();
+        let Counts { switches, wakes, handlers } = bindings.counts();
         let named = |name: &str| input.events.iter().find(|event| event.name == name);
         Self {
             states: States::new(named("sched_switch"), &input.environment),
@@ -51,7 +51,6 @@ impl Scheduling {
             instances: Instances::with_capacity(switches + handlers),
             fragments: Fragments::with_capacity(switches + handlers),
             waits: Waits::with_capacity(switches + wakes),
-            syscalls: Syscalls::with_capacity(calls),
         }
     }
 
@@ -71,12 +70,18 @@ impl Scheduling {
         let mut edges = losses.edges.iter().peekable();
         let receive = |index: Columns<'_>, read: &Read<'_>| {
             let (time, cpu) = (index.times[read.at], index.cpus[read.at]);
+            if let Event::Passed { cpu, time } = read.event {
+                this.cpus[usize::from(cpu)].last = time;
+                return;
+            }
             while let Some(&&(edge_time, edge, lost)) = edges.peek()
                 && (edge_time < time || edge_time == time && edge == Edge::End)
             {
                 edges.next();
                 this.edge(edge_time, edge, lost, &first);
             }
+            let last = &mut this.cpus[usize::from(cpu)].last;
+            *last = read.passed.max(*last);
             if let Some(tid) = read.thread
                 && this.is_other(cpu, tid)
             {
@@ -86,7 +91,8 @@ impl Scheduling {
             this.event(time, cpu, &read.event);
             this.cpus[usize::from(cpu)].last = time;
         };
-        std::thread::scope(|scope| read_ahead(scope, &input.index, bindings, receive));
+        let witnesses = Witnesses::new(cpus, &losses.edges);
+        std::thread::scope(|scope| read_ahead(scope, &input.index, bindings, witnesses, receive));
         this.finish_handlers(span.1);
         this.finish_threads(span.1);
         this
@@ -109,15 +115,13 @@ impl Scheduling {
             Event::Enter { handler, name, flags } => self.enter(now, cpu, *handler, name, *flags),
             Event::Leave { handler } => self.exit_handler(now, cpu, *handler),
             Event::SoftirqRaise { vector, flags } => self.raise(now, cpu, *vector, *flags),
-            Event::SyscallEntry { name, is_yield } => {
-                self.enter_syscall(now, cpu, *name, *is_yield);
-            }
-            Event::SyscallExit { name, result } => self.exit_syscall(now, cpu, *name, *result),
+            Event::Yield { begins } => self.yields(cpu, *begins),
             Event::Fork { child, process } => self.fork(now, cpu, child, *process),
             Event::Exec { tid, old, file } => self.exec(now, cpu, *tid, *old, file),
             Event::Rename { task } => self.known(now, cpu, task, None),
             Event::Known { task, process } => self.known(now, cpu, task, *process),
             Event::Exit { tid } => self.exit(now, cpu, *tid),
+            Event::Seen | Event::Passed { .. } => {}
         }
     }
 }

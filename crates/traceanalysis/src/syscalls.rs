@@ -1,41 +1,77 @@
 //! System calls: from entry to return, of the thread that runs.
 
-use crate::growing::NONE;
-use crate::scheduling::Scheduling;
-use crate::tasks::{NO_ROW, NOBODY};
+use arrow_array::RecordBatch;
 
-impl Scheduling {
-    #[inline]
-    pub(crate) fn enter_syscall(&mut self, now: i64, cpu: u16, name: u16, is_yield: bool) {
-        let current = self.cpus[usize::from(cpu)].current;
-        if current == NOBODY {
-            return;
-        }
-        let thread = &mut self.threads.all[current as usize];
-        thread.yielding = is_yield;
-        thread.syscall = self.syscalls.actor.len() as u32;
-        self.syscalls.actor.push(thread.actor);
-        self.syscalls.cpu.push(cpu);
-        self.syscalls.name.push(name);
-        self.syscalls.begin.push(now);
-        self.syscalls.end.push(NONE);
-        self.syscalls.result.push(NONE);
+use crate::growing::{NONE, Syscalls};
+use crate::input::Input;
+use crate::model::CallEvent;
+use crate::syscall_bindings::SyscallBindings;
+use crate::turns::Turns;
+use crate::walk::{Columns, walk};
+
+const NO_ROW: u32 = u32::MAX;
+
+/// The system calls of the threads that had the CPUs by `actors` and `fragments`.
+pub(crate) fn run(
+    input: &Input,
+    actors: &[RecordBatch],
+    fragments: &[RecordBatch],
+) -> Option<RecordBatch> {
+    let bindings = SyscallBindings::new(input);
+    let mut turns = Turns::new(actors, fragments)?;
+    let threads = actors.iter().map(RecordBatch::num_rows).sum();
+    let mut calls =
+        Calls { table: Syscalls::with_capacity(bindings.count()), open: vec![NO_ROW; threads] };
+    let known = bindings.read_at_all();
+    for index in input.index.iter().filter_map(Columns::of) {
+        walk(index, &known, &mut |at| {
+            let (now, cpu) = (index.times[at], index.cpus[at]);
+            match bindings.read(index.events[at], index.rows[at]) {
+                Some(CallEvent::Switch) => turns.switch(cpu, now),
+                Some(event) => {
+                    if let Some(actor) = turns.at(cpu, now) {
+                        calls.event(now, cpu, actor, event);
+                    }
+                }
+                None => {}
+            }
+            true
+        });
     }
+    Some(calls.table.into_batch(&bindings.names))
+}
 
+struct Calls {
+    table: Syscalls,
+    /// By actor: the row of the call that it is in, or [`NO_ROW`].
+    open: Vec<u32>,
+}
+
+impl Calls {
     /// A return without its entry (of a new thread, or of a call that began before the trace) says
     /// nothing; one of another call than the thread is in means that events are missing.
     #[inline]
-    pub(crate) fn exit_syscall(&mut self, now: i64, cpu: u16, name: u16, result: Option<i64>) {
-        let current = self.cpus[usize::from(cpu)].current;
-        if current == NOBODY {
-            return;
-        }
-        let thread = &mut self.threads.all[current as usize];
-        thread.yielding = false;
-        let row = std::mem::replace(&mut thread.syscall, NO_ROW);
-        if row != NO_ROW && self.syscalls.name[row as usize] == name {
-            self.syscalls.end[row as usize] = now;
-            self.syscalls.result[row as usize] = result.unwrap_or(NONE);
+    fn event(&mut self, now: i64, cpu: u16, actor: u32, event: CallEvent) {
+        let table = &mut self.table;
+        let open = &mut self.open[actor as usize];
+        match event {
+            CallEvent::Switch => {}
+            CallEvent::Entry { name } => {
+                *open = table.actor.len() as u32;
+                table.actor.push(actor);
+                table.cpu.push(cpu);
+                table.name.push(name);
+                table.begin.push(now);
+                table.end.push(NONE);
+                table.result.push(NONE);
+            }
+            CallEvent::Exit { name, result } => {
+                let row = std::mem::replace(open, NO_ROW) as usize;
+                if table.name.get(row) == Some(&name) {
+                    table.end[row] = now;
+                    table.result[row] = result.unwrap_or(NONE);
+                }
+            }
         }
     }
 }

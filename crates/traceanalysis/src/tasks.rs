@@ -54,8 +54,6 @@ pub(crate) struct Thread {
     wake: Woken,
     /// A wake-up that came while it ran: it may have been about to block.
     pending: Woken,
-    /// The system call that it is in: a row, or [`NO_ROW`].
-    pub(crate) syscall: u32,
     /// Softirqs that it ran when it was switched away from, on kernels where that can be.
     pub(crate) suspended: Vec<Frame>,
 }
@@ -141,7 +139,6 @@ impl Threads {
             totals: Totals::default(),
             wake: NEVER,
             pending: NEVER,
-            syscall: NO_ROW,
             suspended: Vec::new(),
         });
         (self.all.len() - 1) as u32
@@ -494,6 +491,14 @@ impl Scheduling {
             let actor = self.threads.all[at as usize].actor;
             let process = process.or(self.actors.get_mut(actor).process);
             self.actors.get_mut(actor).process = process;
+        }
+    }
+
+    /// The thread that runs calls `sched_yield`, or returns from it.
+    pub(crate) fn yields(&mut self, cpu: u16, begins: bool) {
+        let current = self.cpus[usize::from(cpu)].current;
+        if current != NOBODY {
+            self.threads.all[current as usize].yielding = begins;
         }
     }
 

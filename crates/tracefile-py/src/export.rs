@@ -7,23 +7,23 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::analysis::{batches, input, parsed};
+use crate::Trace;
+use crate::analysis::{batches, input, losses};
 
 /// Returns how many events were written, how many of them as generic ones, and how many left out.
 #[pyfunction]
 pub(crate) fn export_perfetto<'py>(
     py: Python<'py>,
-    info: &str,
+    trace: &Bound<'py, Trace>,
     tables: &Bound<'py, PyDict>,
     index: &Bound<'py, PyAny>,
     losses: &Bound<'py, PyAny>,
     actors: &Bound<'py, PyAny>,
     path: PathBuf,
 ) -> PyResult<(u64, u64, u64)> {
-    let losses = py.import("json")?.call_method1("dumps", (losses,))?.extract::<String>()?;
-    let info = parsed(info)?;
-    let epoch_offset = info["clock"]["epoch_offset_ns"].as_i64();
-    let input = input(&info, tables, index, &parsed(&losses)?, None)?;
+    let epoch_offset = trace.get().0.info().clock.epoch_offset_ns;
+    let mut input = input(trace.get(), tables, index)?;
+    input.losses = self::losses(trace.get(), losses)?;
     let actors = batches(actors)?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);

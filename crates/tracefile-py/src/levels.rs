@@ -29,25 +29,6 @@ fn table(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
     pyarrow_table(py, vec![batch], schema)
 }
 
-#[pyfunction]
-pub(crate) fn build_levels<'py>(
-    py: Python<'py>,
-    actors: &Bound<'py, PyAny>,
-    fragments: &Bound<'py, PyAny>,
-    waits: &Bound<'py, PyAny>,
-    index: &Bound<'py, PyAny>,
-    span: (i64, i64),
-) -> PyResult<Bound<'py, PyDict>> {
-    let [actors, fragments, waits, index] = [actors, fragments, waits, index].map(batches);
-    let (actors, fragments, waits, index) = (actors?, fragments?, waits?, index?);
-    let built = py.detach(|| Forest::build(&actors, &fragments, &waits, &index, span));
-    let named = PyDict::new(py);
-    for (name, batch) in Forest::TABLES.into_iter().zip(built.map_err(refused)?.tables()) {
-        named.set_item(name, table(py, batch)?)?;
-    }
-    Ok(named)
-}
-
 #[pymethods]
 impl Levels {
     #[new]
@@ -64,9 +45,32 @@ impl Levels {
         Forest::from_tables(kept).map(Self).map_err(refused)
     }
 
+    #[staticmethod]
+    fn build(
+        py: Python<'_>,
+        actors: &Bound<'_, PyAny>,
+        fragments: &Bound<'_, PyAny>,
+        waits: &Bound<'_, PyAny>,
+        index: &Bound<'_, PyAny>,
+        span: (i64, i64),
+    ) -> PyResult<Self> {
+        let [actors, fragments, waits, index] = [actors, fragments, waits, index].map(batches);
+        let (actors, fragments, waits, index) = (actors?, fragments?, waits?, index?);
+        let built = py.detach(|| Forest::build(&actors, &fragments, &waits, &index, span));
+        built.map(Self).map_err(refused)
+    }
+
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let named = PyDict::new(py);
+        let tables = py.detach(|| self.0.tables());
+        for (name, batch) in Forest::TABLES.into_iter().zip(tables) {
+            named.set_item(name, table(py, batch)?)?;
+        }
+        Ok(named)
+    }
+
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let [rows, ..] = self.0.tables();
-        table(py, rows)
+        table(py, self.0.row_table())
     }
 
     fn items<'py>(

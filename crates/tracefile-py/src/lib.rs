@@ -47,6 +47,10 @@ impl Trace {
         self.0.info().to_json().to_string()
     }
 
+    fn outline(&self) -> String {
+        self.0.info().outline().to_string()
+    }
+
     #[pyo3(signature = (events=None, index=true))]
     fn decode(&self, py: Python<'_>, events: Option<Events>, index: bool) -> PyResult<Decoded> {
         let chosen = selection(events);
@@ -145,7 +149,9 @@ fn content_hash(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
 #[pymodule]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("BENCHVISE_DECODER_VERSION"))?;
-    module.add("ANALYSES", traceanalysis::Tables::NAMES)?;
+    module.add("SCHEDULING", traceanalysis::SchedulingTables::NAMES)?;
+    module.add("SYSCALLS", [traceanalysis::SYSCALLS])?;
+    module.add("DEVICES", traceanalysis::DeviceTables::NAMES)?;
     module.add("LEVEL_STATES", tracelevels::state::NAMES)?;
     module.add_class::<Trace>()?;
     module.add_class::<Decoded>()?;
@@ -153,8 +159,9 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<levels::LevelEvents>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
-    module.add_function(wrap_pyfunction!(analysis::analyse, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::analyse_scheduling, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::analyse_syscalls, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::analyse_devices, module)?)?;
     module.add_function(wrap_pyfunction!(export::export_perfetto, module)?)?;
-    module.add_function(wrap_pyfunction!(levels::build_levels, module)?)?;
     errors::add(module)
 }

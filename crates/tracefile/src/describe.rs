@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    ByteOrder, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind, Scope,
-    Stream,
+    ByteOrder, Clock, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind,
+    Scope, Stream,
 };
 
 impl Info {
@@ -17,20 +17,42 @@ impl Info {
                 ByteOrder::Little => "little",
                 ByteOrder::Big => "big",
             },
-            "environment": self.environment.iter().map(|(name, value)| (name.clone(), json!(value)))
-                .collect::<serde_json::Map<_, _>>(),
-            "clock": {
-                "name": self.clock.name,
-                "frequency_hz": self.clock.frequency_hz,
-                "epoch_offset_ns": self.clock.epoch_offset_ns,
-                "uuid": self.clock.uuid,
-            },
+            "environment": self.environment(),
+            "clock": self.clock.to_json(),
             "streams": self.streams.iter().map(stream).collect::<Vec<_>>(),
             "events": self.events.iter().map(event).collect::<Vec<_>>(),
             "tasks": self.tasks,
             "losses": self.losses.iter().map(Loss::to_json).collect::<Vec<_>>(),
             "damage": self.damage.iter().map(Damage::to_json).collect::<Vec<_>>(),
             "notes": self.notes,
+        })
+    }
+
+    /// The parts of it that a first look needs, without fields and formats of events, which are
+    /// nearly all of it: `events` are names, `streams` numbers of CPUs.
+    pub fn outline(&self) -> Value {
+        json!({
+            "format": format_name(self.format),
+            "environment": self.environment(),
+            "clock": self.clock.to_json(),
+            "streams": self.streams.iter().map(|stream| stream.cpu).collect::<Vec<_>>(),
+            "events": self.events.iter().map(|event| &event.name).collect::<Vec<_>>(),
+        })
+    }
+
+    fn environment(&self) -> Value {
+        let pairs = self.environment.iter().map(|(name, value)| (name.clone(), json!(value)));
+        Value::Object(pairs.collect())
+    }
+}
+
+impl Clock {
+    fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "frequency_hz": self.frequency_hz,
+            "epoch_offset_ns": self.epoch_offset_ns,
+            "uuid": self.uuid,
         })
     }
 }

@@ -5,21 +5,16 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type};
+use arrow_buffer::ScalarBuffer;
 use rayon::prelude::*;
 
 use crate::columns::{Missing, numbers};
-use crate::forest::{Forest, Kind, Level, Place, Row, Spans};
-use crate::lane::{Span, disjoint};
-use crate::level::{Entry, levels};
+use crate::forest::{Content, Forest, Kind, Row};
+use crate::lane::disjoint;
+use crate::level::levels;
 use crate::overview::Overview;
+use crate::spans::{Growing, Span};
 use crate::state::{self, runs};
-
-/// A row with all that belongs to it.
-struct Made {
-    row: Row,
-    spans: Vec<Span>,
-    levels: Vec<(u32, Vec<Entry>)>,
-}
 
 impl Forest {
     /// The time line of an analysed trace.
@@ -37,43 +32,40 @@ impl Forest {
         span: (i64, i64),
     ) -> Result<Self, Missing> {
         let kinds = kinds(actors)?;
-        let (cpus, others) = rayon::join(
-            || cpus(&kinds, fragments, span.0),
-            || {
-                let mut found = handlers(&kinds, fragments, span.0)?;
-                found.extend(threads(&kinds, fragments, waits, span.0)?);
-                Ok::<_, Missing>(found)
-            },
+        let ran = Ran::new(&kinds, fragments, span.0)?;
+        let waited = Waited::new(waits, span.0)?;
+        let ((cpus, overview), others) = rayon::join(
+            || (cpus(&ran), Overview::of_events(index, &ran.cpus(), span)),
+            || others(&kinds, &ran, &waited),
         );
-        let mut rows = cpus?;
-        rows.extend(others?);
-        let mut made: Vec<Made> = rows
-            .into_par_iter()
-            .map(|(kind, actor, cpu, spans)| finished(kind, actor, cpu, spans))
-            .collect();
+        let mut overview = overview?;
+        let lanes: Vec<Lane> = cpus.into_iter().chain(others).collect();
+        let mut made: Vec<(Row, Content)> = lanes.into_par_iter().map(finished).collect();
         // Handlers of an actor stay together, in order of CPUs.
         let mut of_actor: HashMap<(Kind, Option<u32>), i64> = HashMap::new();
-        for Made { row, .. } in &made {
+        for (row, _) in &made {
             *of_actor.entry((row.kind, row.actor)).or_default() += row.ran;
         }
-        made.sort_by_key(|Made { row, .. }| {
+        made.sort_by_key(|(row, _)| {
             let ran = if row.kind == Kind::Cpu { 0 } else { of_actor[&(row.kind, row.actor)] };
             (row.kind, -ran, row.actor, row.cpu)
         });
-        let overview = Overview::build(made.iter().map(|m| (&m.row, &*m.spans)), index, span)?;
-        Ok(forest(made, overview))
+        let of_cpus = made.iter().filter(|(row, _)| row.kind == Kind::Cpu);
+        overview.take(of_cpus.filter_map(|(row, content)| Some((row.cpu?, &content.spans))));
+        let (rows, contents) = made.into_iter().unzip();
+        Ok(Self { rows, contents, overview })
     }
 }
 
-type Lane = (Kind, Option<u32>, Option<u16>, Vec<Span>);
+type Lane = (Kind, Option<u32>, Option<u16>, Growing);
 
-fn finished(kind: Kind, actor: Option<u32>, cpu: Option<u16>, spans: Vec<Span>) -> Made {
-    let spans = disjoint(spans);
+fn finished((kind, actor, cpu, spans): Lane) -> (Row, Content) {
+    let spans = disjoint(spans.into());
     let ran = spans.iter().filter(|s| runs(s.state)).map(|s| s.end - s.begin).sum();
-    let first = spans.first().map_or(0, |span| span.begin);
-    let last = spans.last().map_or(0, |span| span.end);
+    let first = spans.begin.first().copied().unwrap_or_default();
+    let last = spans.end.last().copied().unwrap_or_default();
     let levels = levels(&spans);
-    Made { row: Row { kind, actor, cpu, ran, first, last }, spans, levels }
+    (Row { kind, actor, cpu, ran, first, last }, Content { spans, levels })
 }
 
 /// The state that each actor is in when it has a CPU.
@@ -92,143 +84,150 @@ fn kinds(actors: &[RecordBatch]) -> Result<Vec<u8>, Missing> {
     Ok(found)
 }
 
-/// Gives each span on a CPU with that CPU, in order of their ends.
-fn fragments_of(
-    kinds: &[u8],
-    fragments: &[RecordBatch],
-    origin: i64,
-    mut receive: impl FnMut(u16, Span),
-) -> Result<(), Missing> {
-    for batch in fragments {
-        let actors = numbers::<UInt32Type>(batch, "actor")?;
-        let cpus = numbers::<UInt16Type>(batch, "cpu")?;
-        let begins = numbers::<Int64Type>(batch, "begin")?;
-        let ends = numbers::<Int64Type>(batch, "end")?;
-        for at in 0..batch.num_rows() {
-            let actor = actors[at];
-            let state = kinds.get(actor as usize).copied().unwrap_or(state::RUNNING);
-            receive(cpus[at], span(begins[at], ends[at], origin, actor, state));
-        }
-    }
-    Ok(())
-}
-
 #[inline]
 fn span(begin: i64, end: i64, origin: i64, actor: u32, state: u8) -> Span {
     let begin = begin.saturating_sub(origin);
     Span { begin, end: end.saturating_sub(origin).max(begin), actor, state }
 }
 
-fn cpus(kinds: &[u8], fragments: &[RecordBatch], origin: i64) -> Result<Vec<Lane>, Missing> {
-    let mut lanes: Vec<Vec<Span>> = Vec::new();
-    fragments_of(kinds, fragments, origin, |cpu, span| {
-        let cpu = usize::from(cpu);
-        if lanes.len() <= cpu {
-            lanes.resize_with(cpu + 1, Vec::new);
-        }
-        lanes[cpu].push(span);
-    })?;
-    let used = lanes.into_iter().enumerate().filter(|(_, spans)| !spans.is_empty());
-    Ok(used.map(|(cpu, spans)| (Kind::Cpu, None, Some(cpu as u16), spans)).collect())
-}
-
-fn handlers(kinds: &[u8], fragments: &[RecordBatch], origin: i64) -> Result<Vec<Lane>, Missing> {
-    let mut lanes: HashMap<(u32, u16), Vec<Span>> = HashMap::new();
-    fragments_of(kinds, fragments, origin, |cpu, span| {
-        if matches!(span.state, state::IRQ | state::SOFTIRQ) {
-            lanes.entry((span.actor, cpu)).or_default().push(span);
-        }
-    })?;
-    let lane = |((actor, cpu), spans): ((u32, u16), Vec<Span>)| {
-        let kind = if spans[0].state == state::IRQ { Kind::Irq } else { Kind::Softirq };
-        (kind, Some(actor), Some(cpu), spans)
-    };
-    Ok(lanes.into_iter().map(lane).collect())
-}
-
-fn threads(
-    kinds: &[u8],
-    fragments: &[RecordBatch],
-    waits: &[RecordBatch],
+/// The table `fragments`.
+struct Ran<'a> {
+    kinds: &'a [u8],
     origin: i64,
-) -> Result<Vec<Lane>, Missing> {
-    let mut lanes: Vec<Vec<Span>> = vec![Vec::new(); kinds.len()];
-    fragments_of(kinds, fragments, origin, |_, span| {
-        if span.state == state::RUNNING
-            && let Some(lane) = lanes.get_mut(span.actor as usize)
-        {
-            lane.push(span);
+    batches: Vec<RanColumns>,
+}
+
+struct RanColumns {
+    actor: ScalarBuffer<u32>,
+    cpu: ScalarBuffer<u16>,
+    begin: ScalarBuffer<i64>,
+    end: ScalarBuffer<i64>,
+}
+
+impl<'a> Ran<'a> {
+    fn new(kinds: &'a [u8], fragments: &[RecordBatch], origin: i64) -> Result<Self, Missing> {
+        let columns = |batch| {
+            Ok(RanColumns {
+                actor: numbers::<UInt32Type>(batch, "actor")?,
+                cpu: numbers::<UInt16Type>(batch, "cpu")?,
+                begin: numbers::<Int64Type>(batch, "begin")?,
+                end: numbers::<Int64Type>(batch, "end")?,
+            })
+        };
+        let batches = fragments.iter().map(columns).collect::<Result<_, Missing>>()?;
+        Ok(Self { kinds, origin, batches })
+    }
+
+    /// How many spans there are on each CPU.
+    fn cpus(&self) -> Vec<usize> {
+        count(self.batches.iter().flat_map(|batch| batch.cpu.iter().map(|&cpu| usize::from(cpu))))
+    }
+
+    fn actors(&self) -> impl Iterator<Item = u32> {
+        self.batches.iter().flat_map(|batch| batch.actor.iter().copied())
+    }
+
+    /// The spans with their CPUs, in order of their ends.
+    fn spans(&self) -> impl Iterator<Item = (u16, Span)> {
+        self.batches.iter().flat_map(|batch| {
+            (0..batch.actor.len()).map(|at| {
+                let actor = batch.actor[at];
+                let state = self.kinds.get(actor as usize).copied().unwrap_or(state::RUNNING);
+                (batch.cpu[at], span(batch.begin[at], batch.end[at], self.origin, actor, state))
+            })
+        })
+    }
+}
+
+/// The table `waits`.
+struct Waited {
+    origin: i64,
+    batches: Vec<WaitedColumns>,
+}
+
+struct WaitedColumns {
+    actor: ScalarBuffer<u32>,
+    begin: ScalarBuffer<i64>,
+    end: ScalarBuffer<i64>,
+    state: ScalarBuffer<u8>,
+}
+
+impl Waited {
+    fn new(waits: &[RecordBatch], origin: i64) -> Result<Self, Missing> {
+        let columns = |batch| {
+            Ok(WaitedColumns {
+                actor: numbers::<UInt32Type>(batch, "actor")?,
+                begin: numbers::<Int64Type>(batch, "begin")?,
+                end: numbers::<Int64Type>(batch, "end")?,
+                state: numbers::<UInt8Type>(batch, "state")?,
+            })
+        };
+        Ok(Self { origin, batches: waits.iter().map(columns).collect::<Result<_, Missing>>()? })
+    }
+
+    fn actors(&self) -> impl Iterator<Item = u32> {
+        self.batches.iter().flat_map(|batch| batch.actor.iter().copied())
+    }
+
+    /// In order of their ends.
+    fn spans(&self) -> impl Iterator<Item = Span> {
+        self.batches.iter().flat_map(|batch| {
+            (0..batch.actor.len()).map(|at| {
+                let state = state::of_wait(batch.state[at]);
+                span(batch.begin[at], batch.end[at], self.origin, batch.actor[at], state)
+            })
+        })
+    }
+}
+
+fn count(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut counts = Vec::new();
+    for number in numbers {
+        if counts.len() <= number {
+            counts.resize(number + 1, 0);
         }
-    })?;
-    for batch in waits {
-        let actors = numbers::<UInt32Type>(batch, "actor")?;
-        let begins = numbers::<Int64Type>(batch, "begin")?;
-        let ends = numbers::<Int64Type>(batch, "end")?;
-        let states = numbers::<UInt8Type>(batch, "state")?;
-        for at in 0..batch.num_rows() {
-            let actor = actors[at];
-            if kinds.get(actor as usize) == Some(&state::RUNNING) {
-                let waited = state::of_wait(states[at]);
-                lanes[actor as usize].push(span(begins[at], ends[at], origin, actor, waited));
+        counts[number] += 1;
+    }
+    counts
+}
+
+fn cpus(ran: &Ran<'_>) -> Vec<Lane> {
+    let mut lanes: Vec<Growing> = ran.cpus().into_iter().map(Growing::with_capacity).collect();
+    ran.spans().for_each(|(cpu, span)| lanes[usize::from(cpu)].push(span));
+    let used = (0..).zip(lanes).filter(|(_, spans)| !spans.is_empty());
+    used.map(|(cpu, spans)| (Kind::Cpu, None, Some(cpu), spans)).collect()
+}
+
+/// The lanes of handlers and threads.
+fn others(kinds: &[u8], ran: &Ran<'_>, waited: &Waited) -> Vec<Lane> {
+    let is_thread = |actor: u32| kinds.get(actor as usize) == Some(&state::RUNNING);
+    let actors = ran.actors().chain(waited.actors()).filter(|&actor| is_thread(actor));
+    let counts = count(actors.map(|actor| actor as usize));
+    let mut threads: Vec<Growing> = counts.into_iter().map(Growing::with_capacity).collect();
+    let mut handlers: HashMap<(u32, u16), Growing> = HashMap::new();
+    let mut waits = waited.spans().filter(|span| is_thread(span.actor)).peekable();
+    for (cpu, span) in ran.spans() {
+        match span.state {
+            state::IRQ | state::SOFTIRQ => {
+                handlers.entry((span.actor, cpu)).or_default().push(span);
             }
+            state::RUNNING if is_thread(span.actor) => {
+                // Both are in order of their ends: so each lane is, and its spans follow each other.
+                let key = |span: &Span| (span.end, span.begin);
+                while let Some(wait) = waits.next_if(|wait| key(wait) < key(&span)) {
+                    threads[wait.actor as usize].push(wait);
+                }
+                threads[span.actor as usize].push(span);
+            }
+            _ => {}
         }
     }
-    let seen = lanes.into_iter().enumerate().filter(|(_, spans)| !spans.is_empty());
-    Ok(seen.map(|(actor, spans)| (Kind::Thread, Some(actor as u32), None, spans)).collect())
-}
-
-/// All rows one behind the other in columns.
-fn forest(made: Vec<Made>, overview: Overview) -> Forest {
-    let (mut items, mut entries) = (0, 0);
-    let places = made.iter().map(|one| {
-        let from = items;
-        items += one.spans.len();
-        let levels = one.levels.iter().map(|(shift, of)| {
-            let from = entries;
-            entries += of.len();
-            Level { shift: *shift, from, to: entries }
-        });
-        Place { from, levels: levels.collect(), to: items }
-    });
-    let places: Vec<Place> = places.collect();
-    let spans = || made.iter().flat_map(|one| &one.spans);
-    let levels = || made.iter().flat_map(|one| one.levels.iter().flat_map(|(_, of)| of));
-    let (items, (spans_of_entries, (count, ran))) = rayon::join(
-        || columns(items, spans),
-        || {
-            let marked = || {
-                let mut count = Vec::with_capacity(entries);
-                let mut ran = Vec::with_capacity(entries);
-                levels().for_each(|entry| {
-                    count.push(entry.count);
-                    ran.push(entry.ran);
-                });
-                (count, ran)
-            };
-            (columns(entries, || levels().map(|entry| &entry.span)), marked())
-        },
-    );
-    Forest {
-        rows: made.iter().map(|one| one.row).collect(),
-        places,
-        items,
-        entries: spans_of_entries,
-        count: count.into(),
-        ran: ran.into(),
-        overview,
-    }
-}
-
-fn columns<'a, I: Iterator<Item = &'a Span>>(length: usize, spans: impl Fn() -> I) -> Spans {
-    let mut begin = Vec::with_capacity(length);
-    let mut end = Vec::with_capacity(length);
-    let mut actor = Vec::with_capacity(length);
-    let mut state = Vec::with_capacity(length);
-    for span in spans() {
-        begin.push(span.begin);
-        end.push(span.end);
-        actor.push(span.actor);
-        state.push(span.state);
-    }
-    Spans { begin: begin.into(), end: end.into(), actor: actor.into(), state: state.into() }
+    waits.for_each(|wait| threads[wait.actor as usize].push(wait));
+    let handler = |((actor, cpu), spans): ((u32, u16), Growing)| {
+        let is_irq = kinds.get(actor as usize) == Some(&state::IRQ);
+        (if is_irq { Kind::Irq } else { Kind::Softirq }, Some(actor), Some(cpu), spans)
+    };
+    let used = (0..).zip(threads).filter(|(_, spans)| !spans.is_empty());
+    let thread = |(actor, spans)| (Kind::Thread, Some(actor), None, spans);
+    handlers.into_iter().map(handler).chain(used.map(thread)).collect()
 }

@@ -1,29 +1,23 @@
 //! The spans of a row, so that no two overlap.
 
-/// What a row shows from `begin` to `end`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) begin: i64,
-    pub(crate) end: i64,
-    pub(crate) actor: u32,
-    pub(crate) state: u8,
-}
+use crate::spans::{Growing, Span, Spans};
 
 /// The spans in order of time, without overlap. Where they overlap, the one that began last is on
 /// top, as an interrupt is on what it interrupts; what it covers goes on behind it.
-pub(crate) fn disjoint(mut spans: Vec<Span>) -> Vec<Span> {
-    let follows = |pair: &[Span]| pair[0].end <= pair[1].begin;
-    if spans.windows(2).all(follows) {
+pub(crate) fn disjoint(spans: Spans) -> Spans {
+    let mut ends = spans.end.iter();
+    if spans.begin.iter().skip(1).all(|begin| ends.next() <= Some(begin)) {
         return spans;
     }
-    // Runs that are in order already (those that ran, those that waited) are only merged.
-    spans.sort_by(|a, b| a.begin.cmp(&b.begin).then(b.end.cmp(&a.end)));
-    if spans.windows(2).all(follows) { spans } else { flat(&spans) }
+    let mut sorted: Vec<Span> = spans.iter().collect();
+    drop(spans);
+    sorted.sort_by(|a, b| a.begin.cmp(&b.begin).then(b.end.cmp(&a.end)));
+    flat(&sorted).into()
 }
 
 /// `spans`: in order of their begins, of equal ones the longest first.
-fn flat(spans: &[Span]) -> Vec<Span> {
-    let mut found = Vec::with_capacity(spans.len() + spans.len() / 4);
+fn flat(spans: &[Span]) -> Growing {
+    let mut found = Growing::with_capacity(spans.len() + spans.len() / 4);
     let mut open: Vec<Span> = Vec::new();
     for &span in spans {
         close(&mut open, span.begin, &mut found);
@@ -39,7 +33,7 @@ fn flat(spans: &[Span]) -> Vec<Span> {
 }
 
 /// Ends those on top that end until `time`.
-fn close(open: &mut Vec<Span>, time: i64, found: &mut Vec<Span>) {
+fn close(open: &mut Vec<Span>, time: i64, found: &mut Growing) {
     while let Some(top) = open.pop_if(|top| top.end <= time) {
         found.push(top);
         while open.pop_if(|below| below.end <= top.end).is_some() {}
@@ -51,10 +45,14 @@ fn close(open: &mut Vec<Span>, time: i64, found: &mut Vec<Span>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Growing, Span};
 
     fn spans(said: &[(i64, i64, u32)]) -> Vec<Span> {
         said.iter().map(|&(begin, end, actor)| Span { begin, end, actor, state: 0 }).collect()
+    }
+
+    fn disjoint(spans: Vec<Span>) -> Vec<Span> {
+        super::disjoint(spans.into_iter().collect::<Growing>().into()).iter().collect()
     }
 
     #[test]

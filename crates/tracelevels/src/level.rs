@@ -1,6 +1,8 @@
 //! One span for all of a bucket.
 
-use crate::lane::Span;
+use arrow_buffer::ScalarBuffer;
+
+use crate::spans::{Growing, Span, Spans};
 use crate::state::{is_background, runs};
 
 /// A span, and for how many of its bucket it stands.
@@ -61,42 +63,93 @@ pub(crate) fn coarser(
     }
 }
 
+/// Entries in order of time, in columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Entries {
+    pub(crate) spans: Spans,
+    pub(crate) count: ScalarBuffer<u32>,
+    pub(crate) ran: ScalarBuffer<i64>,
+}
+
+impl Entries {
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Entry {
+        Entry { span: self.spans.get(at), count: self.count[at], ran: self.ran[at] }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Entry> {
+        let told = self.count.iter().zip(&self.ran);
+        self.spans.iter().zip(told).map(|(span, (&count, &ran))| Entry { span, count, ran })
+    }
+
+    /// Some of them, without a copy.
+    pub(crate) fn slice(&self, from: usize, to: usize) -> Self {
+        Self {
+            spans: self.spans.slice(from, to),
+            count: self.count.slice(from, to - from),
+            ran: self.ran.slice(from, to - from),
+        }
+    }
+
+    /// Those of `finer` in wider buckets; about `size`.
+    fn of(finer: impl Iterator<Item = Entry>, shift: u32, size: usize) -> Self {
+        let mut spans = Growing::with_capacity(size);
+        let (mut count, mut ran) = (Vec::with_capacity(size), Vec::with_capacity(size));
+        coarser(finer, shift, |entry| {
+            spans.push(entry.span);
+            count.push(entry.count);
+            ran.push(entry.ran);
+        });
+        Self { spans: spans.into(), count: count.into(), ran: ran.into() }
+    }
+}
+
+/// The entries of a row in buckets of `1 << shift` ns.
+#[derive(Debug, Clone)]
+pub(crate) struct Level {
+    pub(crate) shift: u32,
+    pub(crate) entries: Entries,
+}
+
 /// Rows of fewer spans are looked through as they are.
 const LEAST: usize = 1024;
 
-/// The levels of a row: shift and entries, each with at most half as many as the one before.
-pub(crate) fn levels(spans: &[Span]) -> Vec<(u32, Vec<Entry>)> {
-    let mut found: Vec<(u32, Vec<Entry>)> = Vec::new();
-    let sizes = sizes(spans);
+/// The levels of a row from the finest to the coarsest, each with at most half as many entries as
+/// the one before.
+pub(crate) fn levels(spans: &Spans) -> Vec<Level> {
+    let mut found: Vec<Level> = Vec::new();
     let mut last = spans.len();
-    for (shift, &size) in sizes.iter().enumerate() {
+    for (shift, &size) in sizes(&spans.begin).iter().enumerate() {
         if last < LEAST || size > last / 2 {
             continue;
         }
-        let mut entries = Vec::with_capacity(size + size / 8);
-        let receive = |entry: &Entry| entries.push(*entry);
-        match found.last() {
-            Some((_, finer)) => coarser(finer.iter().copied(), shift as u32, receive),
-            None => coarser(spans.iter().map(|&span| Entry::of(span)), shift as u32, receive),
-        }
+        let (shift, room) = (shift as u32, size + size / 8);
+        let entries = match found.last() {
+            Some(finer) => Entries::of(finer.entries.iter(), shift, room),
+            None => Entries::of(spans.iter().map(Entry::of), shift, room),
+        };
         last = entries.len();
-        found.push((shift as u32, entries));
+        found.push(Level { shift, entries });
     }
     found
 }
 
 /// In how many buckets of each shift spans begin.
-fn sizes(spans: &[Span]) -> [usize; 64] {
+fn sizes(begins: &[i64]) -> [usize; 64] {
     let mut sizes = [0; 64];
-    if spans.len() < LEAST {
+    if begins.len() < LEAST {
         return sizes;
     }
     // Neighbours meet in one bucket at the shift that takes away all bits in which they differ.
     let mut meet = [0; 65];
-    for pair in spans.windows(2) {
-        meet[(64 - (pair[0].begin ^ pair[1].begin).leading_zeros()) as usize] += 1;
+    for pair in begins.windows(2) {
+        meet[(64 - (pair[0] ^ pair[1]).leading_zeros()) as usize] += 1;
     }
-    let mut left = spans.len();
+    let mut left = begins.len();
     for (size, meeting) in sizes.iter_mut().zip(meet) {
         left -= meeting;
         *size = left;

@@ -5,7 +5,7 @@
 //! Tables of traceanalysis (actors, fragments, waits)
 //!   └ lanes     one a row: spans that do not overlap, what was innermost on top
 //!       └ levels   the same in buckets of 2^k ns: one span stands for all of a bucket
-//!           └ Forest   all rows in columns, which may lie in mapped files
+//!           └ Forest   all rows, each in columns that may lie in mapped files: kept
 //!               ├ query     rows, a span of time, a width of buckets ─→ Drawn
 //!               ├ marks     the same of events: labels
 //!               └ overview  the whole trace, a CPU in a line: the mini-map
@@ -26,11 +26,13 @@
 mod build;
 mod columns;
 mod forest;
+mod kept;
 mod lane;
 mod level;
 mod marks;
 mod overview;
 mod query;
+mod spans;
 pub mod state;
 
 pub use columns::Missing;

@@ -9,6 +9,7 @@ use arrow_buffer::ScalarBuffer;
 use crate::columns::{Missing, batch, column, numbers};
 use crate::forest::{Forest, Kind};
 use crate::query::View;
+use crate::spans::Spans;
 
 /// A span of time with more events than this shows rare ones only: labels of that many could not
 /// be told from each other, and to go through them takes too long.
@@ -151,10 +152,10 @@ struct Lane {
 }
 
 /// Where the row of a CPU lies, and how far it has been gone through.
-struct OfCpu {
+struct OfCpu<'a> {
     lane: Option<usize>,
     at: usize,
-    to: usize,
+    spans: &'a Spans,
 }
 
 impl Forest {
@@ -191,10 +192,9 @@ impl Forest {
 }
 
 struct Gathering<'a> {
-    forest: &'a Forest,
     counts: &'a [u64],
     shift: u32,
-    cpus: Vec<Option<OfCpu>>,
+    cpus: Vec<Option<OfCpu<'a>>>,
     lanes: Vec<Lane>,
     /// By actor its lanes, each of a CPU; those of threads of any.
     of_actor: Vec<Vec<(Option<u16>, usize)>>,
@@ -202,17 +202,17 @@ struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     fn new(forest: &'a Forest, events: &'a Events, rows: &[u32], view: View) -> Self {
-        let mut cpus: Vec<Option<OfCpu>> = Vec::new();
-        for (row, place) in forest.rows.iter().zip(&forest.places) {
+        let mut cpus: Vec<Option<OfCpu<'a>>> = Vec::new();
+        for (row, content) in forest.rows.iter().zip(&forest.contents) {
             let Some(cpu) = row.cpu.filter(|_| row.kind == Kind::Cpu).map(usize::from) else {
                 break;
             };
             if cpus.len() <= cpu {
                 cpus.resize_with(cpu + 1, || None);
             }
-            let ends = &forest.items.end[place.from..place.to];
-            let at = place.from + ends.partition_point(|&end| end < view.begin);
-            cpus[cpu] = Some(OfCpu { lane: None, at, to: place.to });
+            let spans = &content.spans;
+            let at = spans.end.partition_point(|&end| end < view.begin);
+            cpus[cpu] = Some(OfCpu { lane: None, at, spans });
         }
         let mut lanes: Vec<Lane> = Vec::new();
         let mut of_actor: Vec<Vec<_>> = Vec::new();
@@ -235,24 +235,24 @@ impl<'a> Gathering<'a> {
             }
             lanes.push(Lane { row, marks: Vec::new() });
         }
-        Self { forest, counts: events.counts(), shift: view.shift, cpus, lanes, of_actor }
+        Self { counts: events.counts(), shift: view.shift, cpus, lanes, of_actor }
     }
 
     #[inline]
     fn add(&mut self, time: i64, cpu: u16, event: u16, index: u64) {
         let Some(Some(place)) = self.cpus.get_mut(usize::from(cpu)) else { return };
-        let items = &self.forest.items;
         // The first span that ends at the event or later: before a change, and not in a gap.
-        let ends = &items.end[place.at..place.to];
+        let spans = place.spans;
+        let ends = &spans.end[place.at..];
         let near = ends.iter().take(8).position(|&end| end >= time);
         place.at += near.unwrap_or_else(|| ends.partition_point(|&end| end < time));
         let mark = Mark { bucket: time >> self.shift, time, event, count: 1, index };
         if let Some(lane) = place.lane {
             self.lanes[lane].add(mark, self.counts);
         }
-        if place.at < place.to
-            && items.begin[place.at] <= time
-            && let Some(lanes) = self.of_actor.get(items.actor[place.at] as usize)
+        if place.at < spans.len()
+            && spans.begin[place.at] <= time
+            && let Some(lanes) = self.of_actor.get(spans.actor[place.at] as usize)
         {
             for &(on, lane) in lanes {
                 if on.is_none_or(|on| on == cpu) {

@@ -5,8 +5,7 @@ use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Ty
 use arrow_buffer::ScalarBuffer;
 
 use crate::columns::{Missing, batch, column, numbers};
-use crate::forest::{Kind, Row};
-use crate::lane::Span;
+use crate::spans::Spans;
 use crate::state::runs;
 
 /// Buckets of all CPUs together: of some CPUs each has [`MOST_BUCKETS`], of thousands each fewer.
@@ -27,9 +26,10 @@ pub struct Overview {
 }
 
 impl Overview {
-    pub(crate) fn build<'a>(
-        rows: impl Iterator<Item = (&'a Row, &'a [Span])>,
+    /// The counts of events alone. `ran`: how many spans each CPU has: these have buckets too.
+    pub(crate) fn of_events(
         index: &[RecordBatch],
+        ran: &[usize],
         span: (i64, i64),
     ) -> Result<Self, Missing> {
         let mut columns = Vec::with_capacity(index.len());
@@ -40,8 +40,7 @@ impl Overview {
             cpus.iter().for_each(|&cpu| seen[usize::from(cpu)] = true);
             columns.push((times, cpus));
         }
-        let rows: Vec<_> = rows.filter(|(row, _)| row.kind == Kind::Cpu).collect();
-        rows.iter().filter_map(|(row, _)| row.cpu).for_each(|cpu| seen[usize::from(cpu)] = true);
+        seen.iter_mut().zip(ran).for_each(|(seen, &spans)| *seen |= spans > 0);
         let cpus: Vec<u16> = (0..=u16::MAX).filter(|&cpu| seen[usize::from(cpu)]).collect();
         let mut place = vec![0; 1 << 16];
         cpus.iter().enumerate().for_each(|(at, &cpu)| place[usize::from(cpu)] = at);
@@ -50,11 +49,6 @@ impl Overview {
         let most = (MOST_CELLS / cpus.len().max(1)).clamp(16, MOST_BUCKETS) as u64;
         let shift = (0..63).find(|&shift| (duration >> shift) < most).unwrap_or(63);
         let buckets = (duration >> shift) as usize + 1;
-        let mut ran = vec![0; buckets * cpus.len()];
-        for (cpu, spans) in rows.iter().filter_map(|(row, spans)| Some((row.cpu?, spans))) {
-            let from = place[usize::from(cpu)] * buckets;
-            add(spans, shift, &mut ran[from..from + buckets]);
-        }
         let mut events = vec![0; buckets * cpus.len()];
         for (times, cpus) in &columns {
             for (&time, &cpu) in times.iter().zip(cpus) {
@@ -62,7 +56,18 @@ impl Overview {
                 events[place[usize::from(cpu)] * buckets + bucket as usize] += 1;
             }
         }
-        Ok(Self { shift, buckets, cpus, ran: ran.into(), events: events.into() })
+        Ok(Self { shift, buckets, cpus, ran: Vec::new().into(), events: events.into() })
+    }
+
+    /// Takes in how busy the CPUs were: their spans, which do not overlap.
+    pub(crate) fn take<'a>(&mut self, lanes: impl Iterator<Item = (u16, &'a Spans)>) {
+        let mut ran = vec![0; self.buckets * self.cpus.len()];
+        for (cpu, spans) in lanes {
+            if let Ok(at) = self.cpus.binary_search(&cpu) {
+                add(spans, self.shift, &mut ran[at * self.buckets..(at + 1) * self.buckets]);
+            }
+        }
+        self.ran = ran.into();
     }
 
     /// In at most `width` buckets a CPU, as columns `cpu`, `begin`, `end` (ns), `busy` (share of the
@@ -125,7 +130,7 @@ impl Overview {
 }
 
 /// Adds the time of spans, which do not overlap, to the buckets that they lie in.
-fn add(spans: &[Span], shift: u32, ran: &mut [i64]) {
+fn add(spans: &Spans, shift: u32, ran: &mut [i64]) {
     let last = ran.len() as i64 - 1;
     for span in spans.iter().filter(|span| runs(span.state) && span.begin < span.end) {
         let mut from = span.begin;

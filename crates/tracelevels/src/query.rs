@@ -1,13 +1,14 @@
 //! What is drawn of rows in a span of time.
 
+use std::ops::Range;
+
 use arrow_array::RecordBatch;
 use arrow_array::types::{Float64Type, Int32Type, UInt8Type, UInt32Type};
-use arrow_buffer::ScalarBuffer;
 
 use crate::columns::{batch, column};
-use crate::forest::{Forest, Place};
-use crate::lane::Span;
+use crate::forest::{Content, Forest};
 use crate::level::{Entry, coarser};
+use crate::spans::{Span, Spans};
 
 /// The buckets of a span of time: whole ones, from the one that holds `begin` to the one that holds
 /// the last moment before `end`.
@@ -87,57 +88,56 @@ impl Forest {
         let mut drawn = Drawn::default();
         let Some(view) = View::new(begin, end, shift) else { return drawn };
         for &row in rows {
-            if let Some(place) = self.places.get(row as usize) {
-                self.draw(row, place, view, &mut drawn);
+            if let Some(content) = self.contents.get(row as usize) {
+                content.draw(row, view, &mut drawn);
             }
         }
         drawn
     }
 
-    fn draw(&self, row: u32, place: &Place, view: View, drawn: &mut Drawn) {
-        let first = self.first_from(place, view.begin);
-        let second_bucket = view.begin.saturating_add(1 << view.shift);
-        if first > place.from && self.items.end[first - 1] >= second_bucket {
-            drawn.push(row, &Entry::of(self.items.get(first - 1)));
-        }
-        match place.levels.iter().rev().find(|level| level.shift <= view.shift) {
-            Some(level) => {
-                let (from, to) = within(&self.entries.begin, (level.from, level.to), view);
-                if level.shift == view.shift {
-                    (from..to).for_each(|at| drawn.push(row, &self.entry(at)));
-                } else {
-                    let entries = (from..to).map(|at| self.entry(at));
-                    coarser(entries, view.shift, |entry| drawn.push(row, entry));
-                }
-            }
-            None => {
-                let (from, to) = within(&self.items.begin, (first, place.to), view);
-                let entries = (from..to).map(|at| Entry::of(self.items.get(at)));
-                coarser(entries, view.shift, |entry| drawn.push(row, entry));
-            }
-        }
-    }
-
-    /// The first span of a row that begins at `time` or later.
-    fn first_from(&self, place: &Place, time: i64) -> usize {
-        let begins = &self.items.begin[place.from..place.to];
-        place.from + begins.partition_point(|&begin| begin < time)
-    }
-
     /// What a row shows at a time: begin, end, actor, state.
     pub fn at(&self, row: u32, time: i64) -> Option<(i64, i64, u32, u8)> {
-        let place = self.places.get(row as usize)?;
-        let behind = self.first_from(place, time.saturating_add(1));
-        let span = (behind > place.from).then(|| self.items.get(behind - 1))?;
+        let spans = &self.contents.get(row as usize)?.spans;
+        let behind = first_from(spans, time.saturating_add(1));
+        let span = spans.get(behind.checked_sub(1)?);
         let holds = time < span.end || span.begin == span.end && time == span.begin;
         holds.then_some((span.begin, span.end, span.actor, span.state))
     }
 }
 
+impl Content {
+    fn draw(&self, row: u32, view: View, drawn: &mut Drawn) {
+        let first = first_from(&self.spans, view.begin);
+        let second_bucket = view.begin.saturating_add(1 << view.shift);
+        if first > 0 && self.spans.end[first - 1] >= second_bucket {
+            drawn.push(row, &Entry::of(self.spans.get(first - 1)));
+        }
+        match self.levels.iter().rev().find(|level| level.shift <= view.shift) {
+            Some(level) => {
+                let seen = within(&level.entries.spans.begin, view);
+                let entries = seen.map(|at| level.entries.get(at));
+                if level.shift == view.shift {
+                    entries.for_each(|entry| drawn.push(row, &entry));
+                } else {
+                    coarser(entries, view.shift, |entry| drawn.push(row, entry));
+                }
+            }
+            None => {
+                let entries =
+                    within(&self.spans.begin, view).map(|at| Entry::of(self.spans.get(at)));
+                coarser(entries, view.shift, |entry| drawn.push(row, entry));
+            }
+        }
+    }
+}
+
+/// The first span that begins at `time` or later.
+fn first_from(spans: &Spans, time: i64) -> usize {
+    spans.begin.partition_point(|&begin| begin < time)
+}
+
 /// The part of begins in ascending order that lies in the view.
-fn within(begins: &ScalarBuffer<i64>, (from, to): (usize, usize), view: View) -> (usize, usize) {
-    let begins = &begins[from..to];
+fn within(begins: &[i64], view: View) -> Range<usize> {
     let first = begins.partition_point(|&begin| begin < view.begin);
-    let last = first + begins[first..].partition_point(|&begin| begin < view.end);
-    (from + first, from + last)
+    first..first + begins[first..].partition_point(|&begin| begin < view.end)
 }

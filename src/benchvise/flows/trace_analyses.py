@@ -130,11 +130,10 @@ def _moment(text: str, whole: Span) -> int:
 
 
 def _losses(trace: OpenTrace) -> list[Loss]:
-    # Reading the description takes longer than all else of opening again.
-    streams = trace.description["streams"] if trace.losses else []
+    cpus = trace.outline["streams"]
     return [
         Loss(
-            cpu=streams[loss["stream"]]["cpu"] if loss["stream"] < len(streams) else None,
+            cpu=cpus[loss["stream"]] if loss["stream"] < len(cpus) else None,
             begin=loss["begin"],
             end=loss["end"],
             count=loss["count"],

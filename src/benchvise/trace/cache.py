@@ -37,7 +37,7 @@ import pyarrow as pa
 from benchvise.trace.decoder import decoder
 from benchvise.trace.signature import CACHE_SUFFIX, Stat, files_of, signature, sizes
 
-_LAYOUT = 2
+_LAYOUT = 3
 """Counted up when what stands in a manifest or its facts changes its meaning."""
 
 _MANIFEST = "manifest"

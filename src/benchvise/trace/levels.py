@@ -57,17 +57,15 @@ class Levels:
     def __init__(self, trace: OpenTrace) -> None:
         self._trace = trace
         self._origin = trace.span[0] if trace.span else 0
-        tables = trace.derived("levels", self._build)
-        self._native = decoder().Levels(dict(tables))
-
-    def _build(self) -> dict[str, pa.Table]:
-        trace = self._trace
-        found = trace.analysis
-        span = trace.span or (0, 0)
-        tables: dict[str, pa.Table] = decoder().build_levels(
+        kept = trace.kept("levels")
+        if kept is not None:
+            self._native = decoder().Levels(dict(kept))
+            return
+        found, span = trace.analysis, trace.span or (0, 0)
+        self._native = decoder().Levels.build(
             found["actors"], found["fragments"], found["waits"], trace.index, span
         )
-        return tables
+        trace.put("levels", self._native.tables)
 
     def rows(self, analysis: Analysis) -> list[Row]:
         """All rows in the order in which they are shown."""

@@ -12,8 +12,14 @@ import pyarrow as pa
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
 
-ANALYSES: list[str]
-"""The names of the tables that ``analyse`` gives."""
+SCHEDULING: list[str]
+"""The names of the tables that ``analyse_scheduling`` gives."""
+
+SYSCALLS: list[str]
+"""Those of ``analyse_syscalls``."""
+
+DEVICES: list[str]
+"""Those of ``analyse_devices``."""
 
 LEVEL_STATES: list[str]
 """The names of the numbers that the column ``state`` of ``Levels.items`` has."""
@@ -98,6 +104,8 @@ class Trace:
 
         ``crates/tracefile/src/describe.rs`` writes it.
         """
+    def outline(self) -> str:
+        """The same without what is large in it: ``events`` are names, ``streams`` CPUs."""
     def decode(
         self, events: Mapping[str, Sequence[str] | None] | None = None, index: bool = True
     ) -> Decoded:
@@ -134,26 +142,39 @@ def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
         TraceError: a file cannot be read.
     """
 
-def analyse(
-    info: str,
+def analyse_scheduling(
+    trace: Trace,
     tables: Mapping[str, pa.Table],
     index: pa.Table,
     losses: Sequence[Mapping[str, Any]],
     span: tuple[int, int] | None,
-    trace: Trace | None = None,
 ) -> dict[str, pa.Table]:
-    """What the events of a kernel trace say together: actors, instances, waits, ...
+    """What the events of a kernel trace say of who ran when: actors, instances, fragments, waits.
 
-    ``info`` is what ``Trace.info`` said; the rest as in ``Decoded``. ``trace`` tells the names of
-    the functions that timers run. The columns of each table are
+    ``tables`` and the rest as in ``Decoded``, of the same trace. The columns of each table are
     described in ``crates/traceanalysis/src/output.rs``.
-
-    Raises:
-        ValueError: ``info`` is not such a description.
     """
 
+def analyse_syscalls(
+    trace: Trace,
+    tables: Mapping[str, pa.Table],
+    index: pa.Table,
+    actors: pa.Table,
+    fragments: pa.Table,
+) -> dict[str, pa.Table]:
+    """The system calls of those who ran by ``actors`` and ``fragments``.
+
+    Raises:
+        ValueError: these are not tables of ``analyse_scheduling``.
+    """
+
+def analyse_devices(
+    trace: Trace, tables: Mapping[str, pa.Table], index: pa.Table
+) -> dict[str, pa.Table]:
+    """What block devices and timers did."""
+
 def export_perfetto(
-    info: str,
+    trace: Trace,
     tables: Mapping[str, pa.Table],
     index: pa.Table,
     losses: Sequence[Mapping[str, Any]],
@@ -169,33 +190,33 @@ def export_perfetto(
         OSError: the file cannot be written.
     """
 
-def build_levels(
-    actors: pa.Table,
-    fragments: pa.Table,
-    waits: pa.Table,
-    index: pa.Table,
-    span: tuple[int, int],
-) -> dict[str, pa.Table]:
-    """The time line at every zoom, as tables that can be kept, for ``Levels``.
-
-    From tables of ``analyse``, and the times of the first and last event.
-
-    Raises:
-        ValueError: one is not such a table.
-    """
-
 @final
 class Levels:
     """The time line of a trace. Times are nanoseconds since its first event."""
 
     def __new__(cls, tables: Mapping[str, pa.Table]) -> Levels:
-        """From what ``build_levels`` gave.
+        """From what ``tables`` gave.
 
         Raises:
             ValueError: the tables are not such, or do not fit to each other.
         """
+    @staticmethod
+    def build(
+        actors: pa.Table,
+        fragments: pa.Table,
+        waits: pa.Table,
+        index: pa.Table,
+        span: tuple[int, int],
+    ) -> Levels:
+        """From tables of ``analyse_scheduling``, and the times of the first and last event.
+
+        Raises:
+            ValueError: one is not such a table.
+        """
+    def tables(self) -> dict[str, pa.Table]:
+        """All of it, to be kept."""
     def rows(self) -> pa.Table:
-        """``kind``, ``actor``, ``cpu``, ``ran``, ``first``, ``last``, and where its items lie."""
+        """``kind``, ``actor``, ``cpu``, ``ran``, ``first``, ``last``."""
     def items(self, rows: Sequence[int], begin: int, end: int, shift: int) -> pa.Table:
         """What is drawn of rows in buckets of ``2**shift`` ns: crates/tracelevels says how.
 

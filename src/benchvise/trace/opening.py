@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from benchvise.errors import TraceError
 from benchvise.trace import cache
-from benchvise.trace.decoder import decoder, open_native, translated
+from benchvise.trace.analyses import Analyses
+from benchvise.trace.decoder import open_native, translated
 from benchvise.trace.signature import Stat, signature
 
+if TYPE_CHECKING:
+    from benchvise.trace import native
+
 _INDEX = "index"
+_DESCRIPTION = "description"
 _EVENT = "event:"
 """Stands before the names of event tables in the cache, so that an event may be named `index`."""
 
@@ -52,8 +57,9 @@ class OpenTrace:
     """A trace with all its events. Times are nanoseconds of its clock."""
 
     path: Path
-    description_text: str
-    """What ``native.Trace.info`` said, JSON."""
+    outline: Mapping[str, Any]
+    """The description without what is large in it: format, clock, environment, CPUs of streams,
+    names of event types."""
     tables: Mapping[str, pa.Table]
     """By event name: ``time``, ``cpu``, fields. Also of events that never occurred."""
     counts: Mapping[str, int]
@@ -73,17 +79,31 @@ class OpenTrace:
     """What a reader must know of how it was opened."""
     _part: cache.Part | None = None
     """Where in the cache it came from."""
+    _stats: list[Stat] = field(default_factory=list)
+    """What the file system said of its files when it was decoded, if it was."""
+    _native: native.Trace | None = None
+
+    @cached_property
+    def native(self) -> native.Trace:
+        """The trace as the decoder has it open."""
+        return self._native or open_native(self.path)
 
     @cached_property
     def description(self) -> dict[str, Any]:
         """Format, clock, environment, streams, event types with their fields."""
-        said: dict[str, Any] = json.loads(self.description_text)
+        said: dict[str, Any] = json.loads(self._description_text)
         return said
+
+    @property
+    def _description_text(self) -> str:
+        if self._part is not None:
+            return str(self._part.tables[_DESCRIPTION]["text"][0].as_py())
+        return self.native.info()
 
     @cached_property
     def analysis(self) -> Mapping[str, pa.Table]:
-        """Actors, their instances, fragments and waits, system calls, ...: crates/traceanalysis."""
-        return self.derived("analysis", self._analysed)
+        """Actors, their instances, fragments and waits, system calls, ...: see ``Analyses``."""
+        return Analyses(self)
 
     @property
     def content(self) -> str:
@@ -94,28 +114,69 @@ class OpenTrace:
         self, part: str, make: Callable[[], Mapping[str, pa.Table]]
     ) -> Mapping[str, pa.Table]:
         """Tables that follow from the events: what is kept of them, else made and kept."""
-        if self._part is not None:
-            kept = cache.load(self.path, part)
-            if kept is not None and kept.content == self._part.content:
-                self.keeping.take(kept)
-                return kept.tables
+        kept = self.kept(part)
+        if kept is not None:
+            return kept
         tables = make()
-        if self._part is not None:
-            later = self.keeping.later
-            if later is None:
-                self._keep(part, tables)
-            else:
-                later.append(lambda: self._keep(part, tables))
+        self.put(part, lambda: tables)
         return tables
+
+    def kept(self, part: str) -> Mapping[str, pa.Table] | None:
+        """What is kept of tables that follow from the events."""
+        if self._part is None:
+            return None
+        kept = cache.load(self.path, part)
+        if kept is None or kept.content != self._part.content:
+            return None
+        self.keeping.take(kept)
+        return kept.tables
+
+    def put(self, part: str, tables: Callable[[], Mapping[str, pa.Table]]) -> None:
+        """Keeps tables that follow from the events, now or later."""
+        if self.keeping.later is not None:
+            self.keeping.later.append(lambda: self._keep(part, tables()))
+        elif self._part is not None:
+            self._keep(part, tables())
 
     def keep(self) -> bool:
         """Keeps what was put off; whether there was something, and all of it is kept now."""
         later, self.keeping.later = self.keeping.later, None
-        kept = [store() for store in later or ()]
+        if later is None:
+            return False
+        if self._part is None and self._stats:
+            self._keep_decoded()
+        kept = [store() for store in later]
         return bool(kept) and all(kept)
 
+    def _keep_decoded(self) -> None:
+        tables = {_INDEX: self.index, _DESCRIPTION: pa.table({"text": [self._description_text]})}
+        tables |= {_EVENT + name: table for name, table in self.tables.items()}
+        facts = {
+            "outline": self.outline,
+            "counts": self.counts,
+            "losses": self.losses,
+            "damage": self.damage,
+            "notes": self.notes,
+            "events": self.events,
+            "span": self.span,
+        }
+        try:
+            self._part = cache.store(self.path, "decoded", tables, facts, self._stats)
+        except cache.NotCached as error:
+            self.keeping.refused = str(error)
+            self.remarks.append(f"nothing is kept for the next time: {error}")
+
+    def mapped(self) -> OpenTrace | None:
+        """The same from what was kept of it, which frees the heap; None when nothing was."""
+        if self._part is None:
+            return None
+        again = _from_part(self.path, self._part)
+        again.keeping.reused, again._native = False, self._native
+        return again
+
     def _keep(self, part: str, tables: Mapping[str, pa.Table]) -> bool:
-        assert self._part is not None  # noqa: S101 - derived() has looked
+        if self._part is None:
+            return False
         try:
             kept = cache.store(self.path, part, tables, {}, self._part.stats, self._part.content)
         except cache.NotCached as error:
@@ -124,23 +185,14 @@ class OpenTrace:
         self.keeping.take(kept)
         return True
 
-    def _analysed(self) -> Mapping[str, pa.Table]:
-        tables: dict[str, pa.Table] = decoder().analyse(
-            self.description_text,
-            {name: self.tables[name] for name in self.counts},
-            self.index,
-            self.losses,
-            self.span,
-            open_native(self.path),
-        )
-        return tables
 
-
-def open_trace(path: Path, *, use_cache: bool = True, counting: bool = False) -> OpenTrace:
+def open_trace(
+    path: Path, *, use_cache: bool = True, counting: bool = False, keep_later: bool = False
+) -> OpenTrace:
     """Opens a trace and decodes all its events, or maps what is kept of it.
 
     For ``counting`` alone, what is not kept is decoded without fields, has an empty index, and is
-    not kept either.
+    not kept either. With ``keep_later`` nothing is kept until ``OpenTrace.keep`` is called.
 
     Raises:
         UsageError: there is no such trace, or no decoder.
@@ -148,16 +200,18 @@ def open_trace(path: Path, *, use_cache: bool = True, counting: bool = False) ->
     """
     path = path.resolve()  # the cache stands beside the file itself, not beside a link to it
     if use_cache and (kept := cache.load(path, "decoded")) is not None:
-        return _from_part(path, kept)
+        opened = _from_part(path, kept)
+        opened.keeping.later = [] if keep_later else None
+        return opened
     trace = open_native(path)
     stats = _signature(path)
-    text = trace.info()
-    names = [kind["name"] for kind in json.loads(text)["events"]] if counting else []
+    outline = json.loads(trace.outline())
     with translated():
-        decoded = trace.decode(dict.fromkeys(names, ()) if counting else None, not counting)
+        chosen = dict.fromkeys(outline["events"], ()) if counting else None
+        decoded = trace.decode(chosen, not counting)
     opened = OpenTrace(
         path,
-        text,
+        outline,
         decoded.tables,
         {name: table.num_rows for name, table in decoded.tables.items() if table.num_rows},
         _NO_INDEX if decoded.index is None else decoded.index,
@@ -167,36 +221,16 @@ def open_trace(path: Path, *, use_cache: bool = True, counting: bool = False) ->
         decoded.events,
         decoded.span,
         Keeping(use_cache),
+        _native=trace,
     )
     if _signature(path) != stats:
         opened.remarks.append("the trace is being written to: this is what it held when opened")
     elif use_cache and not counting:
-        opened = _kept(opened, stats)
+        opened._stats, opened.keeping.later = stats, []
+        if not keep_later:
+            opened.keep()
+            return opened.mapped() or opened
     return opened
-
-
-def _kept(opened: OpenTrace, stats: list[Stat]) -> OpenTrace:
-    """The same from the cache, which frees the heap; as it is when it cannot be kept."""
-    tables = {_INDEX: opened.index}
-    tables |= {_EVENT + name: table for name, table in opened.tables.items()}
-    facts = {
-        "description": opened.description_text,
-        "counts": opened.counts,
-        "losses": opened.losses,
-        "damage": opened.damage,
-        "notes": opened.notes,
-        "events": opened.events,
-        "span": opened.span,
-    }
-    try:
-        part = cache.store(opened.path, "decoded", tables, facts, stats)
-    except cache.NotCached as error:
-        opened.keeping.refused = str(error)
-        opened.remarks.append(f"nothing is kept for the next time: {error}")
-        return opened
-    again = _from_part(opened.path, part)
-    again.keeping.reused = False
-    return again
 
 
 class _Events(Mapping[str, pa.Table]):
@@ -212,7 +246,7 @@ class _Events(Mapping[str, pa.Table]):
         return (n.removeprefix(_EVENT) for n in self._kept if n.startswith(_EVENT))
 
     def __len__(self) -> int:
-        return len(self._kept) - 1
+        return sum(1 for _ in self)
 
 
 def _from_part(path: Path, part: cache.Part) -> OpenTrace:
@@ -222,7 +256,7 @@ def _from_part(path: Path, part: cache.Part) -> OpenTrace:
     span = facts["span"]
     return OpenTrace(
         path,
-        facts["description"],
+        facts["outline"],
         _Events(part.tables),
         facts["counts"],
         part.tables[_INDEX],

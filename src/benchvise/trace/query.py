@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from benchvise.errors import UsageError
-from benchvise.trace.decoder import decoder
+from benchvise.trace import analyses
 from benchvise.trace.opening import OpenTrace
 
 _UNKNOWN_CPU = 65535
@@ -86,7 +86,7 @@ class Tables:
     @cached_property
     def _events(self) -> dict[str, str]:
         """SQL's name of each event table: its own, unless that is taken already."""
-        taken = {*self._own, *decoder().ANALYSES, "events", "tables"}
+        taken = {*self._own, *analyses.names(), "events", "tables"}
         names: dict[str, str] = {}
         for event in self._trace.tables:
             name, number = event, 2
@@ -154,7 +154,7 @@ class Tables:
         for name, table in self._own.items():
             if name in wanted:
                 yield name, table
-        for name in wanted & set(decoder().ANALYSES):
+        for name in wanted & set(analyses.names()):
             yield name, self._trace.analysis[name]
         for name, event in self._events.items():
             if name.lower() in wanted:

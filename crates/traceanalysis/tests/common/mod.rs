@@ -278,14 +278,14 @@ pub struct Result {
 impl Result {
     pub fn new(tables: Tables) -> Self {
         Self {
-            actors: rows(&tables.actors),
-            instances: rows(&tables.instances),
-            fragments: rows(&tables.fragments),
-            waits: rows(&tables.waits),
+            actors: rows(&tables.scheduling.actors),
+            instances: rows(&tables.scheduling.instances),
+            fragments: rows(&tables.scheduling.fragments),
+            waits: rows(&tables.scheduling.waits),
             syscalls: rows(&tables.syscalls),
-            block: rows(&tables.block),
-            timers: rows(&tables.timers),
-            ticks: rows(&tables.ticks),
+            block: rows(&tables.devices.block),
+            timers: rows(&tables.devices.timers),
+            ticks: rows(&tables.devices.ticks),
         }
     }
 

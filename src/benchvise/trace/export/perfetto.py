@@ -28,7 +28,7 @@ def write_perfetto(trace: OpenTrace, path: Path) -> PerfettoWritten:
         OSError: the file cannot be written.
     """
     written = decoder().export_perfetto(
-        trace.description_text,
+        trace.native,
         dict(trace.tables),
         trace.index,
         trace.losses,

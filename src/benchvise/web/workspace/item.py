@@ -109,7 +109,7 @@ def _told(trace: Opened, instance: int) -> dict[str, Any]:
 
 def _events(trace: Opened, shown: Item, cpu: int | None) -> dict[str, Any]:
     """The events of the item's CPU from its begin to its end, the first of them listed."""
-    index, types = trace.trace.index, trace.trace.description["events"]
+    index, types = trace.trace.index, trace.trace.outline["events"]
     times = index["time"].to_numpy()
     first = int(np.searchsorted(times, shown.begin + trace.origin, side="left"))
     last = int(np.searchsorted(times, shown.end + trace.origin, side="right"))
@@ -119,7 +119,7 @@ def _events(trace: Opened, shown: Item, cpu: int | None) -> dict[str, Any]:
     listed = [
         {
             "time": int(times[first + at]) - trace.origin,
-            "event": printable(types[int(kinds[at])]["name"]),
+            "event": printable(types[int(kinds[at])]),
             "index": first + int(at),
         }
         for at in here[:_MOST_EVENTS]

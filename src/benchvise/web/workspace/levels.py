@@ -33,7 +33,7 @@ _MOST_CELLS = 1 << 20
 
 def info(trace: Opened, _query: Mapping[str, str]) -> dict[str, Any]:
     """What the trace is, and what must be known of it."""
-    loaded, said = trace.loaded, trace.trace.description
+    loaded, said = trace.loaded, trace.trace.outline
     return {
         "name": printable(trace.path.name),
         "format": said["format"],
@@ -51,7 +51,7 @@ def info(trace: Opened, _query: Mapping[str, str]) -> dict[str, Any]:
         "remarks": [printable(text, 1000) for text in (*trace.trace.notes, *trace.trace.remarks)],
         "cautions": [printable(text, 1000) for text in loaded.cautions],
         "states": states(),
-        "event_types": [printable(kind["name"]) for kind in said["events"]],
+        "event_types": [printable(name) for name in said["events"]],
         "tag": trace.tag,
     }
 

@@ -78,21 +78,21 @@ def described(part: Loaded, rows: Ints) -> list[dict[str, Any]]:
     analysis = part.analysis
     around = analysis.asked_about(Span(int(times.min()), int(times.max()) + 1)).sliced()
     context = running(around, cpus, times)
-    kinds = part.trace.description["events"]
+    kinds = part.trace.outline["events"]
     origin = analysis.whole.begin
     found = []
     for at in range(rows.size):
-        kind = kinds[events[at]]
+        name = kinds[events[at]]
         actor = int(analysis.instances["actor"][context[at]]) if context[at] >= 0 else None
         found.append(
             {
                 "index": int(rows[at]),
                 "time": int(times[at]) - origin,
                 "cpu": None if cpus[at] == _UNKNOWN_CPU else int(cpus[at]),
-                "event": printable(kind["name"]),
+                "event": printable(name),
                 "actor": actor,
                 "actor_name": None if actor is None else printable(analysis.actors[actor].label),
-                "fields": _fields(part.trace.tables[kind["name"]], int(places[at])),
+                "fields": _fields(part.trace.tables[name], int(places[at])),
             }
         )
     return found
@@ -127,7 +127,7 @@ def _event_numbers(part: Loaded, names: Sequence[str]) -> list[int]:
     Raises:
         UsageError: a name means none of them.
     """
-    known = [kind["name"] for kind in part.trace.description["events"]]
+    known = part.trace.outline["events"]
     found: set[int] = set()
     for name in names:
         numbers = {at for at, one in enumerate(known) if one == name or fnmatchcase(one, name)}
@@ -143,13 +143,13 @@ def _meeting(part: Loaded, rows: Ints, conditions: Sequence[Condition]) -> Bools
     Raises:
         UsageError: no event among them has the fields, or a value is not of the field's kind.
     """
-    index, kinds = part.trace.index, part.trace.description["events"]
+    index, kinds = part.trace.index, part.trace.outline["events"]
     events, places = _taken(index, "event", rows), _taken(index, "row", rows)
     kept = np.zeros(rows.size, dtype=np.bool_)
     refused: UsageError | None = None
     asked = 0
     for number in np.unique(events):
-        name = kinds[number]["name"]
+        name = kinds[number]
         table = part.trace.tables[name]
         if not all(condition.field in table.column_names for condition in conditions):
             continue
