@@ -40,7 +40,9 @@ impl Forest {
         );
         let mut overview = overview?;
         let lanes: Vec<Lane> = cpus.into_iter().chain(others).collect();
-        let mut made: Vec<(Row, Content)> = lanes.into_par_iter().map(finished).collect();
+        // Some lanes are as long as all others together: each is dealt out by itself.
+        let mut made: Vec<(Row, Content)> =
+            lanes.into_par_iter().with_max_len(1).map(finished).collect();
         // Handlers of an actor stay together, in order of CPUs.
         let mut of_actor: HashMap<(Kind, Option<u32>), i64> = HashMap::new();
         for (row, _) in &made {

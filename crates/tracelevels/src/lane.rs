@@ -1,5 +1,8 @@
 //! The spans of a row, so that no two overlap.
 
+use std::cmp::Reverse;
+use std::iter;
+
 use crate::spans::{Growing, Span, Spans};
 
 /// The spans in order of time, without overlap. Where they overlap, the one that began last is on
@@ -9,17 +12,47 @@ pub(crate) fn disjoint(spans: Spans) -> Spans {
     if spans.begin.iter().skip(1).all(|begin| ends.next() <= Some(begin)) {
         return spans;
     }
-    let mut sorted: Vec<Span> = spans.iter().collect();
-    drop(spans);
-    sorted.sort_by(|a, b| a.begin.cmp(&b.begin).then(b.end.cmp(&a.end)));
-    flat(&sorted).into()
+    // Most are in order: those that are not, as what was interrupted in an order of ends, are put
+    // among them.
+    let (mut late, mut in_order) = (Vec::new(), Vec::with_capacity(spans.len()));
+    let mut latest = None;
+    for span in spans.iter() {
+        let is_late = latest.is_some_and(|latest| order(&span) < latest);
+        in_order.push(!is_late);
+        if is_late {
+            late.push(span);
+        } else {
+            latest = Some(order(&span));
+        }
+    }
+    late.sort_by_key(order);
+    let in_order = spans.iter().zip(in_order).filter_map(|(span, keep)| keep.then_some(span));
+    flat(merged(in_order, late.into_iter()), spans.len()).into()
 }
 
-/// `spans`: in order of their begins, of equal ones the longest first.
-fn flat(spans: &[Span]) -> Growing {
-    let mut found = Growing::with_capacity(spans.len() + spans.len() / 4);
+/// By their begins, of equal ones the longest first.
+#[inline]
+fn order(span: &Span) -> (i64, Reverse<i64>) {
+    (span.begin, Reverse(span.end))
+}
+
+fn merged(
+    a: impl Iterator<Item = Span>,
+    b: impl Iterator<Item = Span>,
+) -> impl Iterator<Item = Span> {
+    let (mut a, mut b) = (a.peekable(), b.peekable());
+    iter::from_fn(move || match (a.peek(), b.peek()) {
+        (Some(of_a), Some(of_b)) if order(of_b) < order(of_a) => b.next(),
+        (Some(_), _) => a.next(),
+        (None, _) => b.next(),
+    })
+}
+
+/// `spans`: some `count` in [`order`].
+fn flat(spans: impl Iterator<Item = Span>, count: usize) -> Growing {
+    let mut found = Growing::with_capacity(count + count / 4);
     let mut open: Vec<Span> = Vec::new();
-    for &span in spans {
+    for span in spans {
         close(&mut open, span.begin, &mut found);
         if let Some(&covered) = open.last()
             && covered.begin < span.begin
