@@ -2,7 +2,7 @@
 
 use crate::columns::{Ints, Place, Rows, Texts};
 use crate::input::{EventTable, Input};
-use crate::model::{Event, Flags, Handler, Named, Wake};
+use crate::model::{Event, EventRow, Flags, Handler, Named, Wake};
 use crate::syscall_bindings::{SyscallBindings, specific_syscall};
 use crate::walk::Columns;
 
@@ -49,9 +49,19 @@ impl<'a> Thread<'a> {
 
     #[inline]
     fn get(&self, place: Place) -> Named<'a> {
+        Named { name: self.name(place), ..self.unnamed(place) }
+    }
+
+    #[inline]
+    fn name(&self, place: Place) -> &'a [u8] {
+        self.name.as_ref().map_or(&[], |name| name.get(place))
+    }
+
+    #[inline]
+    fn unnamed(&self, place: Place) -> Named<'a> {
         Named {
             tid: self.tid.i32(place),
-            name: self.name.as_ref().map_or(&[], |name| name.get(place)),
+            name: &[],
             priority: self
                 .priority
                 .as_ref()
@@ -90,6 +100,33 @@ pub(crate) struct Bound<'a, F> {
     pub(crate) fields: F,
 }
 
+/// Who ran when events of a type happened that change nothing.
+enum Others<'a> {
+    /// Asked for few events: as it lies.
+    Batches(Rows, Ints<'a>),
+    /// Asked for all events: in one piece.
+    Flat(Vec<i32>),
+}
+
+impl<'a> Others<'a> {
+    fn new(event: &'a EventTable, every: bool) -> Option<Self> {
+        let rows = Rows::new(&event.batches);
+        let threads = Ints::of(&event.batches, "common_pid")?;
+        Some(match every {
+            true => Self::Flat(rows.all().map(|place| threads.i32(place)).collect()),
+            false => Self::Batches(rows, threads),
+        })
+    }
+
+    #[inline]
+    fn thread(&self, row: u32) -> Option<i32> {
+        match self {
+            Self::Batches(rows, threads) => Some(threads.i32(rows.place(row)?)),
+            Self::Flat(threads) => threads.get(row as usize).copied(),
+        }
+    }
+}
+
 /// Numbers of events.
 #[derive(Default)]
 pub(crate) struct Counts {
@@ -112,8 +149,8 @@ pub(crate) enum Meaning {
 /// How to read the events of scheduling and interrupts, by their number.
 pub(crate) struct Bindings<'a> {
     bound: Vec<Option<Bound<'a, Fields<'a>>>>,
-    /// Of the other types: the rows, and the thread that ran.
-    others: Vec<Option<(Rows, Ints<'a>)>>,
+    /// Of the other types: the thread that ran, by row.
+    others: Vec<Option<Others<'a>>>,
     witnesses: Vec<bool>,
     /// Whether events tell in which context they happened, or interrupts were traced.
     pub(crate) contexts: bool,
@@ -130,14 +167,16 @@ impl<'a> Bindings<'a> {
         let bound: Vec<_> =
             input.events.iter().map(|event| bind(event, |event| fields(event, &present))).collect();
         let flags = bound.iter().flatten().any(|bound| bound.flags.is_some());
-        let others = input.events.iter().zip(&bound).map(|(event, bound)| match bound {
+        let witnesses = SyscallBindings::new(input).known();
+        let others = input.events.iter().zip(&bound).zip(&witnesses);
+        let others = others.map(|((event, bound), &witness)| match bound {
             Some(_) => None,
-            None => Some((Rows::new(&event.batches), Ints::of(&event.batches, "common_pid")?)),
+            None => Others::new(event, witness),
         });
         Self {
             others: others.collect(),
             bound,
-            witnesses: SyscallBindings::new(input).known(),
+            witnesses,
             contexts: flags || present(&["irq_handler_entry"]),
         }
     }
@@ -179,10 +218,17 @@ impl<'a> Bindings<'a> {
     pub(crate) fn thread(&self, event: u16, row: u32) -> Option<i32> {
         match self.bound.get(usize::from(event))? {
             Some(bound) => Some(bound.thread.as_ref()?.i32(bound.rows.place(row)?)),
-            None => {
-                let (rows, thread) = self.others[usize::from(event)].as_ref()?;
-                Some(thread.i32(rows.place(row)?))
+            None => self.others[usize::from(event)].as_ref()?.thread(row),
+        }
+    }
+
+    /// The name of who was switched to.
+    pub(crate) fn next_name(&self, at: EventRow) -> &'a [u8] {
+        match &self.bound[usize::from(at.event)] {
+            Some(Bound { fields: Fields::Switch { next, .. }, rows, .. }) => {
+                rows.place(at.row).map_or(&[], |place| next.name(place))
             }
+            _ => &[],
         }
     }
 
@@ -215,7 +261,8 @@ impl<'a> Bindings<'a> {
             Fields::Switch { prev, state, next } => Event::Switch {
                 prev: prev.get(place),
                 state: state.get(place),
-                next: next.get(place),
+                next: next.unnamed(place),
+                at: EventRow { event, row },
             },
             Fields::Wake { wake, task, target } => Event::Wake {
                 wake: *wake,

@@ -10,6 +10,13 @@ pub(crate) struct Named<'a> {
     pub(crate) priority: Option<i32>,
 }
 
+/// An event: its type and the row in the table of that type.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventRow {
+    pub(crate) event: u16,
+    pub(crate) row: u32,
+}
+
 /// How far a wake-up has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
@@ -54,7 +61,9 @@ pub(crate) enum Event<'a> {
     Switch {
         prev: Named<'a>,
         state: i64,
+        /// Without the name: it is read when it is needed.
         next: Named<'a>,
+        at: EventRow,
     },
     Wake {
         wake: Wake,

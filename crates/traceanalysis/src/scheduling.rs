@@ -1,5 +1,8 @@
 //! Who runs, who waits and who interrupts: everything about threads and CPUs.
 
+use std::iter::Peekable;
+use std::slice::Iter;
+
 use crate::actors::Actors;
 use crate::ahead::{Read, read_ahead};
 use crate::bindings::{Bindings, Counts};
@@ -13,6 +16,8 @@ use crate::states::States;
 use crate::tasks::Threads;
 use crate::walk::Columns;
 use crate::witnesses::Witnesses;
+
+type Edges<'a> = Peekable<Iter<'a, (i64, Edge, u16)>>;
 
 /// The state of all CPUs and threads while the events pass, and the tables that grow.
 pub(crate) struct Scheduling {
@@ -74,12 +79,7 @@ impl Scheduling {
                 this.cpus[usize::from(cpu)].last = time;
                 return;
             }
-            while let Some(&&(edge_time, edge, lost)) = edges.peek()
-                && (edge_time < time || edge_time == time && edge == Edge::End)
-            {
-                edges.next();
-                this.edge(edge_time, edge, lost, &first);
-            }
+            this.edges_until(time, &mut edges, &first);
             let last = &mut this.cpus[usize::from(cpu)].last;
             *last = read.passed.max(*last);
             if let Some(tid) = read.thread
@@ -93,22 +93,33 @@ impl Scheduling {
         };
         let witnesses = Witnesses::new(cpus, &losses.edges);
         std::thread::scope(|scope| read_ahead(scope, &input.index, bindings, witnesses, receive));
+        this.edges_until(span.1, &mut edges, &first);
         this.finish_handlers(span.1);
         this.finish_threads(span.1);
+        this.name_threads(bindings);
         this
     }
 
-    fn edge(&mut self, at: i64, edge: Edge, cpu: u16, first: &First<'_>) {
-        match edge {
-            Edge::Begin => self.begin_loss(cpu, at),
-            Edge::End => self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true),
+    /// The losses that begin or end until an event.
+    #[inline]
+    fn edges_until(&mut self, time: i64, edges: &mut Edges<'_>, first: &First<'_>) {
+        while let Some(&&(at, edge, cpu)) = edges.peek()
+            && (at < time || at == time && edge == Edge::End)
+        {
+            edges.next();
+            match edge {
+                Edge::Begin => self.begin_loss(cpu, at),
+                Edge::End => self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true),
+            }
         }
     }
 
     #[inline]
     fn event(&mut self, now: i64, cpu: u16, event: &Event<'_>) {
         match event {
-            Event::Switch { prev, state, next } => self.switch(now, cpu, prev, *state, next),
+            Event::Switch { prev, state, next, at } => {
+                self.switch(now, cpu, prev, *state, (next, *at));
+            }
             Event::Wake { wake, task, target, flags } => {
                 self.wake(now, cpu, *wake, task, *target, *flags);
             }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::bindings::Bindings;
 use crate::cpu::Frame;
 use crate::growing::{Begin, Fragment, NONE, Totals};
-use crate::model::{Flags, Named, Wake};
+use crate::model::{EventRow, Flags, Named, Wake};
 use crate::output::{flags, wait, why};
 use crate::scheduling::Scheduling;
 use crate::states::Left;
@@ -44,6 +45,8 @@ pub(crate) struct Thread {
     /// The count of all losses when the thread blocked.
     losses_anywhere: u32,
     name: Name,
+    /// The switch to it that told its name last; it is read at the end, as names hardly change.
+    named_at: Option<EventRow>,
     priority: Option<i32>,
     pub(crate) exiting: bool,
     pub(crate) yielding: bool,
@@ -132,6 +135,7 @@ impl Threads {
             losses_there: 0,
             losses_anywhere: 0,
             name: Name::of(&[]),
+            named_at: None,
             priority: None,
             exiting: false,
             yielding: false,
@@ -190,7 +194,11 @@ impl Scheduling {
     fn name(&mut self, at: u32, named: &Named<'_>) {
         let thread = &mut self.threads.all[at as usize];
         thread.priority = named.priority.or(thread.priority);
-        if !named.name.is_empty() && named.name != thread.name.get() && thread.tid != 0 {
+        if named.name.is_empty() || thread.tid == 0 {
+            return;
+        }
+        thread.named_at = None;
+        if named.name != thread.name.get() {
             thread.name = Name::of(named.name);
             let actor = thread.actor;
             self.actors.get_mut(actor).name = String::from_utf8_lossy(named.name).into_owned();
@@ -205,10 +213,11 @@ impl Scheduling {
         cpu: u16,
         prev: &Named<'_>,
         state: i64,
-        next: &Named<'_>,
+        (next, at): (&Named<'_>, EventRow),
     ) {
         let from = self.thread(prev, cpu, now);
         let to = self.thread(next, cpu, now);
+        self.threads.all[to as usize].named_at = Some(at);
         let mut left = self.states.left(state);
         let leaving = &self.threads.all[from as usize];
         if leaving.exiting && left == Left::Blocked(wait::OTHER) {
@@ -370,7 +379,8 @@ impl Scheduling {
             return;
         }
         let at = self.by_tid(task.tid, target.unwrap_or(cpu), now);
-        if self.threads.all[at as usize].name.length == 0 {
+        let known = &self.threads.all[at as usize];
+        if known.name.length == 0 && known.named_at.is_none() {
             // Later names are seen when it runs.
             self.name(at, task);
         }
@@ -506,6 +516,16 @@ impl Scheduling {
         if tid != 0 {
             let at = self.thread(&Named { tid, name: &[], priority: None }, cpu, now);
             self.threads.all[at as usize].exiting = true;
+        }
+    }
+
+    /// Threads get the names that they had when they were switched to for the last time.
+    pub(crate) fn name_threads(&mut self, bindings: &Bindings<'_>) {
+        for at in 0..self.threads.all.len() as u32 {
+            let Thread { tid, named_at, priority, .. } = self.threads.all[at as usize];
+            if let Some(switch) = named_at {
+                self.name(at, &Named { tid, name: bindings.next_name(switch), priority });
+            }
         }
     }
 

@@ -94,14 +94,15 @@ impl<'a> Witnesses<'a> {
         }
     }
 
-    /// A thread is named: where it was believed to run, it does not run any more.
+    /// A thread is named: where it was or may have been believed to run, it does not run any more.
     #[inline]
     fn meet(&mut self, tid: i32, told: &mut impl FnMut(u16, i64)) {
-        if tid == 0 || !self.running.contains(&tid) {
+        let may_be = |running: i32| running == tid || running == UNKNOWN;
+        if tid == 0 || !self.running.iter().any(|&running| may_be(running)) {
             return;
         }
         for cpu in 0..self.running.len() {
-            if self.running[cpu] == tid {
+            if may_be(self.running[cpu]) {
                 self.running[cpu] = UNKNOWN;
                 let passed = self.take(cpu as u16);
                 if passed != NEVER {
