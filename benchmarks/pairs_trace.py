@@ -82,7 +82,7 @@ begin, used = time.monotonic(), cpu()
 decoded = native.open(path).decode(chosen)
 seconds, used = time.monotonic() - begin, cpu() - used
 done.set()
-columns = sum(table.nbytes for table in decoded.tables.values())
+columns = sum(decoded.table(name).nbytes for name in decoded.counts)
 peak = max(peak, anonymous()) - before
 print(json.dumps({
     "events": decoded.events, "rows": decoded.index.num_rows, "seconds": seconds, "cpu": used,
@@ -232,10 +232,10 @@ def clock():
 a = clock()
 trace = open_trace(Path(sys.argv[1]))
 b = clock()
-given = {name: trace.tables[name] for name in trace.counts}
-found = native.analyse_scheduling(trace.native, given, trace.index, trace.losses, trace.span)
-native.analyse_syscalls(trace.native, given, trace.index, found["actors"], found["fragments"])
-native.analyse_devices(trace.native, given, trace.index)
+events = trace.decoded
+found = events.scheduling()
+events.syscalls(found["actors"], found["fragments"])
+events.devices()
 c = clock()
 kept = dict(trace.analysis)
 d = clock()

@@ -244,8 +244,8 @@ def test_chosen_events_and_fields_only() -> None:
     opened = native.open(str(trace("f100k")))
     decoded = opened.decode({"sched_switch": ["next_pid"], "none": None}, index=False)
     assert decoded.index is None
-    assert list(decoded.tables) == ["sched_switch"]
-    assert decoded.tables["sched_switch"].column_names == ["time", "cpu", "next_pid"]
+    assert list(decoded.counts) == ["sched_switch"]
+    assert decoded.table("sched_switch").column_names == ["time", "cpu", "next_pid"]
     assert decoded.events == expected("f100k")["events"]
     described = json.loads(opened.info())
     assert described["format"] == "trace.dat 7"
@@ -261,7 +261,7 @@ def test_streaming_gives_the_same_rows() -> None:
     assert streamed.events == decoded.events
     for name, parts in batches.items():
         together = pa.Table.from_batches(parts).combine_chunks()
-        assert together.equals(decoded.tables[name].combine_chunks())
+        assert together.equals(decoded.table(name).combine_chunks())
 
 
 def test_an_exception_of_the_receiver_comes_through() -> None:

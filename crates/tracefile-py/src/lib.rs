@@ -4,22 +4,22 @@
 //! interpreter is free for other threads while a trace is opened, decoded or hashed.
 
 mod analysis;
+mod decoded;
 mod errors;
 mod export;
 mod levels;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_pyarrow::{IntoPyArrow, ToPyArrow};
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use serde_json::Value;
 use tracefile::{Options, Selection};
 
+use crate::decoded::Decoded;
 use crate::errors::to_python;
 
 /// Which events to decode, each with all its fields (`None`) or with those named.
@@ -27,19 +27,7 @@ type Events = HashMap<String, Option<Vec<String>>>;
 
 /// A trace that has been opened; its events are not decoded yet.
 #[pyclass(frozen, module = "benchvise.trace.native")]
-struct Trace(tracefile::Trace);
-
-/// What decoding gives.
-#[pyclass(frozen, get_all, module = "benchvise.trace.native")]
-struct Decoded {
-    tables: Py<PyDict>,
-    index: Option<Py<PyAny>>,
-    losses: Py<PyAny>,
-    damage: Py<PyAny>,
-    notes: Vec<String>,
-    events: u64,
-    span: Option<(i64, i64)>,
-}
+struct Trace(Arc<tracefile::Trace>);
 
 #[pymethods]
 impl Trace {
@@ -55,7 +43,7 @@ impl Trace {
     fn decode(&self, py: Python<'_>, events: Option<Events>, index: bool) -> PyResult<Decoded> {
         let chosen = selection(events);
         let decoded = py.detach(|| self.0.decode(&chosen, &Options { index }));
-        self.python(py, decoded.map_err(to_python)?)
+        Decoded::new(py, self, decoded.map_err(to_python)?)
     }
 
     fn stream(
@@ -80,32 +68,8 @@ impl Trace {
         });
         match raised.into_inner().expect("nothing panics while it is held") {
             Some(error) => Err(error),
-            None => self.python(py, decoded.map_err(to_python)?),
+            None => Decoded::new(py, self, decoded.map_err(to_python)?),
         }
-    }
-}
-
-impl Trace {
-    fn python(&self, py: Python<'_>, decoded: tracefile::Decoded) -> PyResult<Decoded> {
-        let tables = PyDict::new(py);
-        for table in decoded.tables {
-            let name = &self.0.info().events[table.event].name;
-            tables.set_item(name, pyarrow_table(py, table.batches, table.schema)?)?;
-        }
-        let index = decoded.index.map(tracefile::Index::into_batch);
-        let index = index.map(|batch| {
-            let schema = batch.schema();
-            pyarrow_table(py, vec![batch], schema).map(Bound::unbind)
-        });
-        Ok(Decoded {
-            tables: tables.unbind(),
-            index: index.transpose()?,
-            losses: objects(py, decoded.losses.iter().map(tracefile::Loss::to_json))?,
-            damage: objects(py, decoded.damage.iter().map(tracefile::Damage::to_json))?,
-            notes: decoded.notes,
-            events: decoded.events,
-            span: decoded.span,
-        })
     }
 }
 
@@ -130,15 +94,9 @@ fn pyarrow_table(
     reader.into_pyarrow(py)?.call_method0("read_all")
 }
 
-/// A list of Python's own objects.
-fn objects(py: Python<'_>, values: impl Iterator<Item = Value>) -> PyResult<Py<PyAny>> {
-    let text = Value::Array(values.collect()).to_string();
-    Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
-}
-
 #[pyfunction]
 fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
-    py.detach(|| tracefile::open(&path)).map(Trace).map_err(to_python)
+    py.detach(|| tracefile::open(&path)).map(Arc::new).map(Trace).map_err(to_python)
 }
 
 #[pyfunction]
@@ -159,9 +117,5 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<levels::LevelEvents>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
-    module.add_function(wrap_pyfunction!(analysis::analyse_scheduling, module)?)?;
-    module.add_function(wrap_pyfunction!(analysis::analyse_syscalls, module)?)?;
-    module.add_function(wrap_pyfunction!(analysis::analyse_devices, module)?)?;
-    module.add_function(wrap_pyfunction!(export::export_perfetto, module)?)?;
     errors::add(module)
 }

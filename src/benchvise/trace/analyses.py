@@ -57,26 +57,10 @@ class Analyses(Mapping[str, pa.Table]):
         return len(self._parts)
 
     def _scheduling(self) -> Mapping[str, pa.Table]:
-        trace = self._trace
-        found: dict[str, pa.Table] = decoder().analyse_scheduling(
-            trace.native, self._tables(), trace.index, trace.losses, trace.span
-        )
-        return found
+        return self._trace.decoded.scheduling()
 
     def _syscalls(self) -> Mapping[str, pa.Table]:
-        trace = self._trace
-        found: dict[str, pa.Table] = decoder().analyse_syscalls(
-            trace.native, self._tables(), trace.index, self["actors"], self["fragments"]
-        )
-        return found
+        return self._trace.decoded.syscalls(self["actors"], self["fragments"])
 
     def _devices(self) -> Mapping[str, pa.Table]:
-        trace = self._trace
-        found: dict[str, pa.Table] = decoder().analyse_devices(
-            trace.native, self._tables(), trace.index
-        )
-        return found
-
-    def _tables(self) -> dict[str, pa.Table]:
-        # Not those that are empty: there are thousands, and each would be mapped.
-        return {name: self._trace.tables[name] for name in self._trace.counts}
+        return self._trace.decoded.devices()

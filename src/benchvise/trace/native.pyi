@@ -13,13 +13,13 @@ VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
 
 SCHEDULING: list[str]
-"""The names of the tables that ``analyse_scheduling`` gives."""
+"""The names of the tables that ``Decoded.scheduling`` gives."""
 
 SYSCALLS: list[str]
-"""Those of ``analyse_syscalls``."""
+"""Those of ``Decoded.syscalls``."""
 
 DEVICES: list[str]
-"""Those of ``analyse_devices``."""
+"""Those of ``Decoded.devices``."""
 
 LEVEL_STATES: list[str]
 """The names of the numbers that the column ``state`` of ``Levels.items`` has."""
@@ -66,11 +66,25 @@ class DamageData(TypedDict):
 class Decoded:
     """What decoding gives."""
 
+    @staticmethod
+    def kept(
+        trace: Trace,
+        tables: Mapping[str, pa.Table],
+        index: pa.Table,
+        losses: Sequence[Mapping[str, Any]],
+        span: tuple[int, int] | None,
+    ) -> Decoded:
+        """The same from what was kept of it: the tables of those types that occurred."""
     @property
-    def tables(self) -> dict[str, pa.Table]:
-        """By event name: ``time`` int64, ``cpu`` uint16, then the chosen fields.
+    def counts(self) -> dict[str, int]:
+        """By event name how many there are; also of those that never occurred."""
+    def table(self, name: str) -> pa.Table:
+        """The events of a name: ``time`` int64, ``cpu`` uint16, then the chosen fields.
 
-        Also of events that never occurred. Rows are by stream, and in order of time within each.
+        Rows are by stream, and in order of time within each.
+
+        Raises:
+            KeyError: there is no such event among those that were chosen.
         """
     @property
     def index(self) -> pa.Table | None:
@@ -94,6 +108,28 @@ class Decoded:
     @property
     def span(self) -> tuple[int, int] | None:
         """Times of the first and last of them."""
+    def scheduling(self) -> dict[str, pa.Table]:
+        """What they say of who ran when: actors, instances, fragments, waits.
+
+        The columns of each table are described in ``crates/traceanalysis/src/output.rs``.
+        """
+    def syscalls(self, actors: pa.Table, fragments: pa.Table) -> dict[str, pa.Table]:
+        """The system calls of those who ran by two tables of ``scheduling``.
+
+        Raises:
+            ValueError: these are not such tables.
+        """
+    def devices(self) -> dict[str, pa.Table]:
+        """What block devices and timers did."""
+    def export_perfetto(self, actors: pa.Table, path: str | PathLike[str]) -> tuple[int, int, int]:
+        """Writes them as Perfetto's protobuf; ``actors`` is the table of ``scheduling``.
+
+        Returns how many were written, how many of these as generic events, and how many were
+        left out because their CPU is not known.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
 
 @final
 class Trace:
@@ -142,54 +178,6 @@ def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
         TraceError: a file cannot be read.
     """
 
-def analyse_scheduling(
-    trace: Trace,
-    tables: Mapping[str, pa.Table],
-    index: pa.Table,
-    losses: Sequence[Mapping[str, Any]],
-    span: tuple[int, int] | None,
-) -> dict[str, pa.Table]:
-    """What the events of a kernel trace say of who ran when: actors, instances, fragments, waits.
-
-    ``tables`` and the rest as in ``Decoded``, of the same trace. The columns of each table are
-    described in ``crates/traceanalysis/src/output.rs``.
-    """
-
-def analyse_syscalls(
-    trace: Trace,
-    tables: Mapping[str, pa.Table],
-    index: pa.Table,
-    actors: pa.Table,
-    fragments: pa.Table,
-) -> dict[str, pa.Table]:
-    """The system calls of those who ran by ``actors`` and ``fragments``.
-
-    Raises:
-        ValueError: these are not tables of ``analyse_scheduling``.
-    """
-
-def analyse_devices(
-    trace: Trace, tables: Mapping[str, pa.Table], index: pa.Table
-) -> dict[str, pa.Table]:
-    """What block devices and timers did."""
-
-def export_perfetto(
-    trace: Trace,
-    tables: Mapping[str, pa.Table],
-    index: pa.Table,
-    losses: Sequence[Mapping[str, Any]],
-    actors: pa.Table,
-    path: str | PathLike[str],
-) -> tuple[int, int, int]:
-    """Writes all events as Perfetto's protobuf; ``actors`` is the analysis table of that name.
-
-    Returns how many were written, how many of these as generic events, and how many were left
-    out because their CPU is not known.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-
 @final
 class Levels:
     """The time line of a trace. Times are nanoseconds since its first event."""
@@ -208,7 +196,7 @@ class Levels:
         index: pa.Table,
         span: tuple[int, int],
     ) -> Levels:
-        """From tables of ``analyse_scheduling``, and the times of the first and last event.
+        """From tables of ``Decoded.scheduling``, and the times of the first and last event.
 
         Raises:
             ValueError: one is not such a table.

@@ -14,7 +14,7 @@ import pyarrow as pa
 from benchvise.errors import TraceError
 from benchvise.trace import cache
 from benchvise.trace.analyses import Analyses
-from benchvise.trace.decoder import open_native, translated
+from benchvise.trace.decoder import decoder, open_native, translated
 from benchvise.trace.signature import Stat, signature
 
 if TYPE_CHECKING:
@@ -81,12 +81,25 @@ class OpenTrace:
     """Where in the cache it came from."""
     _stats: list[Stat] = field(default_factory=list)
     """What the file system said of its files when it was decoded, if it was."""
-    _native: native.Trace | None = None
+    _source: native.Trace | None = None
+    """It as the decoder has it open, when that has decoded it."""
+    _decoded: native.Decoded | None = None
 
     @cached_property
-    def native(self) -> native.Trace:
+    def source(self) -> native.Trace:
         """The trace as the decoder has it open."""
-        return self._native or open_native(self.path)
+        return self._source or open_native(self.path)
+
+    @cached_property
+    def decoded(self) -> native.Decoded:
+        """Its events as the decoder has them."""
+        if self._decoded is not None:
+            return self._decoded
+        # Not those types that never occurred: there are thousands, and each would be mapped.
+        tables = {name: self.tables[name] for name in self.counts}
+        kept = decoder().Decoded.kept(self.source, tables, self.index, self.losses, self.span)
+        found: native.Decoded = kept
+        return found
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -98,7 +111,7 @@ class OpenTrace:
     def _description_text(self) -> str:
         if self._part is not None:
             return str(self._part.tables[_DESCRIPTION]["text"][0].as_py())
-        return self.native.info()
+        return self.source.info()
 
     @cached_property
     def analysis(self) -> Mapping[str, pa.Table]:
@@ -171,7 +184,7 @@ class OpenTrace:
         if self._part is None:
             return None
         again = _from_part(self.path, self._part)
-        again.keeping.reused, again._native = False, self._native
+        again.keeping.reused, again._source = False, self._source
         return again
 
     def _keep(self, part: str, tables: Mapping[str, pa.Table]) -> bool:
@@ -212,8 +225,8 @@ def open_trace(
     opened = OpenTrace(
         path,
         outline,
-        decoded.tables,
-        {name: table.num_rows for name, table in decoded.tables.items() if table.num_rows},
+        _Fresh(decoded),
+        {name: count for name, count in decoded.counts.items() if count},
         _NO_INDEX if decoded.index is None else decoded.index,
         [dict(loss) for loss in decoded.losses],
         [dict(place) for place in decoded.damage],
@@ -221,7 +234,8 @@ def open_trace(
         decoded.events,
         decoded.span,
         Keeping(use_cache),
-        _native=trace,
+        _source=trace,
+        _decoded=decoded,
     )
     if _signature(path) != stats:
         opened.remarks.append("the trace is being written to: this is what it held when opened")
@@ -231,6 +245,26 @@ def open_trace(
             opened.keep()
             return opened.mapped() or opened
     return opened
+
+
+class _Fresh(Mapping[str, pa.Table]):
+    """The event tables that were decoded, each taken over when somebody asks for it."""
+
+    def __init__(self, decoded: native.Decoded) -> None:
+        self._decoded = decoded
+        self._names = decoded.counts
+        self._taken: dict[str, pa.Table] = {}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._taken:
+            self._taken[name] = self._decoded.table(name)
+        return self._taken[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class _Events(Mapping[str, pa.Table]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.trace.decoder import decoder
 from benchvise.trace.opening import OpenTrace
 
 
@@ -27,12 +26,4 @@ def write_perfetto(trace: OpenTrace, path: Path) -> PerfettoWritten:
     Raises:
         OSError: the file cannot be written.
     """
-    written = decoder().export_perfetto(
-        trace.native,
-        dict(trace.tables),
-        trace.index,
-        trace.losses,
-        trace.analysis["actors"],
-        path,
-    )
-    return PerfettoWritten(*written)
+    return PerfettoWritten(*trace.decoded.export_perfetto(trace.analysis["actors"], path))

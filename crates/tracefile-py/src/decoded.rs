@@ -1,0 +1,198 @@
+//! The events of a trace: as they were decoded, or from tables that were kept.
+//!
+//! Their columns stay here and go over to Python table by table when they are asked for: each goes
+//! through some hundred calls, and there are thousands.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_pyarrow::{FromPyArrow, Table};
+use arrow_schema::SchemaRef;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+use traceanalysis::{Input, Loss};
+
+use crate::{Trace, analysis, export, pyarrow_table};
+
+/// All rows of an event type, or of the index.
+struct Rows {
+    batches: Vec<RecordBatch>,
+    schema: SchemaRef,
+}
+
+impl Rows {
+    fn of(table: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (batches, schema) = Table::from_pyarrow_bound(table)?.into_inner();
+        Ok(Self { batches, schema })
+    }
+
+    fn count(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        pyarrow_table(py, self.batches.clone(), self.schema.clone())
+    }
+}
+
+/// What decoding gives.
+#[pyclass(frozen, module = "benchvise.trace.native")]
+pub(crate) struct Decoded {
+    pub(crate) trace: Arc<tracefile::Trace>,
+    /// In order of the description.
+    names: Vec<String>,
+    rows: HashMap<String, Rows>,
+    index: Option<Rows>,
+    lost: Vec<Loss>,
+    #[pyo3(get)]
+    losses: Py<PyAny>,
+    #[pyo3(get)]
+    damage: Py<PyAny>,
+    #[pyo3(get)]
+    notes: Vec<String>,
+    #[pyo3(get)]
+    events: u64,
+    #[pyo3(get)]
+    span: Option<(i64, i64)>,
+}
+
+#[pymethods]
+impl Decoded {
+    /// Of tables that were kept.
+    #[staticmethod]
+    fn kept(
+        py: Python<'_>,
+        trace: &Bound<'_, Trace>,
+        tables: HashMap<String, Bound<'_, PyAny>>,
+        index: &Bound<'_, PyAny>,
+        losses: &Bound<'_, PyAny>,
+        span: Option<(i64, i64)>,
+    ) -> PyResult<Self> {
+        let trace = Arc::clone(&trace.get().0);
+        let mut rows = HashMap::new();
+        for (name, table) in tables {
+            rows.insert(name, Rows::of(&table)?);
+        }
+        let index = Rows::of(index)?;
+        let mut lost = Vec::new();
+        for loss in losses.try_iter()? {
+            let loss = loss?;
+            let stream: usize = loss.get_item("stream")?.extract()?;
+            lost.push(Loss {
+                cpu: trace.info().streams.get(stream).and_then(|stream| stream.cpu),
+                begin: loss.get_item("begin")?.extract()?,
+                end: loss.get_item("end")?.extract()?,
+            });
+        }
+        Ok(Self {
+            names: rows.keys().cloned().collect(),
+            rows,
+            events: index.count() as u64,
+            index: Some(index),
+            lost,
+            losses: losses.clone().unbind(),
+            damage: objects(py, std::iter::empty())?,
+            notes: Vec::new(),
+            span,
+            trace,
+        })
+    }
+
+    /// By event type, how many there are; also of those that never occurred.
+    #[getter]
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = PyDict::new(py);
+        for name in &self.names {
+            counts.set_item(name, self.rows[name].count())?;
+        }
+        Ok(counts)
+    }
+
+    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let rows = self.rows.get(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        rows.table(py)
+    }
+
+    #[getter]
+    fn index<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.index.as_ref().map(|index| index.table(py)).transpose()
+    }
+
+    fn scheduling<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        analysis::scheduling(py, self)
+    }
+
+    fn syscalls<'py>(
+        &self,
+        py: Python<'py>,
+        actors: &Bound<'py, PyAny>,
+        fragments: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        analysis::syscalls(py, self, actors, fragments)
+    }
+
+    fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        analysis::devices(py, self)
+    }
+
+    fn export_perfetto(
+        &self,
+        py: Python<'_>,
+        actors: &Bound<'_, PyAny>,
+        path: PathBuf,
+    ) -> PyResult<(u64, u64, u64)> {
+        export::perfetto(py, self, actors, path)
+    }
+}
+
+impl Decoded {
+    pub(crate) fn new(
+        py: Python<'_>,
+        trace: &Trace,
+        decoded: tracefile::Decoded,
+    ) -> PyResult<Self> {
+        let info = trace.0.info();
+        let named = |table: &tracefile::Table| info.events[table.event].name.clone();
+        let names = decoded.tables.iter().map(named).collect();
+        let lost = decoded.losses.iter().map(|loss| Loss::of(info, loss)).collect();
+        let losses = objects(py, decoded.losses.iter().map(tracefile::Loss::to_json))?;
+        let damage = objects(py, decoded.damage.iter().map(tracefile::Damage::to_json))?;
+        let rows = decoded
+            .tables
+            .into_iter()
+            .map(|table| (named(&table), Rows { batches: table.batches, schema: table.schema }));
+        Ok(Self {
+            names,
+            rows: rows.collect(),
+            index: decoded
+                .index
+                .map(tracefile::Index::into_batch)
+                .map(|batch| Rows { schema: batch.schema(), batches: vec![batch] }),
+            lost,
+            losses,
+            damage,
+            notes: decoded.notes,
+            events: decoded.events,
+            span: decoded.span,
+            trace: Arc::clone(&trace.0),
+        })
+    }
+
+    /// The events for an analysis.
+    pub(crate) fn input(&self) -> Input {
+        let batches =
+            |_, name: &str| self.rows.get(name).map(|of| of.batches.clone()).unwrap_or_default();
+        let index = self.index.as_ref().map(|index| index.batches.clone()).unwrap_or_default();
+        Input::described(self.trace.info(), batches, index, self.lost.clone(), self.span)
+    }
+}
+
+/// A list of Python's own objects.
+fn objects(py: Python<'_>, values: impl Iterator<Item = Value>) -> PyResult<Py<PyAny>> {
+    let text = Value::Array(values.collect()).to_string();
+    Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
+}
