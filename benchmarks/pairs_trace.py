@@ -232,7 +232,7 @@ def clock():
 a = clock()
 trace = open_trace(Path(sys.argv[1]))
 b = clock()
-events = trace.decoded
+events = trace.decoded()
 found = events.scheduling()
 events.syscalls(found["actors"], found["fragments"])
 events.devices()

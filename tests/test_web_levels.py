@@ -177,7 +177,7 @@ def test_what_was_made_is_kept_after_the_answer(tmp_path: Path) -> None:
     first = Workspace(client, path).json("rows")
     client.app.state.context.close()
     parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
-    assert parts == {"decoded", "analysis", "levels"}
+    assert parts == {"decoded", "scheduling", "levels"}
     again = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
     assert Workspace(again, path).json("rows") == first
     assert again.app.state.context.opened.get(path.resolve()).trace.keeping.reused

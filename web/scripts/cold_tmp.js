@@ -15,6 +15,6 @@ try {
   });
   await page.goto(process.argv[2], { waitUntil: "commit" });
   await page.waitForFunction(() => globalThis.seen_.painted, null, { timeout: 90000 });
-  const out = await page.evaluate(() => ({ ...seen_, origin: performance.timeOrigin, marks: performance.getEntriesByType("resource").map(({ name, startTime, responseStart, responseEnd }) => [name.split("/").slice(3).join("/").slice(0, 60), startTime, responseStart, responseEnd]) }));
+  const out = await page.evaluate(() => ({ ...seen_, origin: performance.timeOrigin, marks: performance.getEntriesByType("resource").map(({ name, startTime, responseStart, responseEnd, serverTiming }) => [name.split("/").slice(3).join("/").slice(0, 60), startTime, responseStart, responseEnd, serverTiming?.[0]?.duration ?? null]) }));
   console.log(JSON.stringify(out));
 } finally { await browser.close(); }

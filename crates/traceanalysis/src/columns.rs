@@ -7,6 +7,53 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 
+/// The columns that any analysis reads, by name; the others of an event table may be left out.
+pub const READ: [&str; 43] = [
+    "time",
+    "cpu",
+    "common_flags",
+    "common_pid",
+    "pid",
+    "tid",
+    "comm",
+    "prio",
+    "prev_pid",
+    "prev_tid",
+    "prev_comm",
+    "prev_prio",
+    "prev_state",
+    "next_pid",
+    "next_tid",
+    "next_comm",
+    "next_prio",
+    "child_pid",
+    "child_tid",
+    "child_comm",
+    "child_prio",
+    "old_pid",
+    "old_tid",
+    "target_cpu",
+    "filename",
+    "newcomm",
+    "irq",
+    "name",
+    "vec",
+    "id",
+    "ret",
+    "dev",
+    "sector",
+    "nr_sector",
+    "bytes",
+    "rwbs",
+    "hrtimer",
+    "timer",
+    "function",
+    "expires",
+    "softexpires",
+    "now",
+    "success",
+];
+
 /// A row of a table: the batch, and the row in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {

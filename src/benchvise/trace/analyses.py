@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,13 +16,14 @@ import pyarrow as pa
 from benchvise.trace.decoder import decoder
 
 if TYPE_CHECKING:
+    from benchvise.trace import native
     from benchvise.trace.opening import OpenTrace
 
 
 def names() -> list[str]:
     """The names of all analysis tables."""
-    native = decoder()
-    return [*native.SCHEDULING, *native.SYSCALLS, *native.DEVICES]
+    module = decoder()
+    return [*module.SCHEDULING, *module.SYSCALLS, *module.DEVICES]
 
 
 class Analyses(Mapping[str, pa.Table]):
@@ -31,11 +33,11 @@ class Analyses(Mapping[str, pa.Table]):
     """
 
     def __init__(self, trace: OpenTrace) -> None:
-        native = decoder()
+        module = decoder()
         parts: tuple[tuple[list[str], str, Callable[[], Mapping[str, pa.Table]]], ...] = (
-            (native.SCHEDULING, "scheduling", self._scheduling),
-            (native.SYSCALLS, "syscalls", self._syscalls),
-            (native.DEVICES, "devices", self._devices),
+            (module.SCHEDULING, "scheduling", self._scheduling),
+            (module.SYSCALLS, "syscalls", self._syscalls),
+            (module.DEVICES, "devices", self._devices),
         )
         self._trace = trace
         self._parts = {name: (part, make) for names, part, make in parts for name in names}
@@ -57,10 +59,14 @@ class Analyses(Mapping[str, pa.Table]):
         return len(self._parts)
 
     def _scheduling(self) -> Mapping[str, pa.Table]:
-        return self._trace.decoded.scheduling()
+        return self._events.scheduling()
 
     def _syscalls(self) -> Mapping[str, pa.Table]:
-        return self._trace.decoded.syscalls(self["actors"], self["fragments"])
+        return self._events.syscalls(self["actors"], self["fragments"])
 
     def _devices(self) -> Mapping[str, pa.Table]:
-        return self._trace.decoded.devices()
+        return self._events.devices()
+
+    @cached_property
+    def _events(self) -> native.Decoded:
+        return self._trace.decoded(decoder().READ)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -90,15 +90,18 @@ class OpenTrace:
         """The trace as the decoder has it open."""
         return self._source or open_native(self.path)
 
-    @cached_property
-    def decoded(self) -> native.Decoded:
-        """Its events as the decoder has them."""
+    def decoded(self, columns: Collection[str] | None = None) -> native.Decoded:
+        """Its events as the decoder has them; at least those columns, where they are named."""
         if self._decoded is not None:
             return self._decoded
         # Not those types that never occurred: there are thousands, and each would be mapped.
         tables = {name: self.tables[name] for name in self.counts}
-        kept = decoder().Decoded.kept(self.source, tables, self.index, self.losses, self.span)
-        found: native.Decoded = kept
+        if columns is not None:
+            for name, table in tables.items():
+                tables[name] = table.select([one for one in table.column_names if one in columns])
+        found: native.Decoded = decoder().Decoded.kept(
+            self.source, tables, self.index, self.losses, self.span
+        )
         return found
 
     @cached_property

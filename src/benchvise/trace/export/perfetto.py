@@ -26,4 +26,4 @@ def write_perfetto(trace: OpenTrace, path: Path) -> PerfettoWritten:
     Raises:
         OSError: the file cannot be written.
     """
-    return PerfettoWritten(*trace.decoded.export_perfetto(trace.analysis["actors"], path))
+    return PerfettoWritten(*trace.decoded().export_perfetto(trace.analysis["actors"], path))

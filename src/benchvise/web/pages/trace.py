@@ -27,6 +27,9 @@ def trace(request: Request) -> Response:
         "with": None if second is None else listed(second),
         "keys": [file.key for file in (first, second) if file is not None],
     }
+    for file in (first, second):
+        if file is not None:
+            context(request).opened.prepare(file.path)
     title = first.name if second is None else f"{first.name} and {second.name}"
     others = [listed(file) for file in shelf.files() if file.key != first.key]
     crumbs = [Crumb("Traces", "/traces")]

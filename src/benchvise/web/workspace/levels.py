@@ -9,6 +9,7 @@ that ``info`` told it need not be asked for again.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,7 +43,7 @@ def info(trace: Opened, _query: Mapping[str, str]) -> dict[str, Any]:
             printable(name): printable(value) for name, value in said["environment"].items()
         },
         "origin": str(trace.origin),
-        "duration": loaded.analysis.whole.end - trace.origin,
+        "duration": trace.whole.end - trace.origin,
         "events": trace.trace.events,
         "cpus": loaded.analysis.cpus,
         "actors": len(loaded.analysis.actors),
@@ -77,7 +78,7 @@ def rows(trace: Opened, _query: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def losses(trace: Opened, _query: Mapping[str, str]) -> list[dict[str, Any]]:
     """Where events are missing, as far as it lies within the trace."""
-    duration = trace.loaded.analysis.whole.end - trace.origin
+    duration = trace.whole.end - trace.origin
     return [
         {
             "begin": 0 if loss.begin is None else _within(loss.begin - trace.origin, duration),
@@ -210,6 +211,10 @@ def _route(name: str, answer: Callable[[Opened, Mapping[str, str]], Any]) -> Rou
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         found = answer(trace, query)
+        if answer is info:
+            # How long ago it was decoded: what came since is the time line's.
+            ago = (time.monotonic() - trace.since) * 1e3
+            headers["Server-Timing"] = f"since-decoded;dur={ago:.0f}"
         if isinstance(found, pa.Table):
             return arrow(found, headers)
         return JSONResponse(found, headers=headers)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
-from benchvise.errors import BenchviseError, TraceError
+from benchvise.errors import BenchviseError, TraceError, UsageError
 from benchvise.flows.trace_analyses import Loaded, ready
+from benchvise.trace.analysis.model import Span
 from benchvise.trace.decoder import decoder
 from benchvise.trace.levels import Levels, Row
 from benchvise.trace.opening import OpenTrace, open_trace
@@ -32,27 +34,50 @@ MOST = 4
 WAITING = 16
 """Requests that may wait while a trace is opened: each takes one of the server's threads."""
 
+QUIET_S = 1.0
+"""What was made is kept when nobody has asked for this long: writing takes as long as making."""
+
+PATIENCE_S = 30.0
+"""However much is asked, it is kept after this long."""
+
 
 @dataclass
 class Opened:
-    """An open trace, and what is made of it when it is first asked for."""
+    """An open trace, and what is made of it when it is first asked for.
+
+    While one thread makes something, the others wait for it.
+    """
 
     path: Path
     stats: list[Stat]
     trace: OpenTrace
+    whole: Span
+    """From its first event to its last."""
+    tag: str
+    """Changes whenever an answer about the trace may: with what it holds, and with us."""
+    since: float = field(default_factory=time.monotonic)
+    """When it was there, decoded."""
+    asked: float = field(default_factory=time.monotonic)
+    """When it was asked for last."""
+    _loaded: Loaded | None = field(default=None, init=False)
     _levels: Levels | None = field(default=None, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _loading: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _levelling: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    @cached_property
+    @property
     def loaded(self) -> Loaded:
         """The trace with its analysis, for all that is asked of both."""
-        return ready(self.trace, self.path)
+        if self._loaded is None:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = ready(self.trace, self.path)
+        return self._loaded
 
     @property
     def levels(self) -> Levels:
-        """Its time line; while one thread makes it, the others wait."""
+        """Its time line."""
         if self._levels is None:
-            with self._lock:
+            with self._levelling:
                 if self._levels is None:
                     self._levels = Levels(self.trace)
         return self._levels
@@ -65,13 +90,7 @@ class Opened:
     @property
     def origin(self) -> int:
         """The clock's value at the first event, ns: zero of all times that are answered."""
-        return self.loaded.analysis.whole.begin
-
-    @cached_property
-    def tag(self) -> str:
-        """Changes whenever an answer about the trace may: with what it holds, and with us."""
-        content = self.trace.content or repr(self.stats)
-        return hashlib.sha256(f"{decoder().VERSION} {content}".encode()).hexdigest()[:24]
+        return self.whole.begin
 
 
 @dataclass
@@ -91,9 +110,19 @@ class OpenTraces:
         self._places: OrderedDict[Path, _Place] = OrderedDict()
         self._lock = threading.Lock()
         self._keeping: list[threading.Thread] = []
+        self._closing = threading.Event()
+
+    def prepare(self, path: Path) -> None:
+        """Begins to open a trace that will be asked for; what is wrong with it is told then."""
+
+        def open_it() -> None:
+            with suppress(BenchviseError):
+                self.get(path)
+
+        threading.Thread(target=open_it, daemon=True).start()
 
     def get(self, path: Path) -> Opened:
-        """The trace, with its analysis made.
+        """The trace, with its events decoded.
 
         Raises:
             UsageError: it holds no event, or there is no decoder.
@@ -107,6 +136,7 @@ class OpenTraces:
             known = self._places.get(path)
         found = known.opened if known else None
         if found is not None and found.stats == stats:
+            found.asked = time.monotonic()
             return found
         with self._waiting(path) as place, place.lock:
             found = place.opened
@@ -115,7 +145,8 @@ class OpenTraces:
             return found
 
     def close(self) -> None:
-        """Lets go of all, when what is still being kept has been."""
+        """Lets go of all, when what is still to be kept has been."""
+        self._closing.set()
         with self._lock:
             self._places.clear()
             threads, self._keeping = self._keeping, []
@@ -141,11 +172,11 @@ class OpenTraces:
                     self._places.pop(path, None)
 
     def _open(self, path: Path, stats: list[Stat]) -> Opened:
-        trace = open_trace(path)
-        # What is made is shown first and kept afterwards: writing takes as long as making.
-        trace.keeping.later = []
-        opened = Opened(path, stats, trace)
-        _ = opened.loaded
+        trace = open_trace(path, keep_later=True)
+        if trace.span is None:
+            raise UsageError(f"{path.name} holds no event", "")
+        tag = _tag(trace.content or repr(stats))
+        opened = Opened(path, stats, trace, Span(*trace.span), tag)
         thread = threading.Thread(target=self._keep, args=(opened,), daemon=True)
         with self._lock:
             self._keeping = [other for other in self._keeping if other.is_alive()]
@@ -154,13 +185,23 @@ class OpenTraces:
         return opened
 
     def _keep(self, opened: Opened) -> None:
-        """Keeps what was made, and puts the mapped files in its place: that frees the heap."""
-        _ = opened.levels
-        if not opened.trace.keep():
-            return
+        """Keeps what was made, and puts the mapped files in its place: that frees the heap.
+
+        What will be asked for first is made at once, all the rest before it is kept.
+        """
         try:
+            _ = opened.levels, opened.loaded
+            late = time.monotonic() + PATIENCE_S
+            while time.monotonic() < min(late, opened.asked + QUIET_S):
+                if self._closing.wait(QUIET_S / 4):
+                    break
+            else:
+                _ = dict(opened.trace.analysis)
+            if not opened.trace.keep():
+                return
             again = open_trace(opened.path)
-            mapped = Opened(opened.path, opened.stats, again)
+            # Answers that were given stay valid.
+            mapped = Opened(opened.path, opened.stats, again, opened.whole, opened.tag)
             _ = mapped.loaded, mapped.levels
             is_same = again.keeping.reused and _signature(opened.path) == opened.stats
         except BenchviseError:
@@ -169,6 +210,10 @@ class OpenTraces:
             place = self._places.get(opened.path)
             if is_same and place is not None and place.opened is opened:
                 place.opened = mapped
+
+
+def _tag(content: str) -> str:
+    return hashlib.sha256(f"{decoder().VERSION} {content}".encode()).hexdigest()[:24]
 
 
 def opened(request: Request) -> Opened:
