@@ -4,7 +4,9 @@
 //   node scripts/panzoom.js ADDRESS [--seconds N] [--shot FILE]
 //
 // The input is the browser's own: pointer and wheel events that pass through its input queue. A
-// frame is the time from one animation frame to the next.
+// frame is the time from one animation frame to the next. The trace is come to from the list of
+// traces, as by a click there; its picture is there with the frame behind the one in which all of it
+// was drawn.
 
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -23,14 +25,19 @@ const browser = await launch();
 try {
   const page = await browser.newPage({ viewport: VIEWPORT });
   const { complaints } = watch(page, () => true);
-  const began = performance.now();
+  await page.addInitScript(noteFirstPicture, COMPLETE);
+  await page.goto(new URL("/traces", positionals[0]).href, { waitUntil: "networkidle" });
   await page.goto(positionals[0], { waitUntil: "commit" });
-  await page.waitForSelector(COMPLETE, { timeout: 60_000 });
-  const firstPaint = performance.now() - began;
-  // From the page's first question about the trace: what goes before is the page's own.
-  const picture = await page.evaluate(() => {
+  await page.waitForFunction(() => globalThis.picture_, null, { timeout: 60_000 });
+  const first = await page.evaluate(() => {
     const asked = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/api/"));
-    return performance.now() - Math.min(...asked.map(({ startTime }) => startTime));
+    const info = asked.find(({ name }) => new URL(name).pathname.endsWith("/info"));
+    const [since] = info.serverTiming;
+    return {
+      page: globalThis.picture_,
+      question: globalThis.picture_ - Math.min(...asked.map(({ startTime }) => startTime)),
+      decoded: globalThis.picture_ - (info.responseStart - since.duration),
+    };
   });
   const box = await page.locator(".tl-stage").first().boundingBox();
   const memory = await page.context().newCDPSession(page);
@@ -57,8 +64,9 @@ try {
   const share = (part) => frames[Math.min(frames.length - 1, Math.floor(frames.length * part))];
   console.log(
     JSON.stringify({
-      first_paint_ms: firstPaint,
-      picture_ms: picture,
+      page_ms: first.page,
+      question_ms: first.question,
+      decoded_ms: first.decoded,
       frames: frames.length,
       median_ms: share(0.5),
       p95_ms: share(0.95),
@@ -71,6 +79,21 @@ try {
   );
 } finally {
   await browser.close();
+}
+
+/** In the page: notes when all of the time line has been painted. */
+function noteFirstPicture(complete) {
+  const observer = new globalThis.MutationObserver(() => {
+    if (document.querySelector(complete) === null) return;
+    observer.disconnect();
+    requestAnimationFrame(() => {
+      requestAnimationFrame((now) => {
+        globalThis.picture_ = now;
+      });
+    });
+  });
+  const attributeFilter = ["data-state"];
+  observer.observe(document, { subtree: true, childList: true, attributes: true, attributeFilter });
 }
 
 /** Zooms in, drags, scrolls the rows, zooms out, pans by wheel, zooms in elsewhere. */

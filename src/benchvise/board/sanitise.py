@@ -32,7 +32,8 @@ def printable(text: str | bytes, limit: int = 200) -> str:
     raw = text[: limit * _LOOKED_AT]
     if isinstance(raw, bytes):
         raw = raw.decode("utf-8", "replace")
-    kept = "".join(map(_kept, _ESCAPES.sub("", raw)))
+    # Nothing that Python calls printable is unsafe, and most texts are all that.
+    kept = raw if raw.isprintable() else "".join(map(_kept, _ESCAPES.sub("", raw)))
     shown = " ".join(kept.split())
     if len(shown) > limit or len(text) > limit * _LOOKED_AT:
         return shown[: limit - 1] + "…"

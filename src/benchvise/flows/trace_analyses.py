@@ -147,7 +147,8 @@ def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
     """What makes all figures of a trace doubtful, the worst first."""
     found = []
     losses = analysis.losses
-    missing = int(((analysis.instances["flags"] & Flag.LOSS) != 0).sum())
+    flags = analysis.tables["instances"].column("flags").to_numpy()
+    missing = int(np.count_nonzero(flags & Flag.LOSS))
     if losses:
         counts = [loss.count for loss in losses]
         known = sum(count or 0 for count in counts)

@@ -1,4 +1,4 @@
-import { askJson } from "../base/answers";
+import { okay } from "../base/result";
 import type { Density, Orientation } from "../timeline/layout";
 import { ServerSource } from "../timeline/server-source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
@@ -29,13 +29,13 @@ const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
 /** Makes the time line of a capture in an element; `api` is where its answers are. */
 export async function startCapture(host: HTMLElement, api: string): Promise<void> {
-  const told = await askJson(`${api}/info`);
-  if (!told.ok) throw new Error(told.error);
-  const info = told.value as CaptureInfo;
-  const look = captureLook(info.states, info.event_types, info.texts);
-  const source = await ServerSource.open(api, info, () => look);
-  if (!source.ok) throw new Error(source.error);
-  new CaptureView(host, api, info, source.value);
+  const opened = await ServerSource.open(
+    api,
+    (info) => okay(info as CaptureInfo),
+    ({ states, event_types, texts }) => captureLook(states, event_types, texts),
+  );
+  if (!opened.ok) throw new Error(opened.error);
+  new CaptureView(host, api, opened.value.info, opened.value.source);
 }
 
 /** The lines of a capture with tools, the time line, and the details of what is chosen. */

@@ -1,17 +1,19 @@
 import { tableFromArrays, tableToIPC, uint8, uint16, uint32, int32, float64, uint64, columnFromArray, tableFromColumns } from "@uwdata/flechette";
 import { afterEach, expect, it, vi } from "vitest";
 
+import { okay } from "../base/result";
 import { ServerSource } from "./server-source";
 import { traceLook } from "./trace-look";
 
 const asked: string[] = [];
+const info = (): Response => Response.json({ name: "n", duration: 100, tag: "T" });
 
 function serve(answers: Record<string, () => Response>): void {
   asked.length = 0;
   vi.stubGlobal("fetch", (address: string) => {
     asked.push(address);
-    const name = /\/([a-z]+)\?/.exec(address)?.[1] ?? "";
-    return Promise.resolve(answers[name]?.() ?? new Response("{}", { status: 404 }));
+    const name = /\/([a-z]+)(\?|$)/.exec(address)?.[1] ?? "";
+    return Promise.resolve(({ info, ...answers } as Record<string, () => Response>)[name]?.() ?? new Response("{}", { status: 404 }));
   });
 }
 
@@ -29,7 +31,11 @@ const arrow = (table: Parameters<typeof tableToIPC>[0]) => (): Response =>
   new Response((tableToIPC(table, { format: "stream" }) ?? new Uint8Array(0)) as BodyInit);
 
 const open = (): ReturnType<typeof ServerSource.open> =>
-  ServerSource.open("/api/traces/k", { name: "n", duration: 100, tag: "T" }, (rows) => traceLook(rows, ["running"], ["e"]));
+  ServerSource.open(
+    "/api/traces/k",
+    (told) => okay(told as { name: string; duration: number; tag: string }),
+    (_, rows) => traceLook(rows, ["running"], ["e"]),
+  );
 
 it("reads rows, losses and columns of the server", async () => {
   const wide = tableFromColumns({
@@ -57,7 +63,8 @@ it("reads rows, losses and columns of the server", async () => {
   });
   const opened = await open();
   if (!opened.ok) throw new Error(opened.error);
-  const source = opened.value;
+  const { source, info: told } = opened.value;
+  expect(told.name).toBe("n");
   expect(source.rows.map(({ name, detail, cpu }) => [name, detail, cpu])).toEqual([["CPU 0", "", 0], ["<img>", "77", null]]);
   expect(source.losses[0]?.count).toBeNull();
   const { signal } = new AbortController();
@@ -76,7 +83,7 @@ it("passes on what the server says is wrong", async () => {
   const opened = await open();
   if (!opened.ok) throw new Error(opened.error);
   const { signal } = new AbortController();
-  await expect(opened.value.items({ begin: 0, end: 4 }, 4, [0], signal)).rejects.toThrow(/Arrow|column/);
+  await expect(opened.value.source.items({ begin: 0, end: 4 }, 4, [0], signal)).rejects.toThrow(/Arrow|column/);
   serve({ rows: json([]), losses: json([]) });
   expect(await open()).toEqual({ ok: false, error: "there is nothing to show on a time line in this trace" });
 });

@@ -18,22 +18,26 @@ export class ServerSource implements Source {
     readonly look: Look,
   ) {}
 
-  /** Asks for what does not change; `look` is made of the rows. */
-  static async open(
+  /** Asks for what does not change, all at once; `look` is made of what the trace is, and of the rows. */
+  static async open<Told extends { name: string; duration: number; tag: string }>(
     address: string,
-    { name, duration, tag }: { name: string; duration: number; tag: string },
-    look: (rows: readonly Row[]) => Look,
-  ): Promise<Result<ServerSource>> {
-    const [rows, losses] = await Promise.all([
-      askJson(`${address}/rows?v=${tag}`),
-      askJson(`${address}/losses?v=${tag}`),
-    ]);
+    read: (info: unknown) => Result<Told>,
+    look: (info: Told, rows: readonly Row[]) => Look,
+  ): Promise<Result<{ info: Told; source: ServerSource }>> {
+    const [told, rows, losses] = await Promise.all(
+      ["info", "rows", "losses"].map((what) => askJson(`${address}/${what}`)),
+    ) as [Result<unknown>, Result<unknown>, Result<unknown>];
+    if (!told.ok) return told;
+    const info = read(told.value);
+    if (!info.ok) return info;
     if (!rows.ok) return rows;
     if (!losses.ok) return losses;
-    const read = readRows(listOf(rows.value));
-    if (read.length === 0) return failed("there is nothing to show on a time line in this trace");
+    const all = readRows(listOf(rows.value));
+    if (all.length === 0) return failed("there is nothing to show on a time line in this trace");
     const lost = readLosses(listOf(losses.value));
-    return okay(new ServerSource(address, tag, name, duration, read, lost, look(read)));
+    const { tag, name, duration } = info.value;
+    const source = new ServerSource(address, tag, name, duration, all, lost, look(info.value, all));
+    return okay({ info: info.value, source });
   }
 
   async items(

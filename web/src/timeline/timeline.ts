@@ -56,6 +56,9 @@ export class Timeline {
   private hovered: number | null = null;
   private drawing: Span | null = null;
   private asked = false;
+  /** Settles when all that is seen at first is drawn. */
+  readonly drawn: Promise<void>;
+  private tellDrawn: () => void = () => undefined;
   /** What is to be drawn again besides the bars. */
   private stale = { names: true, map: true };
 
@@ -65,6 +68,7 @@ export class Timeline {
     private readonly choices: Choices,
     private readonly options: TimelineOptions = {},
   ) {
+    this.drawn = new Promise((resolve) => { this.tellDrawn = resolve; });
     this.elements = buildFrame(host, source.name);
     const { root, stage, bars, names, axis, corner, mapHost, map } = this.elements;
     this.shown = source.rows.map((_, order) => order);
@@ -481,6 +485,7 @@ export class Timeline {
     if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
     this.stale = { names: false, map: false };
     this.elements.root.dataset["state"] = this.items.waiting ? "loading" : "complete";
+    if (!this.items.waiting) this.tellDrawn();
   }
 
   private paintHover(frame: { view: Span; main: number; cross: number; vertical: boolean }): void {

@@ -1,4 +1,3 @@
-import { askJson } from "../base/answers";
 import { failed, okay, type Result } from "../base/result";
 import { ServerSource } from "../timeline/server-source";
 import type { Row } from "../timeline/source";
@@ -16,25 +15,27 @@ export interface OpenTrace {
 /** Asks the server for what a trace is and which rows it has. */
 export async function openTrace(key: string): Promise<Result<OpenTrace>> {
   const api = `/api/traces/${encodeURIComponent(key)}`;
-  const told = await askJson(`${api}/info`);
-  if (!told.ok) return told;
-  const info = told.value as TraceInfo;
-  if (typeof info.duration !== "number" || !Array.isArray(info.states)) {
-    return failed("the server tells nothing of this trace: is the page older than the server?");
-  }
-  const source = await ServerSource.open(api, info, (rows) =>
+  const opened = await ServerSource.open(api, readInfo, (info, rows) =>
     traceLook(rows, info.states, info.event_types),
   );
-  if (!source.ok) return source;
+  if (!opened.ok) return opened;
+  const { info, source } = opened.value;
   const byActor = new Map<number, Row>();
-  for (const row of source.value.rows) {
+  for (const row of source.rows) {
     // Of a handler that ran on several CPUs, the first row, which is the busiest.
     if (row.actor !== null && !byActor.has(row.actor)) byActor.set(row.actor, row);
   }
   return okay({
     api,
     info,
-    source: source.value,
+    source,
     rowOf: (actor) => byActor.get(actor) ?? null,
   });
+}
+
+function readInfo(told: unknown): Result<TraceInfo> {
+  const info = told as TraceInfo;
+  return typeof info.duration === "number" && Array.isArray(info.states)
+    ? okay(info)
+    : failed("the server tells nothing of this trace: is the page older than the server?");
 }

@@ -23,6 +23,8 @@ export async function startWorkspace(host: HTMLElement, keys: readonly string[])
 /** Of each trace. */
 const MOST_CAUTIONS = 8;
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
+/** Views come even if the time line does not. */
+const PATIENCE_MS = 2000;
 
 class TraceWorkspace {
   private readonly address = new Address(window);
@@ -71,8 +73,10 @@ class TraceWorkspace {
     void this.addViews(root);
   }
 
-  /** The views and their charts are many times as large as the time line, which is not to wait. */
+  /** The views and their charts are many times as large as the time line, which is drawn first. */
   private async addViews(root: HTMLElement): Promise<void> {
+    const drawn = Promise.all(this.views.map(({ timeline }) => timeline.drawn));
+    await Promise.race([drawn, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
     const { PANELS } = await import("./panels");
     this.tabs = new Tabs(root, PANELS, this.address, this.active.workspace);
   }

@@ -263,7 +263,7 @@ class Analysis:
     @cached_property
     def cpus(self) -> list[int]:
         """The CPUs on which anything ran."""
-        return [int(cpu) for cpu in np.unique(self.fragments["cpu"])]
+        return sorted(pc.unique(self.tables["fragments"].column("cpu")).to_pylist())
 
     @cached_property
     def sure(self) -> Bools:
