@@ -96,6 +96,35 @@ def test_what_is_kept_is_what_was_decoded(copied: Path) -> None:
     assert {name: table.num_rows for name, table in open_trace(copied).analysis.items()} == once
 
 
+@pytest.mark.parametrize("name", ["f100k", "many-threads", "vm-small"])
+def test_what_is_kept_is_analysed_like_what_was_decoded(name: str, tmp_path: Path) -> None:
+    """Of what is kept only those columns go to the analyses that these read."""
+    path = tmp_path / "t.dat"
+    given = trace(name)
+    (shutil.copytree if given.is_dir() else shutil.copy)(given, path)
+    plain = open_trace(path, use_cache=False).analysis
+    open_trace(path)
+    again = open_trace(path)
+    assert again.keeping.reused
+    assert all(again.analysis[table].equals(plain[table]) for table in plain)
+    assert {part.name for part in again.keeping.directory.iterdir()} == {  # type: ignore[union-attr]
+        "decoded",
+        "scheduling",
+        "syscalls",
+        "devices",
+    }
+
+
+def test_nothing_is_written_before_it_is_to_be(copied: Path) -> None:
+    opened = open_trace(copied, keep_later=True)
+    once = {name: table.num_rows for name, table in opened.analysis.items()}
+    cache_directory = copied.with_name("trace.dat.benchvise-cache")
+    assert not cache_directory.exists()
+    assert opened.keep()
+    assert {name: table.num_rows for name, table in open_trace(copied).analysis.items()} == once
+    assert {part.name for part in cache_directory.iterdir()} >= {"decoded", "scheduling"}
+
+
 def test_what_is_kept_is_mapped_not_read(copied: Path) -> None:
     open_trace(copied)
     before = pa.total_allocated_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from web_client import Answer, Client
 
 from benchvise.flows.trace_analyses import Loaded, load
 from benchvise.web.files import key_of
+from benchvise.web.workspace import opened
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -167,6 +169,48 @@ def test_a_trace_that_changes_is_opened_again(tmp_path: Path) -> None:
     (tmp_path / "other").replace(path)
     after = workspace.json("info")
     assert after["tag"] != before["tag"] and after["events"] > before["events"]
+    client.app.state.context.close()
+
+
+def test_it_is_kept_when_nobody_asks_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.dat"
+    shutil.copy(trace("f100k"), path)
+    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    monkeypatch.setattr(opened, "QUIET_S", 0.2)
+    answer = Workspace(client, path).ask("info")
+    assert answer.headers["server-timing"].startswith("since-decoded;dur=")
+    traces = client.app.state.context.opened
+    assert not traces.get(path.resolve()).trace.content
+    until = time.monotonic() + 30
+    while not traces._places[path.resolve()].opened.trace.content:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    while not traces._places[path.resolve()].opened.trace.keeping.reused:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    # What was told before still holds.
+    again = Workspace(client, path).ask("info", if_none_match=answer.headers["etag"])
+    assert again.status == 304
+    parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
+    assert parts == {"decoded", "scheduling", "syscalls", "devices", "levels"}
+    client.app.state.context.close()
+
+
+def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.dat"
+    shutil.copy(trace("f100k"), path)
+    (tmp_path / "broken.dat").write_bytes(path.read_bytes()[:2000])
+    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    traces = client.app.state.context.opened
+    # One that cannot be read is told of when it is asked for.
+    assert client.get(f"/traces/{key_of(tmp_path / 'broken.dat')}").status == 200
+    assert client.get(f"/traces/{key_of(path)}").status == 200
+    until = time.monotonic() + 30
+    while (place := traces._places.get(path.resolve())) is None or place.opened is None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
     client.app.state.context.close()
 
 

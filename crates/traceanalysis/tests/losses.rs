@@ -130,3 +130,64 @@ fn a_thread_woken_while_its_cpu_lost_events_begins_anew() {
     assert_eq!((a[0].int("end"), a[1].int("ready"), a[1].int("begin")), (150, 220, 250));
     assert_eq!(a[1].int("flags"), 0);
 }
+
+/// A system call of a thread, and its return.
+fn call(trace: &mut Sequence, time: i64, cpu: u16, tid: i64) {
+    trace.context = Some((0, tid));
+    trace.add(time, cpu, "sys_enter_read", &[("fd", 3)], &[]);
+    trace.add(time + 1, cpu, "sys_exit_read", &[("ret", 0)], &[]);
+}
+
+fn spans_of(result: &common::Result, name: &str) -> Vec<(i64, i64, i64)> {
+    let fragments = result.of(&result.fragments, name);
+    fragments.iter().map(|of| (of.int("cpu"), of.int("begin"), of.int("end"))).collect()
+}
+
+#[test]
+fn a_system_call_tells_of_a_switch_that_is_missing() {
+    let mut trace = Sequence::ftrace();
+    trace.context = Some((0, 0));
+    trace.switch(100, 0, IDLE, RUNNABLE, A);
+    call(&mut trace, 120, 0, 10);
+    call(&mut trace, 200, 0, 20);
+    call(&mut trace, 210, 0, 20);
+    trace.context = Some((0, 20));
+    trace.switch(300, 0, B, SLEEPS, IDLE);
+    let result = trace.analyse();
+    assert_eq!(spans_of(&result, "a"), [(0, 100, 121)]);
+    assert_eq!(spans_of(&result, "b"), [(0, 200, 300)]);
+    let calls = result.of(&result.syscalls, "b");
+    assert_eq!(calls.iter().map(|c| c.int("begin")).collect::<Vec<_>>(), [200, 210]);
+    assert!(calls.iter().all(|call| call.int("end") == call.int("begin") + 1));
+}
+
+#[test]
+fn a_thread_that_turns_up_elsewhere_left_after_its_last_system_call() {
+    let mut trace = Sequence::ftrace();
+    trace.context = Some((0, 0));
+    trace.switch(100, 0, IDLE, RUNNABLE, A);
+    call(&mut trace, 150, 0, 10);
+    call(&mut trace, 180, 0, 10);
+    trace.context = Some((0, 0));
+    trace.switch(200, 1, (0, "swapper/1"), RUNNABLE, A);
+    trace.context = Some((0, 10));
+    trace.switch(250, 1, A, SLEEPS, (0, "swapper/1"));
+    let result = trace.analyse();
+    assert_eq!(spans_of(&result, "a"), [(0, 100, 181), (1, 200, 250)]);
+    // And the CPU that it left is known again as soon as something happens there.
+    call(&mut trace, 300, 0, 20);
+    let result = trace.analyse();
+    assert_eq!(result.fragments.iter().filter(|f| f.int("begin") == 300).count(), 1);
+}
+
+#[test]
+fn a_loss_after_the_last_switch_cuts_what_ran() {
+    let mut trace = Sequence::ftrace();
+    trace.losses = vec![loss(0, Some(200), None)];
+    trace.switch(100, 0, IDLE, RUNNABLE, A);
+    trace.add(300, 1, "other", &[("x", 1)], &[]);
+    let result = trace.analyse();
+    assert_eq!(spans_of(&result, "a"), [(0, 100, 200)]);
+    let marked = i64::from(flags::CROSSES_LOSS);
+    assert_ne!(result.instances_of("a")[0].int("flags") & marked, 0);
+}
