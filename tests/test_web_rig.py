@@ -19,6 +19,8 @@ from web_looking import assert_fine, look
 from web_server import Serving, serving
 
 from benchvise.rig import locks
+from benchvise.rig.environment import load_rig
+from benchvise.web.rig import attending
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
@@ -175,9 +177,58 @@ def test_what_keeps_a_board_from_being_switched_is_said(server: Serving, bench: 
     bench.mend("two")
 
 
+def typed(server: Serving, board: str, to: str, **said: str) -> tuple[int, Any]:
+    """Asks for something on a board's console."""
+    connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=60)
+    try:
+        connection.request("POST", f"/rig/{board}/console/{to}", json.dumps(said), JSON)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def test_a_console_is_typed_on_and_let_go(server: Serving, bench: TestBench) -> None:
+    bench.put("two", "boot")
+    assert bench.command("rig", "boot", "two").code == 0
+    status, said = typed(server, "two", "type", text="echo too soon\r")
+    assert status == 403 and said["error"]["remedy"] == "take it first"
+    assert typed(server, "three", "begin")[0] == 404
+    assert typed(server, "two", "begin") == (200, {"typing": True, "message": "", "remedy": ""})
+    console = Watching(server, "/live/console/two")
+    assert typed(server, "two", "type", text="echo hello-$((6 * 7))\r")[0] == 200
+    console.until(lambda: "hello-42" in console.lines, "what was typed")
+    assert typed(server, "two", "type", text="x" * 5000)[0] == 400
+    # It is held, as by any command.
+    refused = bench.command("rig", "power", "two", "off")
+    assert refused.code != 0 and "typing in the workbench" in refused.err
+    before = len(console.lines)
+    assert typed(server, "two", "cycle")[0] == 200
+    kernel = "Linux version 6.1.0"
+    console.until(lambda: [one for one in console.lines[before:] if kernel in one], "a boot")
+    assert typed(server, "two", "end")[1]["typing"] is False
+    assert bench.command("rig", "power", "two", "off").code == 0
+
+
+def test_who_types_no_more_lets_go(
+    bench: TestBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attending, "IDLE_S", 0.3)
+    consoles = attending.Attending()
+    assert consoles.begin(load_rig(bench.rig_file), "two")["typing"]
+    until = time.monotonic() + 30
+    while consoles.state("two")["typing"]:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert "nothing was typed" in consoles.state("two")["message"]
+    assert bench.command("rig", "power", "two", "off").code == 0
+
+
 def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_path: Path) -> None:
     with serving(tmp_path / "store.db", "--rig", bench.rig_file) as looking:
         status, answer = ask(looking, "POST", "/rig/two/power/on")
+        assert status == 403 and "--allow-control" in answer["error"]["remedy"]
+        status, answer = typed(looking, "two", "begin")
         assert status == 403 and "--allow-control" in answer["error"]["remedy"]
         status, answer = ask(looking, "GET", "/boards.json")
         states = {board["name"]: board["state"] for board in answer["data"]["boards"]}

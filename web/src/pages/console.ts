@@ -2,6 +2,7 @@
 
 import { failureNote } from "./islands";
 import { listen } from "./live";
+import { type Attended, typing } from "./typing";
 
 interface Lines {
   readonly lines: readonly string[];
@@ -41,9 +42,12 @@ export class Screen {
   }
 }
 
-/** Shows the console and follows it; whoever scrolls up stays where he is. */
+/**
+ * Shows the console and follows it; whoever scrolls up stays where he is. `attended` is null where
+ * pages may not type.
+ */
 export function start(element: HTMLElement, data: unknown): void {
-  const { board } = data as { readonly board: string };
+  const { board, attended } = data as { readonly board: string; readonly attended: Attended | null };
   const page = element.ownerDocument;
   const screen = new Screen();
   const note = page.createElement("div");
@@ -54,6 +58,7 @@ export function start(element: HTMLElement, data: unknown): void {
   shown.tabIndex = 0;
   shown.setAttribute("role", "log");
   shown.setAttribute("aria-label", "Console");
+  const below = attended === null ? [] : [typing(page, board, attended)];
   let pending = false;
 
   const show = (): void => {
@@ -68,7 +73,7 @@ export function start(element: HTMLElement, data: unknown): void {
     requestAnimationFrame(show);
   };
   const begin = (): void => {
-    if (!shown.isConnected) element.replaceChildren(note, title, shown);
+    if (!shown.isConnected) element.replaceChildren(note, title, shown, ...below);
   };
 
   listen(
@@ -91,7 +96,7 @@ export function start(element: HTMLElement, data: unknown): void {
         const text = page.createElement("p");
         text.textContent = "Nothing was recorded yet. It begins with the next boot.";
         empty.append(text);
-        element.replaceChildren(note, empty);
+        element.replaceChildren(note, empty, ...below);
       },
     },
     (error) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from itertools import count
 from typing import Any
@@ -12,6 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from benchvise.board.sanitise import printable
+from benchvise.errors import UsageError
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
@@ -66,6 +68,7 @@ def board(request: Request) -> Response:
         "name": name,
         "rig": own,
         "control": shared.settings.control,
+        "attended": shared.attending.state(own["name"]) if own else None,
         "last": shared.control.last.get(own["name"]) if own else None,
         "boots": [boots.summary(log) for log in listed[: boots.LISTED]],
         "boots_more": max(len(listed) - boots.LISTED, 0),
@@ -122,6 +125,43 @@ def act(request: Request) -> Response:
     return RedirectResponse(f"/boards/{PREFIX}{name}", 303)
 
 
+async def attend(request: Request) -> Response:
+    """``POST`` to ``begin``, ``type`` (``{"text": "..."}``), ``cycle`` or ``end`` typing on a
+    board's console; says whether it goes on."""
+    shared = context(request)
+    if not shared.settings.control:
+        raise Refused(
+            "pages may not type on consoles here", "start it with --allow-control to let them"
+        )
+    name, attending = request.path_params["name"], shared.attending
+    match request.path_params["to"]:
+        case "begin":
+            rig = await run_in_threadpool(shared.rig)
+            if rig is None:
+                raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
+            said = await run_in_threadpool(attending.begin, rig, name)
+        case "type":
+            said = await run_in_threadpool(attending.type, name, await _typed(request))
+        case "cycle":
+            said = await run_in_threadpool(attending.cycle, name)
+        case "end":
+            said = await run_in_threadpool(attending.end, name)
+        case _:
+            raise NotFound("this cannot be done on a console", "begin, type, cycle or end")
+    return JSONResponse(said, headers={"Cache-Control": "no-store"})
+
+
+async def _typed(request: Request) -> str:
+    try:
+        said = json.loads(await request.body())
+    except ValueError:
+        said = None
+    text = said.get("text") if isinstance(said, dict) else None
+    if not isinstance(text, str):
+        raise UsageError("there is nothing to type", 'send {"text": "..."}')
+    return text
+
+
 def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:
     own = name.removeprefix(PREFIX)
     if rig is None or not name.startswith(PREFIX) or own not in rig.names:
@@ -141,5 +181,6 @@ routes = [
     *both("/boards/{name:path}", board),
     Route("/live/rig", live_rig),
     Route("/live/console/{name}", live_console),
+    Route("/rig/{name}/console/{to}", attend, methods=["POST"]),
     Route("/rig/{name}/{what}/{to}", act, methods=["POST"]),
 ]

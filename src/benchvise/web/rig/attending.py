@@ -1,0 +1,143 @@
+"""Typing on a board's console from a page, where ``--allow-control`` says so.
+
+The board is held as `benchvise rig console` holds it, and what it says is recorded; the live
+console shows the record, here as for any other command. Who types nothing for a while lets go.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchvise.board.sanitise import printable
+from benchvise.errors import BenchviseError, UsageError
+from benchvise.rig.client import HeldBoard, logs_directory
+from benchvise.rig.environment import Rig
+from benchvise.web.errors import NotFound, Refused
+
+PURPOSE = "typing in the workbench"
+IDLE_S = 300.0
+MOST_BYTES = 4096
+"""Of one message: a pasted script, not a file."""
+
+_READ_S = 0.1
+
+
+@dataclass
+class _Attendance:
+    """One board that is held, with what has come of it."""
+
+    held: HeldBoard
+    typed: float = field(default_factory=time.monotonic)
+    """When the last key was sent."""
+    leaving: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+
+class Attending:
+    """The boards on whose consoles pages type. May be used by any thread."""
+
+    def __init__(self) -> None:
+        self._boards: dict[str, _Attendance] = {}
+        self._ended: dict[str, dict[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def state(self, name: str) -> dict[str, Any]:
+        """``typing``, and why that ended by itself: ``message`` and ``remedy``."""
+        with self._lock:
+            ended = self._ended.get(name, {"message": "", "remedy": ""})
+            return {"typing": name in self._boards, **ended}
+
+    def begin(self, rig: Rig, name: str) -> dict[str, Any]:
+        """Takes the board and its console.
+
+        Raises NotFound, and RigError when somebody holds it or its console cannot be used.
+        """
+        if name not in rig.names:
+            raise NotFound("there is no such board in the rig", "see the list of boards")
+        with self._lock:
+            known = name in self._boards
+        if not known:
+            held = HeldBoard(rig, name, PURPOSE)
+            try:
+                held.request("console", path=str(logs_directory(name) / "console.log"))
+            except BaseException:
+                held.abort()
+                raise
+            attendance = _Attendance(held)
+            attendance.thread = threading.Thread(
+                target=self._attend, args=(name, attendance), daemon=True
+            )
+            with self._lock:
+                self._boards[name] = attendance
+                self._ended.pop(name, None)
+            attendance.thread.start()
+        return self.state(name)
+
+    def type(self, name: str, text: str) -> dict[str, Any]:
+        """Sends text as it is; lines end in CR, as from a terminal's keyboard.
+
+        Raises Refused when nobody types here any more, UsageError for too much at once, RigError.
+        """
+        data = text.encode("utf-8", "replace")
+        if not 0 < len(data) <= MOST_BYTES:
+            raise UsageError("nothing, or too much at once", f"send up to {MOST_BYTES} bytes")
+        attendance = self._there(name)
+        attendance.typed = time.monotonic()
+        attendance.held.request("write", data=base64.b64encode(data).decode("ascii"))
+        return self.state(name)
+
+    def cycle(self, name: str) -> dict[str, Any]:
+        """Switches the board off and on again, with the console in hand from its first byte on."""
+        attendance = self._there(name)
+        attendance.typed = time.monotonic()
+        attendance.held.request("power", to="cycle")
+        return self.state(name)
+
+    def end(self, name: str) -> dict[str, Any]:
+        """Lets the board go as it is; it may have been let go before."""
+        with self._lock:
+            attendance = self._boards.get(name)
+        if attendance is not None and attendance.thread is not None:
+            attendance.leaving.set()
+            attendance.thread.join()
+        return self.state(name)
+
+    def close(self) -> None:
+        """Lets all go."""
+        for name in list(self._boards):
+            self.end(name)
+
+    def _there(self, name: str) -> _Attendance:
+        with self._lock:
+            attendance = self._boards.get(name)
+        if attendance is None:
+            raise Refused("nobody types on this console", "take it first")
+        return attendance
+
+    def _attend(self, name: str, attendance: _Attendance) -> None:
+        """Reads, so that it is recorded, until the end."""
+        ended: dict[str, str] = {}
+        try:
+            while not attendance.leaving.is_set():
+                attendance.held.request("read", timeout=_READ_S)
+                if time.monotonic() - attendance.typed > IDLE_S:
+                    minutes = IDLE_S / 60
+                    message = f"let go, as nothing was typed for {minutes:g} minutes"
+                    ended = {"message": message, "remedy": "take it again to go on"}
+                    break
+            attendance.held.close(off=False)
+        except BenchviseError as error:
+            ended = {
+                "message": printable(str(error), 400),
+                "remedy": printable(error.remedy, 400),
+            }
+            attendance.held.abort()
+        finally:
+            with self._lock:
+                self._boards.pop(name, None)
+                if ended:
+                    self._ended[name] = ended
