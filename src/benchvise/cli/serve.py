@@ -53,7 +53,7 @@ def serve(
         bool,
         typer.Option(
             "--allow-control",
-            help="Let pages switch the power of boards, turn their cards, and type on their consoles.",
+            help="Let pages switch boards' power, turn their cards, and type on their consoles.",
         ),
     ] = False,
     rig: RigOption = None,
