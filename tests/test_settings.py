@@ -259,7 +259,7 @@ class TestKilled:
     def test_at_random_moments(
         self, cli: Cli, environment: dict[str, str], before: dict[Path, str]
     ) -> None:
-        """Ten of a run's whole life and ten of the part in which something is set."""
+        """Six of a run's whole life and six of the part in which something is set."""
         words = ["run", "local", *SET, *SHORT]
         begin = time.monotonic()
         child = start(environment, *words)
@@ -269,12 +269,12 @@ class TestKilled:
         end = time.monotonic()
         assert child.returncode == 0
         chance = random.Random(4)
-        for number in range(20):
+        for number in range(12):
             child = start(environment, *words)
             if number % 2:
                 wait_for("session", child)
             life = end - (begin_setting if number % 2 else begin)
-            time.sleep(life * (number // 2 + chance.random()) / 10)
+            time.sleep(life * (number // 2 + chance.random()) / 6)
             child.kill()
             child.communicate()
             for result in restore(None, force=False, keep=False):

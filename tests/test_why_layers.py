@@ -27,7 +27,7 @@ OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
 
 long = pytest.mark.skipif(
     "BENCHVISE_LONG" not in os.environ,
-    reason="boots a simulated board 20 to 54 times, 3 to 10 minutes: BENCHVISE_LONG=1",
+    reason="boots a simulated board up to 54 times, 1 to 10 minutes: BENCHVISE_LONG=1",
 )
 
 
@@ -144,7 +144,13 @@ def test_a_word_of_the_command_line_is_found_by_swapping_layers(
     assert files == {"good": "/extlinux/extlinux.conf", "bad": "/extlinux/extlinux.conf"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="Ctrl-C", marks=long),
+        pytest.param(signal.SIGKILL, id="kill -9"),
+    ],
+)
 def test_stopped_in_the_middle_the_board_is_off_and_free(
     rig: TestBench, images: dict[str, Path], tmp_path: Path, number: signal.Signals
 ) -> None:
