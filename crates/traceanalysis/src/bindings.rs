@@ -167,7 +167,7 @@ impl<'a> Bindings<'a> {
         let bound: Vec<_> =
             input.events.iter().map(|event| bind(event, |event| fields(event, &present))).collect();
         let flags = bound.iter().flatten().any(|bound| bound.flags.is_some());
-        let witnesses = SyscallBindings::new(input).known();
+        let witnesses = SyscallBindings::new(input).calls();
         let others = input.events.iter().zip(&bound).zip(&witnesses);
         let others = others.map(|((event, bound), &witness)| match bound {
             Some(_) => None,

@@ -8,7 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 
 /// The columns that any analysis reads, by name; the others of an event table may be left out.
-pub const READ: [&str; 43] = [
+pub const ANALYSED_COLUMNS: [&str; 43] = [
     "time",
     "cpu",
     "common_flags",

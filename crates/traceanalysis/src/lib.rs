@@ -48,7 +48,7 @@ mod turns;
 mod walk;
 mod witnesses;
 
-pub use columns::READ;
+pub use columns::ANALYSED_COLUMNS;
 pub use input::{EventTable, Input, Labels, Loss};
 pub use output::{DeviceTables, SYSCALLS, SchedulingTables, Tables, flags, schemas, wait, why};
 

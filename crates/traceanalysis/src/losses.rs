@@ -1,5 +1,8 @@
 //! What a loss of events does to what is believed.
 
+use std::iter::Peekable;
+use std::slice::Iter;
+
 use crate::growing::Fragment;
 use crate::input::Loss;
 use crate::model::Named;
@@ -16,6 +19,17 @@ pub(crate) enum Edge {
     Begin,
 }
 
+/// What happens to CPUs, taken as time goes on.
+pub(crate) struct Edges<'a>(Peekable<Iter<'a, (i64, Edge, u16)>>);
+
+impl Edges<'_> {
+    /// The next that comes before an event of that time: time, what, CPU.
+    #[inline]
+    pub(crate) fn next_until(&mut self, time: i64) -> Option<(i64, Edge, u16)> {
+        self.0.next_if(|&&(at, edge, _)| at < time || at == time && edge == Edge::End).copied()
+    }
+}
+
 /// The losses of each CPU, put in order.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
@@ -23,7 +37,7 @@ pub(crate) struct Losses {
     pub(crate) at_first: Vec<bool>,
     /// By CPU: events may be missing anywhere.
     pub(crate) anywhere: Vec<bool>,
-    pub(crate) edges: Vec<(i64, Edge, u16)>,
+    edges: Vec<(i64, Edge, u16)>,
 }
 
 impl Losses {
@@ -65,6 +79,11 @@ impl Losses {
         }
         result.edges.sort_unstable();
         result
+    }
+
+    /// All that happens, from the beginning.
+    pub(crate) fn edges(&self) -> Edges<'_> {
+        Edges(self.edges.iter().peekable())
     }
 
     /// By CPU, ascending: the times from which on its events are complete.

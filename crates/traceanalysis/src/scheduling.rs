@@ -1,23 +1,18 @@
 //! Who runs, who waits and who interrupts: everything about threads and CPUs.
 
-use std::iter::Peekable;
-use std::slice::Iter;
-
 use crate::actors::Actors;
 use crate::ahead::{Read, read_ahead};
 use crate::bindings::{Bindings, Counts};
 use crate::cpu::Cpu;
 use crate::growing::{Fragments, Instances, Waits};
 use crate::input::{EventTable, Input};
-use crate::losses::{Edge, Losses};
+use crate::losses::{Edge, Edges, Losses};
 use crate::model::Event;
 use crate::prelude::First;
 use crate::states::States;
 use crate::tasks::Threads;
 use crate::walk::Columns;
 use crate::witnesses::Witnesses;
-
-type Edges<'a> = Peekable<Iter<'a, (i64, Edge, u16)>>;
 
 /// The state of all CPUs and threads while the events pass, and the tables that grow.
 pub(crate) struct Scheduling {
@@ -72,7 +67,7 @@ impl Scheduling {
         for cpu in (0..cpus).filter(|&cpu| !losses.at_first[cpu]) {
             this.begin_whole(cpu as u16, span.0, first.at(cpu, span.0), false);
         }
-        let mut edges = losses.edges.iter().peekable();
+        let mut edges = losses.edges();
         let receive = |index: Columns<'_>, read: &Read<'_>| {
             let (time, cpu) = (index.times[read.at], index.cpus[read.at]);
             if let Event::Passed { cpu, time } = read.event {
@@ -91,7 +86,7 @@ impl Scheduling {
             this.event(time, cpu, &read.event);
             this.cpus[usize::from(cpu)].last = time;
         };
-        let witnesses = Witnesses::new(cpus, &losses.edges);
+        let witnesses = Witnesses::new(cpus, losses.edges());
         std::thread::scope(|scope| read_ahead(scope, &input.index, bindings, witnesses, receive));
         this.edges_until(span.1, &mut edges, &first);
         this.finish_handlers(span.1);
@@ -103,10 +98,7 @@ impl Scheduling {
     /// The losses that begin or end until an event.
     #[inline]
     fn edges_until(&mut self, time: i64, edges: &mut Edges<'_>, first: &First<'_>) {
-        while let Some(&&(at, edge, cpu)) = edges.peek()
-            && (at < time || at == time && edge == Edge::End)
-        {
-            edges.next();
+        while let Some((at, edge, cpu)) = edges.next_until(time) {
             match edge {
                 Edge::Begin => self.begin_loss(cpu, at),
                 Edge::End => self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true),

@@ -36,15 +36,15 @@ impl<'a> SyscallBindings<'a> {
     }
 
     /// Which event numbers are of system calls.
-    pub(crate) fn known(&self) -> Vec<bool> {
+    pub(crate) fn calls(&self) -> Vec<bool> {
         let is_call = |bound: &Option<Bound<'_, _>>| {
             bound.as_ref().is_some_and(|bound| !matches!(bound.fields, Fields::Switch))
         };
         self.bound.iter().map(is_call).collect()
     }
 
-    /// Those and the number of switches.
-    pub(crate) fn read_at_all(&self) -> Vec<bool> {
+    /// Which event numbers [`SyscallBindings::read`] knows: those, and that of switches.
+    pub(crate) fn known(&self) -> Vec<bool> {
         self.bound.iter().map(Option::is_some).collect()
     }
 

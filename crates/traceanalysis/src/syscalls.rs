@@ -22,15 +22,20 @@ pub(crate) fn run(
     let threads = actors.iter().map(RecordBatch::num_rows).sum();
     let mut calls =
         Calls { table: Syscalls::with_capacity(bindings.count()), open: vec![NO_ROW; threads] };
-    let known = bindings.read_at_all();
+    let known = bindings.known();
     for index in input.index.iter().filter_map(Columns::of) {
         walk(index, &known, &mut |at| {
             let (now, cpu) = (index.times[at], index.cpus[at]);
             match bindings.read(index.events[at], index.rows[at]) {
                 Some(CallEvent::Switch) => turns.switch(cpu, now),
-                Some(event) => {
+                Some(CallEvent::Entry { name }) => {
                     if let Some(actor) = turns.at(cpu, now) {
-                        calls.event(now, cpu, actor, event);
+                        calls.enter(now, cpu, actor, name);
+                    }
+                }
+                Some(CallEvent::Exit { name, result }) => {
+                    if let Some(actor) = turns.at(cpu, now) {
+                        calls.exit(now, actor, name, result);
                     }
                 }
                 None => {}
@@ -48,30 +53,26 @@ struct Calls {
 }
 
 impl Calls {
+    #[inline]
+    fn enter(&mut self, now: i64, cpu: u16, actor: u32, name: u16) {
+        let table = &mut self.table;
+        self.open[actor as usize] = table.actor.len() as u32;
+        table.actor.push(actor);
+        table.cpu.push(cpu);
+        table.name.push(name);
+        table.begin.push(now);
+        table.end.push(NONE);
+        table.result.push(NONE);
+    }
+
     /// A return without its entry (of a new thread, or of a call that began before the trace) says
     /// nothing; one of another call than the thread is in means that events are missing.
     #[inline]
-    fn event(&mut self, now: i64, cpu: u16, actor: u32, event: CallEvent) {
-        let table = &mut self.table;
-        let open = &mut self.open[actor as usize];
-        match event {
-            CallEvent::Switch => {}
-            CallEvent::Entry { name } => {
-                *open = table.actor.len() as u32;
-                table.actor.push(actor);
-                table.cpu.push(cpu);
-                table.name.push(name);
-                table.begin.push(now);
-                table.end.push(NONE);
-                table.result.push(NONE);
-            }
-            CallEvent::Exit { name, result } => {
-                let row = std::mem::replace(open, NO_ROW) as usize;
-                if table.name.get(row) == Some(&name) {
-                    table.end[row] = now;
-                    table.result[row] = result.unwrap_or(NONE);
-                }
-            }
+    fn exit(&mut self, now: i64, actor: u32, name: u16, result: Option<i64>) {
+        let row = std::mem::replace(&mut self.open[actor as usize], NO_ROW) as usize;
+        if self.table.name.get(row) == Some(&name) {
+            self.table.end[row] = now;
+            self.table.result[row] = result.unwrap_or(NONE);
         }
     }
 }

@@ -53,23 +53,24 @@ impl Turns {
     /// The actor that has a CPU at a time that is not before what was asked last.
     #[inline]
     pub(crate) fn at(&mut self, cpu: u16, time: i64) -> Option<u32> {
-        let turn = self.settle(cpu, |turn| turn.end < time)?;
+        let turn = self.settle(cpu, time)?;
         (turn.begin <= time).then_some(turn.actor)
     }
 
     /// The CPU was given to another: of turns that end at the same time, one is over.
     #[inline]
     pub(crate) fn switch(&mut self, cpu: u16, time: i64) {
-        if self.settle(cpu, |turn| turn.end < time).is_some_and(|turn| turn.end == time) {
+        if self.settle(cpu, time).is_some_and(|turn| turn.end == time) {
             self.now[usize::from(cpu)] += 1;
         }
     }
 
+    /// The first turn that does not end before a time.
     #[inline]
-    fn settle(&mut self, cpu: u16, is_over: impl Fn(&Turn) -> bool) -> Option<Turn> {
+    fn settle(&mut self, cpu: u16, time: i64) -> Option<Turn> {
         let turns = self.cpus.get(usize::from(cpu))?;
         let now = &mut self.now[usize::from(cpu)];
-        while turns.get(*now).is_some_and(&is_over) {
+        while turns.get(*now).is_some_and(|turn| turn.end < time) {
             *now += 1;
         }
         turns.get(*now).copied()

@@ -1,10 +1,7 @@
 //! Events of system calls, of which there are most, change nothing about who runs. They are passed
 //! over, but for those that say that another thread runs than the switches do.
 
-use std::iter::Peekable;
-use std::slice::Iter;
-
-use crate::losses::Edge;
+use crate::losses::Edges;
 use crate::model::Event;
 
 /// Stands for a thread that is not known.
@@ -20,25 +17,18 @@ pub(crate) struct Witnesses<'a> {
     running: Vec<i32>,
     /// By CPU: the time of the latest event that was passed over since.
     passed: Vec<i64>,
-    edges: Peekable<Iter<'a, (i64, Edge, u16)>>,
+    edges: Edges<'a>,
 }
 
 impl<'a> Witnesses<'a> {
-    pub(crate) fn new(cpus: usize, edges: &'a [(i64, Edge, u16)]) -> Self {
-        Self {
-            running: vec![UNKNOWN; cpus],
-            passed: vec![NEVER; cpus],
-            edges: edges.iter().peekable(),
-        }
+    pub(crate) fn new(cpus: usize, edges: Edges<'a>) -> Self {
+        Self { running: vec![UNKNOWN; cpus], passed: vec![NEVER; cpus], edges }
     }
 
     /// Where events are missing, nothing is known any more. Asked for every event.
     #[inline]
     pub(crate) fn advance(&mut self, time: i64) {
-        while let Some(&&(at, edge, cpu)) = self.edges.peek()
-            && (at < time || at == time && edge == Edge::End)
-        {
-            self.edges.next();
+        while let Some((_, _, cpu)) = self.edges.next_until(time) {
             self.running[usize::from(cpu)] = UNKNOWN;
         }
     }

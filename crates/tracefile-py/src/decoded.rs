@@ -43,8 +43,6 @@ impl Rows {
 #[pyclass(frozen, module = "benchvise.trace.native")]
 pub(crate) struct Decoded {
     pub(crate) trace: Arc<tracefile::Trace>,
-    /// In order of the description.
-    names: Vec<String>,
     rows: HashMap<String, Rows>,
     index: Option<Rows>,
     lost: Vec<Loss>,
@@ -89,7 +87,6 @@ impl Decoded {
             });
         }
         Ok(Self {
-            names: rows.keys().cloned().collect(),
             rows,
             events: index.count() as u64,
             index: Some(index),
@@ -106,8 +103,10 @@ impl Decoded {
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = PyDict::new(py);
-        for name in &self.names {
-            counts.set_item(name, self.rows[name].count())?;
+        for event in &self.trace.info().events {
+            if let Some(rows) = self.rows.get(&event.name) {
+                counts.set_item(&event.name, rows.count())?;
+            }
         }
         Ok(counts)
     }
@@ -157,7 +156,6 @@ impl Decoded {
     ) -> PyResult<Self> {
         let info = trace.0.info();
         let named = |table: &tracefile::Table| info.events[table.event].name.clone();
-        let names = decoded.tables.iter().map(named).collect();
         let lost = decoded.losses.iter().map(|loss| Loss::of(info, loss)).collect();
         let losses = objects(py, decoded.losses.iter().map(tracefile::Loss::to_json))?;
         let damage = objects(py, decoded.damage.iter().map(tracefile::Damage::to_json))?;
@@ -166,7 +164,6 @@ impl Decoded {
             .into_iter()
             .map(|table| (named(&table), Rows { batches: table.batches, schema: table.schema }));
         Ok(Self {
-            names,
             rows: rows.collect(),
             index: decoded
                 .index

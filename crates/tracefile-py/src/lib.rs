@@ -107,7 +107,7 @@ fn content_hash(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
 #[pymodule]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("BENCHVISE_DECODER_VERSION"))?;
-    module.add("READ", traceanalysis::READ)?;
+    module.add("ANALYSED_COLUMNS", traceanalysis::ANALYSED_COLUMNS)?;
     module.add("SCHEDULING", traceanalysis::SchedulingTables::NAMES)?;
     module.add("SYSCALLS", [traceanalysis::SYSCALLS])?;
     module.add("DEVICES", traceanalysis::DeviceTables::NAMES)?;

@@ -69,4 +69,4 @@ class Analyses(Mapping[str, pa.Table]):
 
     @cached_property
     def _events(self) -> native.Decoded:
-        return self._trace.decoded(decoder().READ)
+        return self._trace.decoded(decoder().ANALYSED_COLUMNS)

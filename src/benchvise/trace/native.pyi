@@ -12,7 +12,7 @@ import pyarrow as pa
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
 
-READ: list[str]
+ANALYSED_COLUMNS: list[str]
 """The columns that any analysis reads; the others of an event table may be left out."""
 
 SCHEDULING: list[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from itertools import count
 from typing import Any
@@ -13,7 +12,6 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from benchvise.board.sanitise import printable
-from benchvise.errors import UsageError
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
@@ -22,6 +20,7 @@ from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.rig import boots, console, watching
 from benchvise.web.rig.control import ACTIONS
+from benchvise.web.sent import sent_text
 
 _RUNS = 15
 
@@ -141,7 +140,7 @@ async def attend(request: Request) -> Response:
                 raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
             said = await run_in_threadpool(attending.begin, rig, name)
         case "type":
-            said = await run_in_threadpool(attending.type, name, await _typed(request))
+            said = await run_in_threadpool(attending.type, name, await sent_text(request, "text"))
         case "cycle":
             said = await run_in_threadpool(attending.cycle, name)
         case "end":
@@ -149,17 +148,6 @@ async def attend(request: Request) -> Response:
         case _:
             raise NotFound("this cannot be done on a console", "begin, type, cycle or end")
     return JSONResponse(said, headers={"Cache-Control": "no-store"})
-
-
-async def _typed(request: Request) -> str:
-    try:
-        said = json.loads(await request.body())
-    except ValueError:
-        said = None
-    text = said.get("text") if isinstance(said, dict) else None
-    if not isinstance(text, str):
-        raise UsageError("there is nothing to type", 'send {"text": "..."}')
-    return text
 
 
 def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:

@@ -135,8 +135,8 @@ class Attending:
                 "message": printable(str(error), 400),
                 "remedy": printable(error.remedy, 400),
             }
-            attendance.held.abort()
         finally:
+            attendance.held.abort()  # nothing is left to do where it was closed
             with self._lock:
                 self._boards.pop(name, None)
                 if ended:

@@ -7,7 +7,6 @@ a few, so that neither the server nor the machine is taken up by whoever asks th
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeVar
@@ -21,6 +20,7 @@ from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
 from benchvise.web.answers import arrow
 from benchvise.web.errors import Busy
+from benchvise.web.sent import sent_text
 from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
 from benchvise.web.workspace.asking import Asking
 from benchvise.web.workspace.opened import opened
@@ -72,12 +72,8 @@ async def in_time(work: Callable[[], T]) -> T:
 
 async def _query(request: Request) -> Response:
     """``POST {"sql": "SELECT ..."}``."""
-    try:
-        said = json.loads(await request.body())
-    except ValueError:
-        said = None
-    text = said.get("sql") if isinstance(said, dict) else None
-    if not isinstance(text, str) or not text.strip():
+    text = await sent_text(request, "sql")
+    if not text.strip():
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
     asking = Asking(request.query_params)
     answer = await in_time(lambda: sql.answer(opened(request).loaded, asking, text))
