@@ -2,7 +2,8 @@
 
 lmbench, which these follow, is not in Debian's main archive; ``references/os.c`` has its loops,
 written anew on the system's own C library. ``perf bench sched messaging`` and hackbench count
-messages of many processes at once, stress-ng counts rounds of mixed work: neither has an equal here.
+messages of many processes at once, stress-ng counts rounds of mixed work: neither has an equal
+here.
 """
 
 from __future__ import annotations
