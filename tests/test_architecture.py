@@ -32,6 +32,7 @@ ALLOWED = {
         "health",
         "kernel_log",
         "measure",
+        "rig",
         "signal",
         "state",
         "store",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchvise.errors import UsageError
+from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.compose.blockmap import block_map
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.inside import divisible
@@ -14,7 +15,6 @@ from benchvise.rig.compose.layout import Opened, again
 from benchvise.rig.compose.linux import RUNS
 from benchvise.rig.compose.manifest import Composition, Swapped, place
 from benchvise.rig.compose.workplace import Workplace
-from benchvise.rig.image import Image, open_image
 
 
 def compose(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layout import Layout
 from benchvise.rig.compose.workplace import Workplace
-from benchvise.rig.image import open_image
 
 
 def describe(image: Path) -> Layout:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layers import (
     LAYERS,
     Divisible,
@@ -21,7 +22,6 @@ from benchvise.rig.compose.layers import (
 )
 from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.workplace import Workplace
-from benchvise.rig.image import open_image
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from benchvise.rig.card.decompress import NONE, open_stream
+from benchvise.rig.card.image import Image
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.filesystems import EXT, file_system
 from benchvise.rig.compose.layout import Opened, open_layout
 from benchvise.rig.compose.sparse import CHUNK, copy_sparse, write_sparse
 from benchvise.rig.compose.table import Partition, read_table
 from benchvise.rig.compose.tools import Tools
-from benchvise.rig.decompress import NONE, open_stream
-from benchvise.rig.image import Image
 
 RESULT = "result"
 

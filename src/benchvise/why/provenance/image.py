@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.ext import Ext, Node
 from benchvise.rig.compose.files import Files
 from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.workplace import Workplace
-from benchvise.rig.image import open_image
 from benchvise.why.provenance.files import FILE_LIMIT
 from benchvise.why.provenance.walk import matches
 
