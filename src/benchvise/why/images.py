@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.compose import ComposeError, Part, differing, inside
-from benchvise.rig.compose.cache import Composed
-from benchvise.rig.compose.inside import (
+from benchvise.rig.compose.composed import Composed
+from benchvise.rig.compose.differences import (
     Different,
     configurations,
     device_trees,

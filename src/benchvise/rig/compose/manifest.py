@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchvise.rig.card.image import Image
-from benchvise.rig.compose.layout import Layout
+from benchvise.rig.images.layout import Layout
 
 FORMAT = 1
 SUFFIX = ".layers.json"
