@@ -28,9 +28,8 @@ from rich.table import Table
 
 from benchmarks.pairs import BUILD, Pair
 from benchmarks.pairs_storage import MIB, Shared, why_no_loop
-from benchvise.rig.flash import Written, write_card
-from benchvise.rig.image import open_image
-from benchvise.rig.medium import Medium
+from benchvise.rig.card.flash import Medium, Written, write_card
+from benchvise.rig.card.image import open_image
 
 HERE = BUILD / "flash"
 FULL, SPARSE = HERE / "full.img", HERE / "sparse.img"

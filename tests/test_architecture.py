@@ -36,6 +36,7 @@ ALLOWED = {
         "health",
         "kernel_log",
         "measure",
+        "rig",
         "signal",
         "state",
         "store",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layers import (
     LAYERS,
     Divisible,
@@ -19,7 +20,6 @@ from benchvise.rig.compose.layers import (
     device_tree,
     kernel,
 )
-from benchvise.rig.image import open_image
 from benchvise.rig.images.layout import Opened
 from benchvise.rig.images.workplace import Workplace
 

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnreachable
-from benchvise.rig.boot.lines import LineSplitter, Writer
+from benchvise.rig.console.lines import LineSplitter, Writer
 
 ANSWER_SECONDS = 0.0
 """Beyond the silence that is borne anyway."""
