@@ -9,8 +9,8 @@ from typing import Any
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
-from benchvise.rig.virtual import up as bench
-from benchvise.rig.virtual.injected import INJECTABLE
+from benchvise.rig.virtual import bench as bench
+from benchvise.rig.virtual.injectable import INJECTABLE
 from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.rig.virtual.bench import default_directory, runs
 from benchvise.rig.virtual.rigfile import RIG_FILE
-from benchvise.rig.virtual.up import default_directory, runs
 
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"

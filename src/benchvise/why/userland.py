@@ -20,7 +20,7 @@ from typing import Protocol
 from benchvise.board import Board
 from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BoardUnusable
-from benchvise.rig.compose import elf
+from benchvise.rig.images import elf
 from benchvise.why.live_programs import named
 
 _SECONDS = 60.0

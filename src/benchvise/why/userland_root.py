@@ -15,7 +15,7 @@ from typing import Protocol
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.rig.compose import elf
+from benchvise.rig.images import elf
 from benchvise.why.provenance.directory import DirectoryFiles
 from benchvise.why.provenance.files import FileSource
 from benchvise.why.provenance.image import image_files
