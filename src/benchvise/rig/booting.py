@@ -15,7 +15,6 @@ import pexpect
 from labgrid.driver.exception import ExecutionError
 
 from benchvise.board.protocol import Completed
-from benchvise.board.sanitise import printable
 from benchvise.rig.address import addresses, by_preference, host_keys, own_address_towards
 from benchvise.rig.boot.patterns import load_patterns
 from benchvise.rig.boot.recorder import Recorder
@@ -24,6 +23,7 @@ from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.watch import End, Outcome, watch
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import BootError, Fault
+from benchvise.text import printable
 
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0

@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
-from benchvise.board.sanitise import last_line
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.boot.report import BootReport
 from benchvise.rig.environment import Rig
 from benchvise.rig.faults import BootError, Fault, FlashError, RigError
 from benchvise.rig.forks import Forked
+from benchvise.text import last_line
 
 EventObserver: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Is told of the board and of an event: its ``event`` is ``flash`` or ``phase``."""

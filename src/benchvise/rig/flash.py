@@ -20,13 +20,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from benchvise.board.sanitise import last_line, printable
 from benchvise.rig import decompress
 from benchvise.rig.chunks import Source
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.feeder import Feeder
 from benchvise.rig.image import Image, changed
 from benchvise.rig.medium import Medium, WriterProcess, send, start_writer
+from benchvise.text import last_line, printable
 
 STALL_S = 240.0
 """Without any progress for that long a card is given up; the kernel retries for up to 180 s."""

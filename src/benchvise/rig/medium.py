@@ -13,11 +13,11 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, cast
 
-from benchvise.board.sanitise import printable
 from benchvise.board.shell import command_line
 from benchvise.rig import writer
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.writer import CHUNK
+from benchvise.text import printable
 
 SLOTS = 8
 """Chunks that are under way between reading and the card."""

@@ -11,8 +11,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.decompress import plain_name
+from benchvise.text import printable
 
 PACKAGES_LIMIT = 3000
 """Packages that are kept by name and version; all are counted."""

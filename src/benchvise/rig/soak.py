@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.cores import Core
 from benchvise.rig.faults import BootError, FlashError, RigError
@@ -24,6 +23,7 @@ from benchvise.rig.soak_figures import (
     outliers,
     summarise,
 )
+from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.boot.report import BootReport

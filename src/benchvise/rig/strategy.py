@@ -31,7 +31,6 @@ from labgrid.protocol import ConsoleProtocol, PowerProtocol
 from labgrid.resource import NetworkService
 from labgrid.strategy import Strategy, StrategyError
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig import locks
 from benchvise.rig.boot.recorder import Recorder, attach
@@ -44,6 +43,7 @@ from benchvise.rig.image import Image, open_image
 from benchvise.rig.medium import Medium
 from benchvise.rig.mux import DRIVERS, Mux, Side
 from benchvise.rig.power import Outlet, device_key
+from benchvise.text import printable
 
 _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
+from benchvise.text import printable
 
 STRATEGY = "CardStrategy"
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.boot.patterns import PHASES, Patterns
 from benchvise.rig.boot.recorder import POWER_ON, read_log
 from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.verdict import Verdict, classify
 from benchvise.rig.boot.watch import Outcome
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
 _TEXT_LIMIT = 1000
 

@@ -12,9 +12,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.boot.report import BootReport
+from benchvise.text import printable
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.boot.patterns import PHASES, Prompt
 from benchvise.rig.boot.quality import damaged
 from benchvise.rig.boot.timeline import Event, Timeline
 from benchvise.rig.boot.watch import End, Outcome
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
 _EVIDENCE = 200
 _JUNK_SHARE = 0.05

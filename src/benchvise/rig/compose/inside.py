@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.compose.layers import (
     LAYERS,
@@ -22,6 +21,7 @@ from benchvise.rig.compose.layers import (
 from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.workplace import Workplace
 from benchvise.rig.image import open_image
+from benchvise.text import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.compose import raw
 from benchvise.rig.compose.boot import Boot, Side
 from benchvise.rig.compose.errors import ComposeError
@@ -21,6 +20,7 @@ from benchvise.rig.compose.styles.raspberry import firmware_files
 from benchvise.rig.compose.table import Partition, Table, read_table
 from benchvise.rig.compose.tools import Tools
 from benchvise.rig.compose.userland import Userland, is_root, userland
+from benchvise.text import printable
 
 MODULES = "/lib/modules"
 

@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import aligned
 from benchvise.rig.boot.lines import LineSplitter, Writer
 from benchvise.rig.boot.recorder import POWER_ON, read_log, times_path
 from benchvise.rig.boot.report import replay
 from benchvise.rig.client import boots_directory
+from benchvise.text import aligned
 from benchvise.web.errors import NotFound
 
 LISTED = 12

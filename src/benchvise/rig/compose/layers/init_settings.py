@@ -12,6 +12,7 @@ from benchvise.rig.compose.layers import init_parts
 from benchvise.rig.compose.layers.layer import Part, Swap, Told, digest
 from benchvise.rig.compose.layout import Opened
 from benchvise.rig.compose.lines import is_active
+from benchvise.text import enumerated
 
 SETTINGS = (
     "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
@@ -123,5 +124,4 @@ def _dangling(ours: Ext, theirs: Ext, items: dict[str, Node]) -> list[str]:
     ]
     if not missing:
         return []
-    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-    return [f"settings name what this root has not: {', '.join(missing[:_SHOWN])}{more}"]
+    return [f"settings name what this root has not: {enumerated(missing, _SHOWN)}"]
