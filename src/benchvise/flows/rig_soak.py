@@ -13,7 +13,7 @@ from benchvise.rig.cores import REGISTERS, Core, cores_by_gdb
 from benchvise.rig.environment import SIMULATED, Rig
 from benchvise.rig.soak import Boot, RigFault, SoakResult, soak
 from benchvise.rig.symbols import Symbols
-from benchvise.rig.virtual.harts import HART_IDS, soak_harts
+from benchvise.rig.virtual.harts.soak import HART_IDS, soak_harts
 
 PREFIX = "harts:"
 """How the boot programs for many harts are named: ``harts:faulty``."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import UsageError
-from benchvise.rig.virtual import up as bench
-from benchvise.rig.virtual.injected import INJECTABLE
+from benchvise.rig.virtual import bench as bench
+from benchvise.rig.virtual.injectable import INJECTABLE
 from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
 from benchvise.text import printable

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import UsageError
+from benchvise.rig.virtual.bench import default_directory, runs
 from benchvise.rig.virtual.rigfile import RIG_FILE
-from benchvise.rig.virtual.up import default_directory, runs
 from benchvise.text import printable
 
 VARIABLE = "BENCHVISE_RIG"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchvise.rig.compose import ComposeError, Part, differing, inside
-from benchvise.rig.compose.cache import Composed
-from benchvise.rig.compose.inside import (
+from benchvise.rig.compose.composed import Composed
+from benchvise.rig.compose.differences import (
     Different,
     configurations,
     device_trees,

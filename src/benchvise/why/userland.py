@@ -19,7 +19,7 @@ from typing import Protocol
 
 from benchvise.board import Board
 from benchvise.errors import BoardUnusable
-from benchvise.rig.compose import elf
+from benchvise.rig.images import elf
 from benchvise.text import last_line, printable
 from benchvise.why.live_programs import named
 

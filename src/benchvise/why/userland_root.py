@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.rig.compose import elf
+from benchvise.rig.images import elf
 from benchvise.text import printable
 from benchvise.why.provenance.directory import DirectoryFiles
 from benchvise.why.provenance.files import FileSource

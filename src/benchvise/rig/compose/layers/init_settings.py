@@ -5,14 +5,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.ext import Ext, Node
-from benchvise.rig.compose.graft import graft, tree
 from benchvise.rig.compose.layers import init_parts
 from benchvise.rig.compose.layers.layer import Part, Swap, Told, digest
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.lines import is_active
-from benchvise.text import enumerated
+from benchvise.rig.compose.layers.lines import is_active
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.graft import graft, tree
+from benchvise.rig.images.layout import Opened
 
 SETTINGS = (
     "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
@@ -124,4 +123,5 @@ def _dangling(ours: Ext, theirs: Ext, items: dict[str, Node]) -> list[str]:
     ]
     if not missing:
         return []
-    return [f"settings name what this root has not: {enumerated(missing, _SHOWN)}"]
+    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    return [f"settings name what this root has not: {', '.join(missing[:_SHOWN])}{more}"]
