@@ -46,8 +46,9 @@ _ESCAPES = re.compile(
 )
 _JOINER = re.compile("(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])")
 _REPLACEMENT = "\ufffd"
-# What ends a string in C, and what begins a file on Windows: of no meaning at the ends of a text.
-_ENDS = " \0\ufeff"
+# What ends a string in C, what begins a file on Windows, what is left of a sequence that was cut
+# off: of no meaning at the ends of a text.
+_ENDS = " \0\ufeff\x1b"
 
 # Escape sequences vanish, so more is read than is shown; but never megabytes.
 _READ = 16
