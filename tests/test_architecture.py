@@ -38,6 +38,7 @@ ALLOWED = {
         "health",
         "kernel_log",
         "measure",
+        "rig",
         "signal",
         "state",
         "store",

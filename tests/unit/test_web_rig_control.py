@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchvise.rig.boot.recorder import POWER_ON, Recorder
+from benchvise.rig.console.recorder import POWER_ON, Recorder
 from benchvise.rig.locks import Holder
 from benchvise.web.errors import NotFound
 from benchvise.web.rig import boots, console

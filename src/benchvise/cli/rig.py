@@ -22,8 +22,7 @@ from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
 from benchvise.flows import rig_console
 from benchvise.flows.rig import Outcome
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.boot.show import timeline_view, timelines_view
+from benchvise.rig.boot.verdict import BootReport
 from benchvise.text import printable
 
 app = typer.Typer(
@@ -164,6 +163,8 @@ def boot(
     if as_json:
         print_json("rig-boot", [outcome.as_json() for outcome in outcomes])
     else:
+        from benchvise.report.boot_tables import timeline_view, timelines_view
+
         reports = {outcome.board: _report(outcome) for outcome in outcomes}
         shown = {board: report for board, report in reports.items() if report is not None}
         if len(shown) == 1:

@@ -73,7 +73,7 @@ def _reached(
     if board is None:
         yield local_analyser(device or "", channels)
         return
-    from benchvise.rig.client import HeldBoard  # labgrid takes its time to be imported
+    from benchvise.rig.hold.client import HeldBoard  # labgrid takes its time to be imported
 
     rig = load_rig(find_rig_file(rig_file))
     # Only looked at: somebody else may boot it meanwhile, which is what one wants to record.

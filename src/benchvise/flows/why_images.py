@@ -46,7 +46,7 @@ def open_images(
             else f"--board names {len(names)} boards",
             "name one board for both images, or two: the good image's and the bad one's",
         )
-    from benchvise.rig.seat import Seat  # labgrid takes its time
+    from benchvise.rig.hold.boot_session import Seat  # labgrid takes its time
     from benchvise.why.rig import RigBench
 
     seats = []

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchvise.errors import UsageError
+from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.compose.differences import divisible
 from benchvise.rig.compose.layers import LAYERS, Layer, Swap
 from benchvise.rig.compose.manifest import Composition, Swapped, place
-from benchvise.rig.image import Image, open_image
 from benchvise.rig.images.blockmap import block_map
 from benchvise.rig.images.errors import ComposeError
 from benchvise.rig.images.kernel import RUNS

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from benchvise.rig import images
+from benchvise.rig.card.image import Image
 from benchvise.rig.compose.compose import compose
 from benchvise.rig.compose.manifest import SUFFIX
-from benchvise.rig.image import Image
 
 KEPT_BYTES = 8 << 30
 """What all of them may take on the disk; the least lately used go first."""

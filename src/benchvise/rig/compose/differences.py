@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchvise.errors import UsageError
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layers import (
     LAYERS,
     Divisible,
@@ -18,7 +19,6 @@ from benchvise.rig.compose.layers import (
     device_tree,
     kernel,
 )
-from benchvise.rig.image import open_image
 from benchvise.rig.images.layout import Opened
 from benchvise.rig.images.workplace import Workplace
 from benchvise.text import printable

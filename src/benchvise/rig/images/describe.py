@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from benchvise.rig.image import open_image
+from benchvise.rig.card.image import open_image
 from benchvise.rig.images.layout import Layout
 from benchvise.rig.images.workplace import Workplace
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchvise.rig.decompress import NONE, open_stream
-from benchvise.rig.image import Image
+from benchvise.rig.card.decompress import NONE, open_stream
+from benchvise.rig.card.image import Image
 from benchvise.rig.images.errors import ComposeError
 from benchvise.rig.images.filesystems import EXT, file_system
 from benchvise.rig.images.layout import Opened, open_layout

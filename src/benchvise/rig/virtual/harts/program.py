@@ -17,7 +17,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.rig.symbols import Symbols
+from benchvise.rig.soak.cores import Symbols
 from benchvise.text import last_line, printable
 
 RAM_BASE = 0x8000_0000

@@ -15,14 +15,13 @@ import pexpect
 from labgrid.driver.exception import ExecutionError
 
 from benchvise.board.protocol import Completed
-from benchvise.rig.address import addresses, by_preference, host_keys, own_address_towards
-from benchvise.rig.boot.patterns import load_patterns
-from benchvise.rig.boot.recorder import Recorder
-from benchvise.rig.boot.report import BootReport
+from benchvise.rig.boot.address import addresses, by_preference, host_keys, own_address_towards
+from benchvise.rig.boot.patterns import Patterns
 from benchvise.rig.boot.timeline import Timeline
-from benchvise.rig.boot.watch import End, Outcome, watch
-from benchvise.rig.environment import RigOptions
-from benchvise.rig.faults import BootError, Fault
+from benchvise.rig.boot.verdict import BootError, BootReport
+from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, End, Outcome, watch
+from benchvise.rig.console.recorder import Recorder
+from benchvise.rig.faults import Fault
 from benchvise.text import printable
 
 _NETWORK_SECONDS = 30.0
@@ -34,28 +33,32 @@ _PIECE_BYTES = 4096
 
 
 class Boot:
-    """Records and watches one boot. ``check`` is called all the while, and may raise to end it."""
+    """Records and watches one boot; the console's log goes to ``directory``, by default a new one.
+
+    The boot has failed after ``silence_s`` seconds without a byte, or ``limit_s`` seconds after
+    power on. ``check`` is called all the while, and may raise to end it.
+    """
 
     def __init__(
         self,
         name: str,
-        options: RigOptions,
+        patterns: Patterns,
         directory: Path | None = None,
         *,
+        silence_s: float = SILENCE_SECONDS,
+        limit_s: float = LIMIT_SECONDS,
         check: Callable[[], None] = lambda: None,
         on_phase: Callable[[str, float], None] = lambda _name, _seconds: None,
     ) -> None:
         self.name = name
         self.report: BootReport | None = None
-        self._options = options
+        self._patterns = patterns
+        self._silence_s, self._limit_s = silence_s, limit_s
         self._check = check
         self._on_phase = on_phase
         self._told: set[str] = set()
         directory = directory or Path(tempfile.mkdtemp(prefix=f"benchvise-boot-{name}-"))
         self.recorder = Recorder(directory / "console.log", listen=self._heard)
-        self._patterns = load_patterns(
-            Path(options.boot_patterns) if options.boot_patterns else None
-        )
         self._timeline: Timeline | None = None
         self._console: Any = None
 
@@ -82,8 +85,8 @@ class Boot:
         outcome = watch(
             checked,
             timeline,
-            silence_s=self._options.silence_s,
-            limit_s=self._options.boot_limit_s,
+            silence_s=self._silence_s,
+            limit_s=self._limit_s,
             feeds=False,
         )
         return self._reported(outcome)

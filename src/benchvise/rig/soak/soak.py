@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from benchvise.errors import Interrupted, UsageError
-from benchvise.rig.cores import Core
-from benchvise.rig.faults import BootError, FlashError, RigError
-from benchvise.rig.soak_figures import (
+from benchvise.rig.boot.verdict import BootError
+from benchvise.rig.faults import FlashError, RigError
+from benchvise.rig.soak.cores import Core
+from benchvise.rig.soak.statistics import (
     CONFIDENCE,
     Outlier,
     Phase,
@@ -26,7 +27,7 @@ from benchvise.rig.soak_figures import (
 from benchvise.text import printable
 
 if TYPE_CHECKING:
-    from benchvise.rig.boot.report import BootReport
+    from benchvise.rig.boot.verdict import BootReport
 
 RIG_FAULTS_IN_A_ROW = 3
 """So many, and the rig is taken as broken: the soak ends."""

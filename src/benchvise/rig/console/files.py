@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from benchvise.board.probes import posix_cksum
 from benchvise.errors import BoardUnusable
-from benchvise.rig.console_link import ANSWER_SECONDS, Answer, Damaged, Link, NoAnswer, new_word
+from benchvise.rig.console.link import ANSWER_SECONDS, Answer, Damaged, Link, NoAnswer, new_word
 from benchvise.text import printable
 
 FILE_LIMIT = 16 << 20

@@ -104,7 +104,7 @@ class _Server:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - as long as this process lives
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchvise.rig.forks", str(theirs.fileno())],
+                [sys.executable, "-m", "benchvise.rig.hold.forks", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=self._said,
                 stderr=self._said,
@@ -153,10 +153,8 @@ def _server() -> _Server:
 
 def _serve(orders: socket.socket) -> None:
     """Forks as it is told to, and tells of those that end, until the client has gone."""
-    from benchvise.rig import (
-        drivers,  # noqa: F401 - imported for the forked ones
-        worker,
-    )
+    from benchvise.rig import drivers  # noqa: F401 - imported for the forked ones
+    from benchvise.rig.hold import worker
 
     gc.freeze()  # what is there now is not written to by collections, and so stays shared
     selector = selectors.DefaultSelector()
@@ -217,7 +215,7 @@ def _tell_of_end(ended: int, process: int, tells: int) -> None:
 
 
 def main() -> None:
-    """``python -m benchvise.rig.forks SOCKET``, started by ``Forked``."""
+    """``python -m benchvise.rig.hold.forks SOCKET``, started by ``Forked``."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         _serve(orders)

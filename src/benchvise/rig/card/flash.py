@@ -11,21 +11,31 @@ each few megabytes, so that a wrong card is found where it is wrong.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
 import json
+import mmap
+import os
 import queue
 import selectors
+import subprocess
+import sys
+import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from enum import Enum
+from pathlib import Path
+from typing import IO, Any, Literal, cast
 
-from benchvise.rig import decompress
-from benchvise.rig.chunks import Source
+from benchvise.board.shell import command_line
+from benchvise.rig.card import decompress, writer
+from benchvise.rig.card.chunks import RangeChecks, Source, frames_of
+from benchvise.rig.card.image import Image, changed
+from benchvise.rig.card.writer import CHUNK, FRAME, PIECE, Pieces
 from benchvise.rig.faults import Fault, FlashError, RigError
-from benchvise.rig.feeder import Feeder
-from benchvise.rig.image import Image, changed
-from benchvise.rig.medium import Medium, WriterProcess, send, start_writer
 from benchvise.text import last_line, printable
 
 STALL_S = 240.0
@@ -35,6 +45,21 @@ _START_S = 60.0  # until the writer has opened the card: ssh, and a reader that 
 _PROGRESS_S = 0.25
 _RATE_S = 5.0  # the time that a rate is the mean of
 _LINE_LIMIT = 64 << 10
+
+SLOTS = 8
+"""Chunks that are under way between reading and the card."""
+
+_KILL_S = 10.0
+_PIPE = 1 << 20  # bytes; the largest that a user may ask for
+
+_SSH_OPTIONS = (
+    *("LogLevel=ERROR", "BatchMode=yes", "ConnectTimeout=10"),
+    *("ServerAliveInterval=10", "ServerAliveCountMax=3", "ClearAllForwardings=yes"),
+    *("ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no", "RequestTTY=no"),
+)
+
+_LOOK_S = 0.25  # how often a thread that waits sees whether it should end
+_JOIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,3 +318,268 @@ class _Meter:
         elif fraction > 0:
             remaining = (now - self._begun) * (1 - fraction) / fraction
         self._progress(Progress(self._phase, done, self._total, rate, remaining))
+
+
+# The process that writes
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """A card in a reader or mux: the path of its block device, or of a file that stands for one.
+
+    ``host`` is the machine that the reader hangs on, as ssh knows it; None is this one.
+    """
+
+    path: str
+    host: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return printable(f"{self.host}:{self.path}" if self.host else self.path)
+
+
+class Way(Enum):
+    """How the bytes of an image come to its writer, which depends on where it is and on the image.
+
+    FILE    here, and the image is plain: the writer reads it itself, and the feeder only says
+            which parts; the feeder reads it once more and hashes it, while the card is written
+            where there are checksums to compare, otherwise while it is read back
+    MEMORY  here, and the image is compressed: slots of memory that both have, each free again
+            when the writer says that it has written it
+    FRAMES  on another machine: within the frames
+    """
+
+    FILE = "file"
+    MEMORY = "memory"
+    FRAMES = "frames"
+
+
+@dataclass(frozen=True, slots=True)
+class WriterProcess:
+    """A running writer (see ``writer``), the file that gets what it says on standard error, and
+    memory for SLOTS chunks. ``given`` is what its order has to say of how it gets the bytes.
+    """
+
+    child: subprocess.Popen[bytes]
+    said: IO[bytes]
+    way: Way
+    given: dict[str, object]
+    slots: list[memoryview]
+
+    def kill(self) -> None:
+        """Ends it. It may live on for as long as the kernel waits for a card."""
+        self.child.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(_KILL_S)
+
+    def close(self) -> None:
+        """Ends it if need be, and closes what leads to it."""
+        self.kill()
+        self.said.close()
+        for pipe in (self.child.stdin, self.child.stdout):
+            with contextlib.suppress(OSError):
+                cast("IO[bytes]", pipe).close()
+
+
+def start_writer(medium: Medium, image: int | None) -> WriterProcess:
+    """Starts the writer where the card is, its program already sent; the order is next.
+
+    ``image`` is the descriptor of an image that can be written as it is, and None of another.
+    It is in a session of its own, so that Ctrl-C is ours alone to handle. Raises RigError
+    (rig-broken) when it cannot be started.
+    """
+    program = Path(writer.__file__).read_bytes()
+    # exec reads it from standard input, which stays open for what comes behind it
+    loader = (
+        f"import sys; exec(compile(sys.stdin.buffer.read({len(program)}), 'writer', 'exec'), "
+        "{'__name__': '__main__'})"
+    )
+    python = [sys.executable if medium.host is None else "python3", "-I", "-S", "-c", loader]
+    command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
+    said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+    memory = os.memfd_create("benchvise-slots")
+    way, given, passed = Way.FRAMES, dict[str, object](), tuple[int, ...]()
+    if not medium.host and image is None:
+        way, given, passed = Way.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
+    elif not medium.host and image is not None:
+        way, given, passed = Way.FILE, {"image": image}, (image,)
+    try:
+        os.ftruncate(memory, SLOTS * CHUNK)
+        whole = memoryview(mmap.mmap(memory, SLOTS * CHUNK))
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            bufsize=0,
+            pipesize=_PIPE,
+            start_new_session=True,
+            pass_fds=passed,
+        )
+    except OSError as error:
+        said.close()
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"'{command[0]}' cannot be started ({error.strerror})",
+            "apt install openssh-client" if medium.host else "is this Python's installation whole?",
+        ) from error
+    finally:
+        os.close(memory)
+    slots = [whole[at : at + CHUNK] for at in range(0, len(whole), CHUNK)]
+    process = WriterProcess(child, said, way, given, slots)
+    send(process, memoryview(program))
+    return process
+
+
+def send(process: WriterProcess, *parts: memoryview | bytes) -> bool:
+    """Writes all of the parts to the writer; False when it has gone."""
+    assert process.child.stdin is not None  # noqa: S101 - it was asked for
+    fd = process.child.stdin.fileno()
+    left = [memoryview(part) for part in parts]
+    try:
+        while left:
+            done = os.writev(fd, left)
+            while left and done >= len(left[0]):
+                done -= len(left.pop(0))
+            if left:
+                left[0] = left[0][done:]
+    except OSError:
+        return False
+    return True
+
+
+def _ssh(host: str) -> list[str]:
+    command = ["ssh"]
+    if config := os.environ.get("BENCHVISE_SSH_CONFIG"):
+        command += ["-F", config]
+    for option in _SSH_OPTIONS:
+        command += ["-o", option]
+    return [*command, "--", host]
+
+
+# What it is fed with
+
+
+class Feeder:
+    """Reads, sends and hashes an image side by side, in threads of its own."""
+
+    def __init__(self, image: Image, source: Source, process: WriterProcess) -> None:
+        self._image, self._source, self._process = image, source, process
+        self._filled: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        # a slot is filled again when it has been both written and hashed
+        self._written, self._hashed = threading.Semaphore(SLOTS), threading.Semaphore(SLOTS)
+        self._synced = threading.Semaphore(0)
+        self._stopped = False
+        reads_itself = process.way is Way.FILE
+        works = (self._name_parts, self._hash_parts) if reads_itself else (self._fill, self._send)
+        self._threads = [
+            threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in works
+        ]
+        self.sent = 0  # bytes
+        self.ended = False  # all is sent
+        self.error: BaseException | None = None
+        self.digests: queue.SimpleQueue[str] = queue.SimpleQueue()
+        """SHA-256 of all bytes up to the end of each frame."""
+
+    def start(self) -> None:
+        """Once the writer has its order."""
+        for thread in self._threads:
+            thread.start()
+
+    def frame_written(self) -> None:
+        """The writer has written another frame."""
+        if self._process.way is Way.MEMORY:
+            self._written.release()
+
+    def card_synced(self) -> None:
+        """The writer has written all of them."""
+        self._synced.release()
+
+    def finish(self) -> None:
+        """After everything has been verified: raises what was found out at the end of the image."""
+        for thread in self._threads:
+            thread.join()
+        if self.error:
+            raise self.error
+
+    def stop(self) -> None:
+        """After the writer has ended, so that nothing is sent any more."""
+        self._stopped = True
+        self._source.stop()
+        self._filled.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(_JOIN_S)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            self.error = self.error or error
+            self._filled.put(None)
+            with contextlib.suppress(OSError):  # the writer ends when its input does
+                cast("Any", self._process.child.stdin).close()
+
+    def _may_go_on(self, semaphore: threading.Semaphore) -> bool:
+        while not self._stopped:
+            if semaphore.acquire(timeout=_LOOK_S):
+                return True
+        return False
+
+    def _send_frame(self, pieces: Pieces, data: memoryview | bytes = b"") -> bool:
+        """False when the writer has gone; it says why."""
+        length = sum(length for _, length in pieces)
+        table = b"".join(itertools.starmap(PIECE.pack, pieces))
+        if not send(self._process, FRAME.pack(len(pieces), length), table, data):
+            return False
+        self.sent += length
+        return True
+
+    def _send_end(self) -> None:
+        self._send_frame([])
+        self.ended = True
+
+    # what the writer reads itself
+
+    def _name_parts(self) -> None:
+        for pieces in frames_of(self._image):
+            if self._stopped or not self._send_frame(pieces):
+                return
+        self._send_end()
+
+    def _hash_parts(self) -> None:
+        if not (self._image.bmap or self._may_go_on(self._synced)):
+            return
+        checks, digest = RangeChecks(self._image), hashlib.sha256()
+        buffer = memoryview(bytearray(CHUNK))
+        while not self._stopped and (chunk := self._source.fill(buffer)):
+            checks.update(chunk)
+            digest.update(chunk.data)
+            self.digests.put(digest.copy().hexdigest())
+
+    # what is sent
+
+    def _fill(self) -> None:
+        for slot in itertools.cycle(self._process.slots):
+            if not (self._may_go_on(self._written) and self._may_go_on(self._hashed)):
+                return
+            chunk = self._source.fill(slot)
+            self._filled.put(chunk)
+            if chunk is None:
+                return
+
+    def _send(self) -> None:
+        checks, digest = RangeChecks(self._image), hashlib.sha256()
+        in_frames = self._process.way is Way.FRAMES
+        while chunk := self._filled.get():
+            if not self._send_frame(chunk.pieces, chunk.data if in_frames else b""):
+                return
+            if in_frames:
+                self._written.release()
+            checks.update(chunk)
+            digest.update(chunk.data)
+            self.digests.put(digest.copy().hexdigest())
+            self._hashed.release()
+        if not (self.error or self._stopped):
+            self._send_end()

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.rig.boot.report import BootReport
+from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.environment import Rig
-from benchvise.rig.faults import BootError, Fault, FlashError, RigError
-from benchvise.rig.forks import Forked
+from benchvise.rig.faults import Fault, FlashError, RigError
+from benchvise.rig.hold.forks import Forked
 from benchvise.text import last_line
 
 EventObserver: TypeAlias = Callable[[str, Mapping[str, Any]], None]
@@ -194,17 +191,3 @@ def _raised(error: Mapping[str, Any]) -> BenchviseError:
         case "RigError":
             return RigError(fault, message, remedy)
     return BenchviseError(message, remedy)
-
-
-def boots_directory(name: str) -> Path:
-    """Where the logs of a board's boots lie, under the user's state directory."""
-    base = os.environ.get("XDG_STATE_HOME", "") or Path.home() / ".local" / "state"
-    return Path(base) / "benchvise" / "boots" / name
-
-
-def logs_directory(name: str) -> Path:
-    """A new directory for one boot's console log; those of a board sort by time."""
-    parent = boots_directory(name)
-    parent.mkdir(parents=True, exist_ok=True)
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    return Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from benchvise.errors import BoardUnreachable
-from benchvise.rig.boot.lines import LineSplitter, Writer
+from benchvise.rig.console.lines import LineSplitter, Writer
 from benchvise.text import printable
 
 ANSWER_SECONDS = 0.0

@@ -1,9 +1,12 @@
-"""From the rig file to labgrid's objects for one board."""
+"""From the rig file to labgrid's objects for one board: its strategy, its logic analyser."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
+import attr
+from labgrid.driver import SigrokDriver
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
@@ -72,3 +75,38 @@ def _said(error: BaseException) -> str:
     """The message of an exception of labgrid's, and of what caused it."""
     words = str(getattr(error, "msg", "") or error)
     return f"{words}: {error.__cause__}" if error.__cause__ is not None else words
+
+
+@attr.s(eq=False)
+class AnalyserDriver(SigrokDriver):
+    """labgrid's driver, asked how its analyser is reached, here or at an exporter.
+
+    Its own ``stop`` makes a Python dictionary of each sample, which takes more memory than there
+    is for a second of an analyser's.
+    """
+
+    def reached(self) -> dict[str, list[str]]:
+        """Words that run a program where it is plugged in, and sigrok-cli with the device."""
+        prefix = list(self.sigrok.command_prefix)
+        return {"prefix": prefix, "words": self._get_sigrok_prefix()[len(prefix) :]}
+
+
+def analyser_of(target: Any, name: str) -> dict[str, list[str]]:
+    """How the analyser of the board is reached.
+
+    RigError when the rig file describes none, or more than one that could be meant.
+    """
+    from labgrid.exceptions import NoSupplierFoundError
+
+    make: Any = AnalyserDriver  # attrs and mypy do not agree on what it takes
+    try:
+        driver = make(target, None)
+    except NoSupplierFoundError as error:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"{name} has no logic analyser in the rig file",
+            "add it to the resources: `SigrokUSBDevice: {driver: fx2lafw, channels: 'D0=IN'}`",
+        ) from error
+    target.activate(driver)
+    found: dict[str, list[str]] = driver.reached()
+    return found

@@ -15,9 +15,8 @@ from typing import Protocol
 
 from labgrid.util.helper import processwrapper
 
-from benchvise.rig.cores import Core, core_at, registers_of
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.symbols import Symbols
+from benchvise.rig.soak.cores import Core, Symbols, core_at, registers_of
 from benchvise.text import last_line, printable
 
 TELNET_PORT = 4444

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from benchvise.rig import decompress
-from benchvise.rig.bmap import Range
+from benchvise.rig.card import decompress
+from benchvise.rig.card.bmap import Range
+from benchvise.rig.card.image import Image, changed, stamp_of
+from benchvise.rig.card.writer import CHUNK, Pieces
 from benchvise.rig.faults import FlashError
-from benchvise.rig.image import Image, changed, stamp_of
-from benchvise.rig.writer import CHUNK, Pieces
 
 _ENDLESS = 1 << 62
 

@@ -1,6 +1,6 @@
 """The process that stands for a command on a board that has only a console.
 
-    python -m benchvise.rig.console_bridge FD NAME PLACE -- COMMAND...
+    python -m benchvise.rig.console.bridge FD NAME PLACE -- COMMAND...
 
 ``FD`` is a socket that carries the console's bytes. A command that ends in ``serve`` is the probe:
 each request that comes on standard input is run on the board by itself, with its answer in a file
@@ -26,8 +26,8 @@ from collections.abc import Sequence
 
 from benchvise.board.channel import SILENCE_SECONDS
 from benchvise.errors import BenchviseError, BoardUnreachable
-from benchvise.rig.console_board import LOST_STATUS, ConsoleBoard, Job
-from benchvise.rig.console_files import Place
+from benchvise.rig.console.board import LOST_STATUS, ConsoleBoard, Job
+from benchvise.rig.console.files import Place
 
 _SOME_SECONDS = SILENCE_SECONDS / 3
 """After so long, what there is of an answer is passed on: whoever waits for it must see life."""

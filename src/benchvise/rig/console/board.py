@@ -27,8 +27,8 @@ from benchvise.board import process
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.board.shell import command_line
 from benchvise.errors import BoardUnreachable, BoardUnusable
-from benchvise.rig.console_files import FILE_LIMIT, ConsoleFiles, Place
-from benchvise.rig.console_link import Link, Shell, new_word
+from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, Place
+from benchvise.rig.console.link import Link, Shell, new_word
 from benchvise.text import last_line, printable
 
 LOST_STATUS = 255
@@ -220,7 +220,7 @@ class _Bridge:
         try:
             self.child = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "benchvise.rig.console_bridge"),
+                    *(sys.executable, "-m", "benchvise.rig.console.bridge"),
                     *(str(there.fileno()), name, json.dumps(place.as_json()), "--", *argv),
                 ],
                 stdin=subprocess.PIPE,

@@ -32,17 +32,17 @@ from serial import SerialException
 
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig import locks
-from benchvise.rig.analyser import analyser_of
-from benchvise.rig.boot.recorder import Recorder
-from benchvise.rig.booting import Boot, read_console
+from benchvise.rig.boot.boot import read_console
+from benchvise.rig.boot.verdict import BootError
+from benchvise.rig.card.flash import Progress
+from benchvise.rig.card.image import open_image
+from benchvise.rig.card.mux import Side
+from benchvise.rig.console.recorder import Recorder
 from benchvise.rig.environment import Rig, load_rig
-from benchvise.rig.faults import BootError, Fault, RigError
-from benchvise.rig.flash import Progress
-from benchvise.rig.image import open_image
-from benchvise.rig.mux import Side
-from benchvise.rig.places import Taker, acquired, taker
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold.places import Taker, acquired, taker
+from benchvise.rig.hold.target import analyser_of, open_target
 from benchvise.rig.power import device_key
-from benchvise.rig.target import open_target
 from benchvise.text import printable
 
 OWN_IMAGE = "own"
@@ -226,9 +226,7 @@ class Worker:
 
     def op_boot(self, *, directory: str) -> dict[str, Any]:
         """From off to a shell, with the console recorded in ``directory``."""
-        boot = Boot(
-            self._name,
-            self._strategy.options,
+        boot = self._strategy.new_boot(
             Path(directory),
             check=self._check,
             on_phase=lambda name, seconds: self._event("phase", phase=name, seconds=seconds),

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchvise.errors import BenchviseError
-from benchvise.rig.board import RigBoard, boot_held
-from benchvise.rig.client import EventObserver, HeldBoard
+from benchvise.rig.card.image import Stamp, stamp_of
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
-from benchvise.rig.image import Stamp, stamp_of
+from benchvise.rig.hold.board import RigBoard, boot_held
+from benchvise.rig.hold.client import EventObserver, HeldBoard
 
 
 class Seat:

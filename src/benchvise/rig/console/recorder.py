@@ -13,6 +13,7 @@ without a time, which the next writer makes up for.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -167,6 +168,20 @@ def read_log(path: Path) -> Iterator[Piece]:
 def times_path(path: Path) -> Path:
     """Where the times of a log lie."""
     return path.with_name(path.name + ".times")
+
+
+def boots_directory(name: str) -> Path:
+    """Where the logs of a board's boots lie, under the user's state directory."""
+    base = os.environ.get("XDG_STATE_HOME", "") or Path.home() / ".local" / "state"
+    return Path(base) / "benchvise" / "boots" / name
+
+
+def logs_directory(name: str) -> Path:
+    """A new directory for one boot's console log; those of a board sort by time."""
+    parent = boots_directory(name)
+    parent.mkdir(parents=True, exist_ok=True)
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    return Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))
 
 
 def attach(console_driver: ConsoleDriver, recorder: Recorder) -> None:

@@ -13,10 +13,11 @@ from benchvise.board.address import SshAddress
 from benchvise.board.protocol import RUN_SECONDS, Board, Completed
 from benchvise.board.ssh import SshBoard
 from benchvise.errors import BenchviseError, BoardUnreachable
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.client import EventObserver, HeldBoard, all_at_once, logs_directory
-from benchvise.rig.console_board import ConsoleBoard
+from benchvise.rig.boot.verdict import BootReport
+from benchvise.rig.console.board import ConsoleBoard
+from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
+from benchvise.rig.hold.client import EventObserver, HeldBoard, all_at_once
 
 
 @dataclass(frozen=True, slots=True)
