@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchvise.board.channel import NotAvailable
 from benchvise.board.protocol import Board, Completed
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, ProbeError, TraceError
 from benchvise.output_files import check_new_directory, new_directory
+from benchvise.text import last_line, printable
 from benchvise.trace.record import Observer, Recorded, Wish
 
 _PATTERNS: Mapping[str, tuple[str, ...]] = {
