@@ -35,7 +35,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, Generic, Self, TypeVar, get_args, get_type_hints, overload
+from typing import Any, Generic, Self, TypeAlias, TypeVar, get_args, get_type_hints, overload
+
+JsonObject: TypeAlias = Mapping[str, object]
+"""A JSON object whose keys are not all known beforehand; ``number_at`` & co. read it."""
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -160,6 +163,54 @@ def schema(kind: Any) -> dict[str, Any]:
         **schemas[0],
         "$defs": _referenced(schemas[0], definitions),
     }
+
+
+# -- JSON objects whose keys are not all known -----------------------------------------------------
+
+
+def number_at(values: JsonObject, key: str) -> float | None:
+    """The finite number under a key, an integer as it is; None for anything else."""
+    value = values.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def whole_at(values: JsonObject, key: str) -> int | None:
+    """The integer under a key; None for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text_at(values: JsonObject, key: str) -> str:
+    """The text under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def texts_at(values: JsonObject, key: str) -> tuple[str, ...]:
+    """The texts of the array under a key; what is no text is left out."""
+    return tuple(item for item in array_at(values, key) if isinstance(item, str))
+
+
+def array_at(values: JsonObject, key: str) -> Sequence[object]:
+    """The array under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, list | tuple) else ()
+
+
+def object_at(values: JsonObject, key: str) -> JsonObject:
+    """The object under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def reason_at(values: JsonObject, key: str) -> str:
+    """Why a value cannot be had: what ``{"na": "reason"}`` under a key says; else empty."""
+    return text_at(object_at(values, key), "na")
+
+
+# -- fields and properties of dataclasses ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
