@@ -30,8 +30,8 @@ from benchvise.board.messages import (
     read_message,
 )
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, ProbeError, UsageError
+from benchvise.text import last_line, printable
 
 PROTOCOL = 1
 

@@ -19,9 +19,10 @@ from benchvise.board import process, wire
 from benchvise.board.channel import failure_of
 from benchvise.board.messages import ErrorMessage
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.documents import JsonObject, decode, object_at, text_at, texts_at, whole_at
-from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.errors import BenchviseError, ProbeError, UsageError
+from benchvise.output_files import open_output
+from benchvise.text import last_line, printable
 
 DEFAULT_EVENTS = ("sched", "irq", "timer")
 SETS = ("sched", "irq", "timer", "power", "ipi", "workqueue", "block", "syscalls", "net")
@@ -207,7 +208,7 @@ class Recorder:
     def fetch(self, path: Path) -> Recorded:
         """Takes the file once the recording has ended; under its name only whole.
 
-        Raises TraceError when it cannot be written here.
+        Raises OutputError when it cannot be written here.
         """
         if not hasattr(self, "_size"):
             self.wait()
@@ -347,21 +348,11 @@ class _Bytes:
 
 def _written(path: Path, size: int, source: _Source, begun: JsonObject) -> Recorded:
     """The file that a source gives, and what the recorder says behind it."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with unfinished.open("wb") as file:
-            source.copy(size, file)
+    with open_output(path, "the trace") as file:
+        source.copy(size, file)
         ended = _checked(source.line())
         if ended["type"] != "recorded":
             raise ProbeError("the recorder does not say how it ended", "try it again")
-        unfinished.replace(path)
-    except OSError as error:
-        raise TraceError(
-            f"{path}: the trace cannot be written ({error.strerror})",
-            "name a file on a disk with room for it",
-        ) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     return Recorded(path, begun, ended)
 
 

@@ -24,12 +24,12 @@ from benchvise.board.messages import (
     SeriesMessage,
     first_of,
 )
-from benchvise.board.sanitise import printable, without_escapes
 from benchvise.documents import decode, object_at, text_at
 from benchvise.errors import MeasurementError, UsageError
 from benchvise.measure.hostside import matcher
 from benchvise.measure.hostside.base import Order, described
 from benchvise.measure.model import Benchmark, Figure, Parameter
+from benchvise.text import printable, without_escapes
 
 ID = "command.output"
 NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"

@@ -11,9 +11,9 @@ from typing import TypeAlias
 from benchvise.board import Board, process, wire
 from benchvise.board.deploy import deploy
 from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read_message
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BoardUnusable
 from benchvise.signal.serial.port import Flow, Port
+from benchvise.text import last_line, printable
 
 READY_SECONDS = 10.0
 
