@@ -359,13 +359,14 @@ def _written(path: Path, size: int, source: _Source, begun: JsonObject) -> Recor
 def _checked(raw: bytes) -> JsonObject:
     try:
         line = wire.parse(raw)
+        error = decode(ErrorMessage, line) if line["type"] == "error" else None
     except ValueError:
         raise ProbeError(
             f"the recorder said something that is not its protocol: '{printable(raw, 60)}'",
             "see whether something else writes to the same output there",
         ) from None
-    if line["type"] == "error":
-        raise failure_of(decode(ErrorMessage, line))
+    if error is not None:
+        raise failure_of(error)
     return line
 
 
