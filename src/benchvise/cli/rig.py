@@ -12,7 +12,6 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.rig_compose import compose
 from benchvise.cli.rig_options import RigOption
@@ -24,6 +23,7 @@ from benchvise.flows import rig as flow
 from benchvise.flows import rig_console
 from benchvise.flows.rig import Outcome
 from benchvise.rig.boot.verdict import BootReport
+from benchvise.text import printable
 
 app = typer.Typer(
     help="Hold boards: power, card, console, boot; and boards that are simulated.",

@@ -15,7 +15,6 @@ import pexpect
 from labgrid.driver.exception import ExecutionError
 
 from benchvise.board.protocol import Completed
-from benchvise.board.sanitise import printable
 from benchvise.rig.boot.address import addresses, by_preference, host_keys, own_address_towards
 from benchvise.rig.boot.patterns import Patterns
 from benchvise.rig.boot.timeline import Timeline
@@ -23,6 +22,7 @@ from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, End, Outcome, watch
 from benchvise.rig.console.recorder import Recorder
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0

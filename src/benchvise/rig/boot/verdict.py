@@ -13,13 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError
 from benchvise.rig.boot.patterns import PHASES, Prompt
 from benchvise.rig.boot.timeline import Event, Timeline
 from benchvise.rig.boot.watch import End, Outcome
 from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
 _EVIDENCE = 200  # characters
 _TEXT_LIMIT = 1000

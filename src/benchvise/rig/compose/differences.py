@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layers import (
@@ -22,6 +21,7 @@ from benchvise.rig.compose.layers import (
 )
 from benchvise.rig.images.layout import Opened
 from benchvise.rig.images.workplace import Workplace
+from benchvise.text import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self, TypeAlias, TypeVar
 
-from benchvise.board.sanitise import last_line
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.environment import Rig
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.hold.forks import Forked
+from benchvise.text import last_line
 
 EventObserver: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Is told of the board and of an event: its ``event`` is ``flash`` or ``phase``."""

@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from benchvise.board.sanitise import last_line
 from benchvise.rig.faults import Fault, RigError
+from benchvise.text import last_line
 
 _ORDER_BYTES = 64 << 10
 _ORDER_FILES = 4  # standard input, output and error, and the pipe that tells of its life

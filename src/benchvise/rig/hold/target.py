@@ -8,9 +8,9 @@ from typing import Any
 import attr
 from labgrid.driver import SigrokDriver
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
+from benchvise.text import printable
 
 STRATEGY = "CardStrategy"
 

@@ -30,7 +30,6 @@ from typing import Any
 
 from serial import SerialException
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig import locks
 from benchvise.rig.boot.boot import read_console
@@ -44,6 +43,7 @@ from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold.places import Taker, acquired, taker
 from benchvise.rig.hold.target import analyser_of, open_target
 from benchvise.rig.power import device_key
+from benchvise.text import printable
 
 OWN_IMAGE = "own"
 """In the place of an image's path: the one that the rig file names for the board."""

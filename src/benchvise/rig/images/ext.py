@@ -8,12 +8,12 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images.debugfs import answers, encoded, execute, quoted
 from benchvise.rig.images.errors import ComposeError
 from benchvise.rig.images.files import MOST_BYTES
 from benchvise.rig.images.filesystems import FileSystem, file_system
 from benchvise.rig.images.tools import Tools
+from benchvise.text import printable
 
 _ROOT_INODE = 2
 _MOST_LINKS = 40  # as Linux: more symbolic links than these on one path are a circle

@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images.errors import ComposeError
 from benchvise.rig.images.files import MOST_BYTES, absolute
 from benchvise.rig.images.tools import Output, Tools
+from benchvise.text import printable
 
 _FREE = re.compile(rb"([\d ]+) bytes? free")
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images.errors import ComposeError
+from benchvise.text import printable
 
 _SECONDS = 3600.0  # a check of the largest card there is; no run of them hangs by itself
 _EARLIEST = 1577836800  # 2020-01-01, for images without any date
