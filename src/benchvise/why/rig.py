@@ -16,8 +16,8 @@ from pathlib import Path
 from benchvise.board import Board
 from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import Entry
-from benchvise.rig.compose import ComposeError
 from benchvise.rig.faults import BootError, FlashError, RigError
+from benchvise.rig.images import ImageError
 from benchvise.rig.seat import Seat
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
@@ -298,7 +298,7 @@ class RigBench:
         made = self._images.is_made(side, flips)
         try:
             path = self._images.make(side, flips, self._say)
-        except ComposeError as error:
+        except ImageError as error:
             alone = [s.id for s in swapped if len(swapped) == 1 or not self._fits(side, s)]
             raise Refused(error.message, error.remedy, alone) from error
         if not made:
@@ -309,7 +309,7 @@ class RigBench:
         """Whether a layer can be swapped at all."""
         try:
             self._images.make(side, _flips(Arm(side, (suspect,))), self._say)
-        except ComposeError:
+        except ImageError:
             return False
         return True
 
