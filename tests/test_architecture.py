@@ -13,13 +13,16 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "benchvise"
 
 # The ground floor: what every package may import, and what imports nothing of ours but that.
-GROUND = {"documents", "text"}
+GROUND = {"documents", "quantities", "text"}
 
 # What each package may import of the others; top-level modules stand under their own name.
 ALLOWED = {
     "__init__": set[str](),
     "documents": set[str](),
+    "quantities": set[str](),
+    "text": set[str](),
     "errors": set[str](),
+    "output_files": {"errors"},
     "resources": set[str](),
     "statistics": set[str](),
     "board": {"errors"},
@@ -27,15 +30,17 @@ ALLOWED = {
     "kernel_log": set[str](),
     "state": {"board", "errors", "kernel_log", "resources"},
     "health": {"board", "errors", "kernel_log", "state", "statistics"},
-    "rig": {"board", "errors"},
+    "rig": {"board", "errors", "output_files"},
     "signal": {"board", "errors", "statistics"},
-    "trace": {"board", "errors", "statistics"},
+    "trace": {"board", "errors", "output_files", "statistics"},
     "store": {"errors", "health", "measure", "state"},
     "report": {
         "errors",
         "health",
         "kernel_log",
         "measure",
+        "output_files",
+        "rig",
         "signal",
         "state",
         "store",
@@ -48,6 +53,7 @@ ALLOWED = {
         "errors",
         "health",
         "measure",
+        "output_files",
         "report",
         "rig",
         "signal",
@@ -63,6 +69,7 @@ ALLOWED = {
         "flows",
         "health",
         "measure",
+        "output_files",
         "report",
         "rig",
         "signal",

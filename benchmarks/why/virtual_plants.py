@@ -23,8 +23,8 @@ from benchmarks.why import virtual_kinds
 from benchmarks.why.places import ROOT, NotHere
 from benchmarks.why.plants import FOUND, Plant, Scene, prefix
 from benchvise.errors import BenchviseError
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.composed import Composed
-from benchvise.rig.image import open_image
 from benchvise.rig.virtual import bench as bench_control
 from benchvise.rig.virtual.recipes.variants import Variant
 

@@ -14,10 +14,11 @@ from rig_shells import Wire
 
 from benchvise.board import process
 from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import BeginMessage, EndMessage, SampleMessage
 from benchvise.errors import BoardUnreachable, BoardUnusable, ProbeError
-from benchvise.rig.console_board import ConsoleBoard
-from benchvise.rig.console_bridge import without_pace
-from benchvise.rig.console_link import Link, NoAnswer
+from benchvise.rig.console.board import ConsoleBoard
+from benchvise.rig.console.bridge import without_pace
+from benchvise.rig.console.link import Link, NoAnswer
 
 FAKE = str(Path(__file__).parents[1] / "fakeprobe.py")
 BUSYBOX = shutil.which("busybox")
@@ -103,7 +104,7 @@ class TestRun:
     def test_says_when_nothing_gets_through(
         self, quiet: ConsoleBoard, wires: list[Wire], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("benchvise.rig.console_link._TRIES", 3)
+        monkeypatch.setattr("benchvise.rig.console.link._TRIES", 3)
         wires[0].loss_there = 1.0
         link = Link(wires[0], "rig:b")
         with pytest.raises(NoAnswer):
@@ -161,14 +162,20 @@ class TestSpawn:
 
     def test_lets_a_channel_to_the_probe_work(self, quiet: ConsoleBoard) -> None:
         with ProbeChannel(quiet, [sys.executable, FAKE, "none"]) as channel:
-            assert channel.ready["probe"] == "fake"
+            assert channel.ready.probe == "fake"
             for paced in (False, True):
                 kinds = []
-                for line in channel.request(["run", "x"], paced=paced):
-                    kinds.append(line["type"])
-                    if paced and line["type"] == "sample":
+                for message in channel.request(["run", "x"], paced=paced):
+                    kinds.append(type(message))
+                    if paced and isinstance(message, SampleMessage):
                         channel.acknowledge()
-                assert kinds == ["begin", "sample", "sample", "sample", "end"]
+                assert kinds == [
+                    BeginMessage,
+                    SampleMessage,
+                    SampleMessage,
+                    SampleMessage,
+                    EndMessage,
+                ]
         assert quiet.run(["echo", "free"]).stdout == b"free\n"
 
     def test_reports_what_the_probe_refuses(self, quiet: ConsoleBoard) -> None:

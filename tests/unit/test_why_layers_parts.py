@@ -15,13 +15,12 @@ from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import Entry
 from benchvise.report.why_plan import plan_words
 from benchvise.report.why_words import Line
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.boot.verdict import Verdict
+from benchvise.rig.boot.verdict import BootError, BootReport, Verdict
 from benchvise.rig.compose.differences import LayerDifference
 from benchvise.rig.compose.layers.command_line import with_options
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
 from benchvise.rig.compose.layers.lines import mixed, pieces
-from benchvise.rig.faults import BootError, Fault
+from benchvise.rig.faults import Fault
 from benchvise.rig.images import ImageError
 from benchvise.state.model import Snapshot
 from benchvise.why import images as images_module

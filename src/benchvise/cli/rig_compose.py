@@ -10,11 +10,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows.rig_compose import parse_layers
+from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.compose.compose import Composition

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.quantities import ABSENT, format_value
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import clean
-from benchvise.report.units import ABSENT, format_value
 from benchvise.signal.fsk import Keying
 from benchvise.signal.psk import ErrorRate, Spectrum
 from benchvise.signal.synth import Synthesised

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from benchvise.quantities import format_value
 from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.units import format_value
 from benchvise.signal.serial.classify import Finding, Tally, Tested, reordered, tally
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchvise.quantities import ABSENT, format_number, format_range, format_value
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import clean
-from benchvise.report.units import ABSENT, format_number, format_range, format_value
 from benchvise.signal.aligning import Change, Discrepancy
 from benchvise.signal.capture import Capture
 from benchvise.signal.clock import ClockFigures

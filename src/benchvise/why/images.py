@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.compose.composed import Composed
 from benchvise.rig.compose.differences import (
     LayerDifference,
@@ -20,7 +21,6 @@ from benchvise.rig.compose.differences import (
 )
 from benchvise.rig.compose.layers import is_divisible
 from benchvise.rig.compose.layers.layer import LayerPart
-from benchvise.rig.image import Image, open_image
 from benchvise.rig.images import ImageError
 from benchvise.why.inside import kernel_options, tree_nodes
 from benchvise.why.layer_ranking import layer_terms, part_terms

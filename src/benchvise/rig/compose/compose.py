@@ -12,9 +12,9 @@ from pathlib import Path
 
 from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
+from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.compose.layers import LAYERS, divisible
 from benchvise.rig.compose.layers.layer import ImageLayer, Swap
-from benchvise.rig.image import Image, open_image
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.blockmap import block_map, used_ranges
 from benchvise.rig.images.kernel import RUNS

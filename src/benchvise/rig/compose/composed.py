@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from benchvise.rig.card.image import Image
 from benchvise.rig.compose.compose import BLOCK_MAP_SUFFIX, MANIFEST_SUFFIX, compose
-from benchvise.rig.image import Image
 from benchvise.rig.images.cache import Cache, digest, sources
 
 KEPT_BYTES = 8 << 30

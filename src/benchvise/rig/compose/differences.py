@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layers import LAYERS, device_tree, divisible, kernel
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
-from benchvise.rig.image import open_image
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import reading
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.tools import Tools
+from benchvise.text import printable
 
 _LONGEST = 8000  # its buffer for a line has 8192 bytes
 

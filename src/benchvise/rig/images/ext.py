@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import answers, encoded, execute, quoted
 from benchvise.rig.images.filesystems import MOST_BYTES, FileSystem, file_system
 from benchvise.rig.images.tools import Tools
+from benchvise.text import printable
 
 _ROOT_INODE = 2
 _MOST_LINKS = 40  # as Linux: more symbolic links than these on one path are a circle

@@ -15,10 +15,10 @@ from array import array
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.filesystems import MOST_BYTES, absolute
 from benchvise.rig.images.tools import ToolOutput, Tools
+from benchvise.text import printable
 
 _FREE = re.compile(rb"([\d ]+) bytes? free")
 _FAT12_CLUSTERS, _FAT16_CLUSTERS = 4085, 65525

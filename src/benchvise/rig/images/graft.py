@@ -12,10 +12,10 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import quoted
 from benchvise.rig.images.ext import Details, Ext, Node
+from benchvise.text import printable
 
 _OLD_INODE = 128  # bytes; without room for times of birth and for nanoseconds
 _OLD_TIMES = ("ctime", "atime", "mtime")

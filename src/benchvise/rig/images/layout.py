@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.images import ImageError, raw_loader
 from benchvise.rig.images.boot_files import STYLES
 from benchvise.rig.images.boot_files.raspberry import firmware_files
@@ -19,6 +18,7 @@ from benchvise.rig.images.kernel import Kernel, identify
 from benchvise.rig.images.table import Partition, PartitionTable, read_table
 from benchvise.rig.images.tools import Tools
 from benchvise.rig.images.userland import Userland, is_root, userland
+from benchvise.text import printable
 
 MODULES = "/lib/modules"
 

@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchvise.board.sanitise import last_line
 from benchvise.rig.images import ImageError
+from benchvise.text import last_line
 
 PACKAGES = {
     "apt-cache": "apt",

@@ -26,10 +26,10 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import quote
 
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.virtual import daemon, rigfile
+from benchvise.text import last_line, printable
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0

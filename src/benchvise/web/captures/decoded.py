@@ -8,7 +8,6 @@ from itertools import islice
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.signal import Serial, decoder_of, serial_lines
 from benchvise.signal.capture import Capture
@@ -16,6 +15,7 @@ from benchvise.signal.decoders import Annotation, decode_by_row
 from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.levels import Spans
 from benchvise.signal.uart import SerialLine
+from benchvise.text import printable
 from benchvise.web.captures.asked import INFRARED, SERIAL
 
 MOST_TEXTS = 20_000

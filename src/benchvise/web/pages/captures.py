@@ -9,7 +9,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.flows.signal import Answered, answered
 from benchvise.report import signal_json, signal_tables
@@ -19,6 +18,7 @@ from benchvise.report.tables import Table
 from benchvise.signal.decoders import available
 from benchvise.signal.distribution import distribution
 from benchvise.signal.response import is_list
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.captures import lines
 from benchvise.web.captures.asked import INFRARED, SERIAL, Asked

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchvise.rig.image import open_image
+from benchvise.rig.card.image import open_image
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.ext import Ext, Node
 from benchvise.rig.images.filesystems import Files

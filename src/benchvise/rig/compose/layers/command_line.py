@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, digest
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import style
 from benchvise.rig.images.layout import OpenedImage
+from benchvise.text import printable
 
 _PLACES = {"root", "rootfstype", "resume", "resume_offset", "nfsroot", "ubi.mtd"}
 """Words that say where things are on this card: they stay."""

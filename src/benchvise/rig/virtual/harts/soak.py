@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault
-from benchvise.rig.soak import Boot, RigFault, SoakResult, run
+from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, run
 from benchvise.rig.virtual.harts.machine import (
     RAM_BYTES,
     HartsBoot,
