@@ -66,7 +66,7 @@ def _await(board: Board, pipes: process.Pipes) -> None:
     while True:
         *lines, rest = bytes(pipes.stdout).split(b"\n")
         for raw in lines:
-            line: wire.Line = {}
+            line: wire.SignalLine = {}
             with contextlib.suppress(ValueError):  # a talkative login shell
                 line = wire.parse(raw)
             if line.get("type") == "echoing":
