@@ -1,4 +1,4 @@
-"""The time line of a large trace: how soon it is there, and what a question takes.
+"""The timeline of a large trace: how soon it is there, and what a question takes.
 
 Each figure is of a process of its own, on a second name of the trace that nothing is kept of:
 first what follows decoding, then what is kept of it. A question is what a screen asks while it is
@@ -116,8 +116,8 @@ print(json.dumps(found))
 
 
 def costs(rounds: int) -> Table:
-    """What the time line of each large trace takes here, medians of the rounds."""
-    table = Table(title=f"Time lines, {rounds} rounds", title_justify="left")
+    """What the timeline of each large trace takes here, medians of the rounds."""
+    table = Table(title=f"Timelines, {rounds} rounds", title_justify="left")
     for heading in ("what", "seen", "asked"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for name in ("f10m", "vm-huge"):
@@ -152,7 +152,7 @@ def _of(path: Path, rounds: int) -> list[tuple[str, str, str]]:
         return f"{half:.2f} / {high:.2f} ms"
 
     return [
-        ("first time line after decoding", f"{median(firsts, 'first'):.3f} s", "≤ 1 s"),
+        ("first timeline after decoding", f"{median(firsts, 'first'):.3f} s", "≤ 1 s"),
         ("opened again", f"{median(agains, 'first') * 1e3:.0f} ms", "≤ 100 ms"),
         ("a question, median / p99", percentiles("levels"), "p99 ≤ 8 ms"),
         ("a question over HTTP, median / p99", percentiles("http"), ""),

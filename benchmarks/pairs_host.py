@@ -67,18 +67,18 @@ def pairs() -> tuple[list[Pair], list[str]]:
 
 def _command_pairs(hyperfine: str) -> Iterator[Pair]:
     words = ("command.time", "--run", COMMAND, "--batches", str(RUNS))
-    peer = (
+    reference = (
         hyperfine,
         "-N",  # or it adds a shell and subtracts what it believes that one to cost
         *("--warmup", "1", "--runs", str(RUNS)),
         *("--style", "none", "--export-json", "/dev/stdout"),
         f"sh -c '{COMMAND}'",
     )
-    yield Pair("command.time wall : hyperfine", words, peer, partial(_ns, ("median",)), 0.02)
+    yield Pair("command.time wall : hyperfine", words, reference, partial(_ns, ("median",)), 0.02)
     yield Pair(
         "command.time cpu : hyperfine",
         (*words, "--metric", "cpu"),
-        peer,
+        reference,
         partial(_ns, ("user", "system")),
         0.02,
     )

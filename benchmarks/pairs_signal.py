@@ -3,7 +3,7 @@
 The capture has half a thousand million samples of two lines, a stimulus and an answer every
 millisecond, as a session that libsigrok could have written. sigrok-cli reads it and writes the
 samples to nowhere; ours gives the edges of each line. What sigrok-cli has not, its response times
-and what a time line asks while it is panned and zoomed, stands in a table of its own.
+and what a timeline asks while it is panned and zoomed, stands in a table of its own.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
         Pair(
             name="signal open 500 M samples : sigrok-cli",
             ours=_ours,
-            peer=("true",),
+            reference=("true",),
             read=_theirs,
             agreement=0.0,
             bounds=(0.5, math.inf),
@@ -123,7 +123,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
 
 
 def table(rounds: int = 3) -> Table:
-    """Seconds for opening, for all response times, and for what one screen of a time line asks (99
+    """Seconds for opening, for all response times, and for what one screen of a timeline asks (99
     of 100 questions take less), beside what is asked."""
     found = [_times(_PROGRAM + _ZOOMED) for _ in range(rounds)]
     shown = Table(title="A capture of 500 million samples")

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from benchvise.cli import main
-from benchvise.rig.virtual import up as bench_control
-from benchvise.rig.virtual.up import Bench, down, inject, up
+from benchvise.rig.virtual import bench as bench_control
+from benchvise.rig.virtual.bench import Bench, down, inject, up
 
 HERE = Path(__file__).parent
 

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from labgrid.resource.remote import RemotePlaceManager
 
-from benchvise.rig.places import taker
+from benchvise.rig.hold.places import taker
 
 WAIT_SECONDS = 30.0
 

@@ -201,7 +201,7 @@ def test_a_pause_between_batches_does_no_harm(static: Path, sink: Sink) -> None:
         (("net.latency",), 77, "peer=ADDRESS"),
         (("net.tcp", "--peer", "host:"), 2, "peer=host: is no ADDRESS"),
         (("net.tcp", "--peer", "[::1]x"), 2, "peer=[::1]x is no ADDRESS"),
-        (("net.tcp", "--peer", "no.such.host.invalid"), 1, "no address of the peer"),
+        (("net.tcp", "--peer", "no.such.host.invalid"), 1, "no address of the remote host"),
         (("net.tcp", "--peer", LOOPBACK, "--streams", "17"), 2, "streams=17"),
         (("net.udp", "--peer", LOOPBACK, "--message", "65508"), 2, "message=65508"),
         (

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from rig_machine import Machine, kernel, missing, shell_initrd
 
-from benchvise.rig.address import addresses
-from benchvise.rig.boot.check import check_console
-from benchvise.rig.boot.recorder import Recorder, read_log
-from benchvise.rig.boot.report import BootReport, replay
-from benchvise.rig.boot.timeline import Timeline
+from benchvise.rig.boot.address import addresses
+from benchvise.rig.boot.timeline import Timeline, replay
+from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.boot.watch import End, Outcome, watch
-from benchvise.rig.console_board import ConsoleBoard
+from benchvise.rig.console.board import ConsoleBoard
+from benchvise.rig.console.quality import check_console
+from benchvise.rig.console.recorder import Recorder, read_log
 from benchvise.rig.faults import Fault
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())

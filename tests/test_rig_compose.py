@@ -18,9 +18,9 @@ from rig_elf import program
 from rig_images import MIB, Device, File, Link, Name, Part
 
 from benchvise.errors import UsageError
-from benchvise.rig.bmap import read_bmap
+from benchvise.rig.card.bmap import read_bmap
 from benchvise.rig.compose import ComposeError, compose, describe
-from benchvise.rig.compose.filesystems import file_system
+from benchvise.rig.images.filesystems import file_system
 
 pytestmark = images.needs_all
 

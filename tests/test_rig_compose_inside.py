@@ -11,7 +11,7 @@ from rig_images import MIB, File, Link, Part
 
 from benchvise.errors import UsageError
 from benchvise.rig.compose import ComposeError, compose, differing, inside
-from benchvise.rig.compose.inside import configurations, device_trees
+from benchvise.rig.compose.differences import configurations, device_trees
 
 pytestmark = images.needs_all
 

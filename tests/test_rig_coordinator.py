@@ -17,7 +17,7 @@ from benchvise.flows import rig as flow
 from benchvise.rig import locks
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.places import Taker, taker
+from benchvise.rig.hold.places import Taker, taker
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from benchvise.flows import rig as flow
 from benchvise.flows.boards import RigObserver
 from benchvise.rig.environment import load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.places import taker
+from benchvise.rig.hold.places import taker
 
 MIB = 1 << 20
 IMAGE = random_bytes(3 * MIB) + bytes(MIB)

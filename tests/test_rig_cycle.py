@@ -14,7 +14,7 @@ from rig_bench import Ran, TestBench, running
 
 from benchvise.errors import BenchviseError
 from benchvise.flows import rig as flow
-from benchvise.rig.boot.report import replay
+from benchvise.rig.boot.timeline import replay
 from benchvise.rig.virtual import kinds
 from benchvise.store import Store
 

@@ -23,8 +23,8 @@ from rig_bench import Ran, TestBench, running
 
 from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
-from benchvise.rig.client import HeldBoard
 from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold.client import HeldBoard
 
 GOOD, OTHER = "good", "other"
 LARGE = 12 << 20

@@ -24,11 +24,10 @@ from flash_images import BLOCK, COMPRESS, random_bytes, sparse_image
 from sshd import ssh_server
 from storage_places import MIB, Disk, directory_on_storage, loop_disk, mounted, tool
 
-from benchvise.rig import decompress, flash, writer
+from benchvise.rig.card import decompress, flash, writer
+from benchvise.rig.card.flash import Medium, Progress, Written, write_card
+from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.faults import Fault, FlashError, RigError
-from benchvise.rig.flash import Progress, Written, write_card
-from benchvise.rig.image import Image, open_image
-from benchvise.rig.medium import Medium
 
 OLD = 0xA5  # what a card holds before
 DATA = random_bytes(5 * MIB) + bytes(3 * MIB) + random_bytes(MIB + 700, 2)
@@ -360,9 +359,9 @@ def test_kill_9_of_the_client_leaves_nobody_at_the_card(place: Path, phase: str)
     image, card = image_file(place, COMPRESS["bz2"](DATA), "a.img.bz2"), card_file(place)
     program = (
         "import os, signal, sys\n"
-        "from benchvise.rig.flash import write_card\n"
-        "from benchvise.rig.image import open_image\n"
-        "from benchvise.rig.medium import Medium\n"
+        "from benchvise.rig.card.flash import write_card\n"
+        "from benchvise.rig.card.image import open_image\n"
+        "from benchvise.rig.card.flash import Medium\n"
         "def kill(said):\n"
         f"    if said.phase == {phase!r}:\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -14,7 +14,7 @@ from rig_guest import LOGIN, Guest
 
 from benchvise.rig.faults import RigError
 from benchvise.rig.virtual import kinds
-from benchvise.rig.virtual.images import keys, tools
+from benchvise.rig.virtual.recipes import keys, tools
 
 BOOT_SECONDS = 180  # so long only where the machine has much else to do
 NEEDED = (

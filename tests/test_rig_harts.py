@@ -11,9 +11,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.rig.virtual import harts_program
-from benchvise.rig.virtual.harts import RamFill, parse_fill, soak_harts
-from benchvise.rig.virtual.harts_machine import (
+from benchvise.rig.virtual.harts import program as harts_program
+from benchvise.rig.virtual.harts.machine import (
     RAM_BYTES,
     Durations,
     HartsBoot,
@@ -23,7 +22,8 @@ from benchvise.rig.virtual.harts_machine import (
     boot,
     missing,
 )
-from benchvise.rig.virtual.harts_program import RAM_BASE, Form, Program, build
+from benchvise.rig.virtual.harts.program import RAM_BASE, Form, Program, build
+from benchvise.rig.virtual.harts.soak import RamFill, parse_fill, soak_harts
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is one")
 

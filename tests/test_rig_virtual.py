@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from benchvise.errors import UsageError
-from benchvise.rig.virtual import up as bench_control
-from benchvise.rig.virtual.up import Bench, down, inject, up
+from benchvise.rig.virtual import bench as bench_control
+from benchvise.rig.virtual.bench import Bench, down, inject, up
 
 WAIT_SECONDS = 20.0
 HERE = Path(__file__).parent

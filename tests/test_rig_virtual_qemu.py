@@ -15,7 +15,7 @@ import yaml
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
-from benchvise.rig.virtual.up import Bench, down, inject, status, up
+from benchvise.rig.virtual.bench import Bench, down, inject, status, up
 
 labgrid = pytest.importorskip("labgrid")
 

@@ -14,8 +14,8 @@ from benchvise.why.provenance.boot_trace import TRACE, with_proof, words, writte
 from benchvise.why.provenance.image import image_files
 
 kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
-build = pytest.importorskip("benchvise.rig.virtual.images.build")
-variants = pytest.importorskip("benchvise.rig.virtual.images.variants")
+build = pytest.importorskip("benchvise.rig.virtual.recipes.build")
+variants = pytest.importorskip("benchvise.rig.virtual.recipes.variants")
 rig_guest = pytest.importorskip("rig_guest")
 
 

@@ -1,5 +1,5 @@
 """The kinds of simulated boards that causes are planted on: the usual one, and with what no image
-can hold. A module of kinds for ``benchvise.rig.virtual.up``.
+can hold. A module of kinds for ``benchvise.rig.virtual.bench``.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchvise.rig.virtual import kinds
-from benchvise.rig.virtual.images import build
-from benchvise.rig.virtual.images.variants import Variant
 from benchvise.rig.virtual.kinds import Kind
+from benchvise.rig.virtual.recipes import build
+from benchvise.rig.virtual.recipes.variants import Variant
 
 _SLOW_BYTES = 4 << 20  # a second
 

@@ -23,10 +23,10 @@ from benchmarks.why import virtual_kinds
 from benchmarks.why.places import ROOT, NotHere
 from benchmarks.why.plants import FOUND, Plant, Scene, prefix
 from benchvise.errors import BenchviseError
-from benchvise.rig.compose.cache import Composed
-from benchvise.rig.image import open_image
-from benchvise.rig.virtual import up as bench_control
-from benchvise.rig.virtual.images.variants import Variant
+from benchvise.rig.card.image import open_image
+from benchvise.rig.compose.composed import Composed
+from benchvise.rig.virtual import bench as bench_control
+from benchvise.rig.virtual.recipes.variants import Variant
 
 _OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 60.0}
 

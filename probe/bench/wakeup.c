@@ -282,7 +282,7 @@ const struct benchmark os_futex = {
 		    "waits does not sleep, as with any futex",
 	.not_measured = "locks without contention, which do not enter the kernel; the queue in a "
 			"mutex or condition variable; many waiters",
-	.peer = "perf bench futex wake counts wakes without the switch; a loop of FUTEX_WAKE and "
+	.reference = "perf bench futex wake counts wakes without the switch; a loop of FUTEX_WAKE and "
 		"FUTEX_WAIT: within 10 %",
 	.params = wakeup_params,
 	.switches = true,
@@ -304,7 +304,7 @@ const struct benchmark os_eventfd = {
 	.pitfalls = "placement: unpinned, the figure is bimodal, up to ten times apart; on different "
 		    "CPUs it contains leaving an idle state",
 	.not_measured = "poll and epoll around it, as event loops have them; eventfds as semaphores",
-	.peer = "pipe.latency, which copies a byte besides; a loop of reads and writes of two "
+	.reference = "pipe.latency, which copies a byte besides; a loop of reads and writes of two "
 		"eventfds: within 10 %",
 	.params = wakeup_params,
 	.switches = true,

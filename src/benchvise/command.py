@@ -117,9 +117,9 @@ def named_values(
     headings: tuple[str, str] = ("", ""),
 ) -> TableSpec[NamedValue]:
     """A table of single values, one below the other."""
-    columns = (
-        ColumnSpec[NamedValue]("name", headings[0], lambda row: row.name),
-        ColumnSpec[NamedValue]("value", headings[1], lambda row: row.text, tone=lambda r: r.tone),
+    columns: tuple[ColumnSpec[NamedValue], ...] = (
+        ColumnSpec("name", headings[0], lambda row: row.name),
+        ColumnSpec("value", headings[1], lambda row: row.text, tone=lambda row: row.tone),
     )
     return TableSpec(title, columns, rows, tuple(remarks))
 

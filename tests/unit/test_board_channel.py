@@ -154,7 +154,7 @@ class TestChannel:
     @pytest.mark.parametrize(
         ("fault", "message"),
         [
-            ("garbage", r"not its protocol: 'Segmentation fault \(core dumped\)'"),
+            ("garbage", r"not its protocol: 'Segmentation fault\ufffd \(core dumped\)'"),
             ("binary", "not its protocol"),
             ("not-an-object", r"not its protocol: '\[1\]'"),
             ("no-type", "not its protocol"),

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.errors import ProbeError, UsageError
-from benchvise.measure.registry import Registry, format_size, parse_size
+from benchvise.measure.registry import Registry
+from benchvise.quantities import parse_size, spell_size
 
 LINE = {
     "common": [
@@ -64,7 +65,7 @@ def registry() -> Registry:
 
 @given(st.integers(0, 1 << 40))
 def test_sizes_round_trip(size: int) -> None:
-    assert parse_size(format_size(size)) == size
+    assert parse_size(spell_size(size)) == size
 
 
 @pytest.mark.parametrize("text", ["", "K", "-1", "1.5M", "1KB", "x", "٤"])

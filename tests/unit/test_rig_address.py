@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
 from benchvise.errors import BoardUnreachable
-from benchvise.rig.address import (
+from benchvise.rig.boot.address import (
     Address,
     addresses,
     by_preference,

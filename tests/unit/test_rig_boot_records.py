@@ -25,17 +25,17 @@ from rich.console import Console, RenderableType
 from rig_consoles import console_text, watched
 from rig_shells import Wire
 
-from benchvise.rig.boot.check import check_console, compare
-from benchvise.rig.boot.recorder import Recorder, attach, detach, read_log, times_path
-from benchvise.rig.boot.report import BootReport, replay
-from benchvise.rig.boot.show import timeline_view, timelines_view
-from benchvise.rig.boot.verdict import Verdict
+from benchvise.report.boot_tables import timeline_view, timelines_view
+from benchvise.rig.boot.timeline import replay
+from benchvise.rig.boot.verdict import BootReport, Verdict
+from benchvise.rig.console.quality import check_console, compare
+from benchvise.rig.console.recorder import Recorder, attach, detach, read_log, times_path
 from benchvise.rig.faults import Fault
 
 SPEAKER = """
 import sys
 from pathlib import Path
-from benchvise.rig.boot.recorder import Recorder
+from benchvise.rig.console.recorder import Recorder
 recorder = Recorder(Path(sys.argv[1]))
 n = 0
 while True:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rig_consoles import FakeTime, console_text, fake_read, pieces, watched
 
 from benchvise.errors import UsageError
-from benchvise.rig.boot.lines import LINE_LIMIT, LineSplitter, Writer
 from benchvise.rig.boot.patterns import PHASES, Prompt, load_patterns, own_patterns
-from benchvise.rig.boot.quality import Damage, damaged, damaged_stamp
 from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.watch import End, Outcome, watch
+from benchvise.rig.console.lines import LINE_LIMIT, LineSplitter, Writer
+from benchvise.rig.console.quality import Damage, damaged, damaged_stamp
 
 TEXTS = ["arm64-uboot-extlinux", "rockchip-systemd", "fail-root-panic", "fail-login", "tfa-full"]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from benchvise.rig.compose import ComposeError
 from benchvise.rig.compose import fstab as tables
-from benchvise.rig.compose.boot import Side, Style
-from benchvise.rig.compose.files import absolute
 from benchvise.rig.compose.layers.command_line import combined
-from benchvise.rig.compose.styles import STYLES, extlinux, raspberry, style
+from benchvise.rig.images.boot_files import STYLES, extlinux, raspberry, style
+from benchvise.rig.images.boot_files.style import Side, Style
+from benchvise.rig.images.files import absolute
 
 
 class Memory:

@@ -18,14 +18,17 @@ from hypothesis import strategies as st
 from rig_elf import AARCH64, X86_64, program
 from rig_images import MIB, Part
 
-from benchvise.rig.compose import ComposeError, abi, elf, raw
-from benchvise.rig.compose.blockmap import BLOCK, mapped
-from benchvise.rig.compose.fat import Fat
-from benchvise.rig.compose.fatfree import free_clusters
-from benchvise.rig.compose.filesystems import FileSystem, file_system
-from benchvise.rig.compose.linux import Kernel, identify
-from benchvise.rig.compose.table import read_table
-from benchvise.rig.compose.tools import Tools
+from benchvise.rig.compose import ComposeError
+from benchvise.rig.compose.layers import libc_abi as abi
+from benchvise.rig.images import elf
+from benchvise.rig.images import raw_loader as raw
+from benchvise.rig.images.blockmap import BLOCK, mapped
+from benchvise.rig.images.fat import Fat
+from benchvise.rig.images.fatfree import free_clusters
+from benchvise.rig.images.filesystems import FileSystem, file_system
+from benchvise.rig.images.kernel import Kernel, identify
+from benchvise.rig.images.table import read_table
+from benchvise.rig.images.tools import Tools
 
 # Partition tables
 

@@ -15,9 +15,9 @@ from rig_shells import Wire
 from benchvise.board import process
 from benchvise.board.channel import ProbeChannel
 from benchvise.errors import BoardUnreachable, BoardUnusable, ProbeError
-from benchvise.rig.console_board import ConsoleBoard
-from benchvise.rig.console_bridge import without_pace
-from benchvise.rig.console_link import Link, NoAnswer
+from benchvise.rig.console.board import ConsoleBoard
+from benchvise.rig.console.bridge import without_pace
+from benchvise.rig.console.link import Link, NoAnswer
 
 FAKE = str(Path(__file__).parents[1] / "fakeprobe.py")
 BUSYBOX = shutil.which("busybox")
@@ -103,7 +103,7 @@ class TestRun:
     def test_says_when_nothing_gets_through(
         self, quiet: ConsoleBoard, wires: list[Wire], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("benchvise.rig.console_link._TRIES", 3)
+        monkeypatch.setattr("benchvise.rig.console.link._TRIES", 3)
         wires[0].loss_there = 1.0
         link = Link(wires[0], "rig:b")
         with pytest.raises(NoAnswer):

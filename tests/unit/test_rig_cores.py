@@ -14,11 +14,10 @@ import pytest
 from labgrid.util.helper import processwrapper
 
 from benchvise.errors import UsageError
-from benchvise.rig.cores import Core, cores_by_gdb
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.gdbstub import GdbStub
-from benchvise.rig.openocd import cores_by_driver, cores_by_telnet
-from benchvise.rig.symbols import Symbol, Symbols
+from benchvise.rig.soak.cores import Core, Symbol, Symbols, cores_by_gdb
+from benchvise.rig.soak.gdbstub import GdbStub
+from benchvise.rig.soak.openocd import cores_by_driver, cores_by_telnet
 
 SYMBOLS = Symbols(
     [

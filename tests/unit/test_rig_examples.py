@@ -19,11 +19,11 @@ from labgrid.resource.udev import UdevManager
 
 import benchvise.rig.drivers
 from benchvise.errors import UsageError
+from benchvise.rig.card.mux import DRIVERS, Mux, Side
 from benchvise.rig.environment import load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.mux import DRIVERS, Mux, Side
+from benchvise.rig.hold.target import open_target
 from benchvise.rig.power import device_key
-from benchvise.rig.target import open_target
 
 RIGS = Path(__file__).parents[2] / "examples" / "rigs"
 FILES = sorted(RIGS.glob("*.yaml"))

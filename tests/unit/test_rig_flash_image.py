@@ -14,10 +14,9 @@ import zstandard
 from flash_images import COMPRESS, bmap_text, random_bytes
 
 from benchvise.errors import UsageError
-from benchvise.rig import decompress
+from benchvise.rig.card import decompress
+from benchvise.rig.card.image import PACKAGES_LIMIT, open_image
 from benchvise.rig.faults import Fault, FlashError
-from benchvise.rig.image import open_image
-from benchvise.rig.provenance import PACKAGES_LIMIT
 
 DATA = random_bytes(300_000) + bytes(300_000)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from benchvise.rig import writer
-from benchvise.rig.writer import FRAME, PIECE, Refused
+from benchvise.rig.card import writer
+from benchvise.rig.card.writer import FRAME, PIECE, Refused
 
 SDB = os.makedev(8, 16)
 

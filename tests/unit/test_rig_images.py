@@ -22,21 +22,11 @@ import zstandard
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import RigError
+from benchvise.rig.images import assemble as card
+from benchvise.rig.images import cache, cpio, ext4
+from benchvise.rig.images import fat_make as fat
 from benchvise.rig.virtual import bootrom, kinds
-from benchvise.rig.virtual.images import (
-    cache,
-    card,
-    cpio,
-    ext4,
-    fat,
-    firmware,
-    keys,
-    modules,
-    packages,
-    tools,
-    variants,
-    zimage,
-)
+from benchvise.rig.virtual.recipes import firmware, keys, modules, packages, tools, variants, zimage
 
 BUILDERS = ("mkfs.vfat", "mcopy", "mmd", "mke2fs", "debugfs", "dumpe2fs", "e2fsck")
 needs_builders = pytest.mark.skipif(

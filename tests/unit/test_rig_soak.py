@@ -12,13 +12,12 @@ from rich.console import Console
 from scipy.stats import binomtest
 
 from benchvise.errors import Interrupted, UsageError
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.boot.verdict import Verdict
-from benchvise.rig.cores import Core
-from benchvise.rig.faults import BootError, Fault, FlashError, RigError
-from benchvise.rig.soak import Boot, RigFault, SoakResult, soak
-from benchvise.rig.soak_figures import durations, exact_rate, outliers, summarise
-from benchvise.rig.soak_table import boot_line, soak_table
+from benchvise.report.boot_tables import boot_line, soak_table
+from benchvise.rig.boot.verdict import BootError, BootReport, Verdict
+from benchvise.rig.faults import Fault, FlashError, RigError
+from benchvise.rig.soak.cores import Core
+from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, soak
+from benchvise.rig.soak.statistics import durations, exact_rate, outliers, summarise
 
 GOOD = Verdict(None, "it came up", "")
 

@@ -11,7 +11,7 @@ from benchvise.rig.virtual import rigfile
 from benchvise.rig.virtual.consoles import Log
 from benchvise.rig.virtual.daemon import hold_lock, private_directory
 from benchvise.rig.virtual.endpoints import Refused, _path
-from benchvise.rig.virtual.injected import INJECTABLE, KeyPress, LineNoise, parse
+from benchvise.rig.virtual.injectable import INJECTABLE, KeyPress, LineNoise, parse
 
 
 @pytest.mark.parametrize(

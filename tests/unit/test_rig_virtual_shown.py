@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchvise.flows import rig_virtual
-from benchvise.rig.virtual import up as bench
+from benchvise.rig.virtual import bench as bench
 
 BOARD = {
     "name": "arm64-1",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchvise.signal.capture import SignalLine
-from benchvise.signal.levels import Spans, LineState, density, items, span_items
+from benchvise.signal.levels import LineState, Spans, density, items, span_items
 
 
 def line(*edges: int, high: bool = False) -> SignalLine:

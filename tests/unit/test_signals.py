@@ -133,7 +133,7 @@ def test_factors_are_compared_with_all_else_equal() -> None:
     said = {
         (effect.factor, effect.level, what.setting): (what.shown, what.ratio and what.ratio.value)
         for effect in found
-    XX
+        for what in effect.where
     }
     assert said["load", "busy", "kernel"][0]
     assert said["load", "busy", "kernel"][1] == pytest.approx(0.6, rel=0.03)
@@ -180,7 +180,9 @@ def test_a_frequency_is_known_better_than_one_period() -> None:
 def test_a_pause_is_no_period() -> None:
     first, second = square(1_000_000, 10_000, 0.02), square(1_000_000, 10_000, 0.05)
     edges = np.concatenate((first.lines[0].edges, second.lines[0].edges + 120_000))
-    capture = Capture(Path("x"), "", clock_of_rate(1_000_000), 170_000, (SignalLine("C", True, edges),))
+    capture = Capture(
+        Path("x"), "", clock_of_rate(1_000_000), 170_000, (SignalLine("C", True, edges),)
+    )
     found = measure_clock(capture, "C")
     assert found.frequency == pytest.approx(10_000, rel=1e-5)
     assert len(found.pauses) == 1

@@ -14,7 +14,8 @@ from benchvise.errors import UsageError
 from benchvise.flows.alarms import Alarms, environment
 from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate, spell
 from benchvise.health.watch.observation import Figure, Kind
-from benchvise.health.watch.rules import default_rules, load_rules, parse_time
+from benchvise.health.watch.rules import default_rules, load_rules
+from benchvise.quantities import seconds_or_none
 
 HOT = Rule("hot", "sensor", ("*",), 85, 75, "too hot", "cool it", hold=60, limit=5)
 CRC = Rule("crc", "counter", ("*crc*",), 3, 0, "cable", "replace it", within=3600)
@@ -155,8 +156,13 @@ class TestFiles:
             load_rules(tmp_path / "none.toml")
 
     def test_times(self) -> None:
-        assert [parse_time(t) for t in ("30 s", "5min", "1.5h", "7 d")] == [30, 300, 5400, 604800]
-        assert [parse_time(t) for t in ("5", "h", "-1 h", "1 y")] == [None] * 4
+        assert [seconds_or_none(t) for t in ("30 s", "5min", "1.5h", "7 d")] == [
+            30,
+            300,
+            5400,
+            604800,
+        ]
+        assert [seconds_or_none(t) for t in ("5", "h", "-1 h", "1 y")] == [None] * 4
         assert [spell(t) for t in (0, 90, 300, 7200, 604800)] == [
             "0 s",
             "90 s",

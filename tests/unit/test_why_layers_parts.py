@@ -15,14 +15,13 @@ from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import Entry
 from benchvise.report.why_plan import plan_words
 from benchvise.report.why_words import Line
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.boot.verdict import Verdict
+from benchvise.rig.boot.verdict import BootError, BootReport, Verdict
 from benchvise.rig.compose import ComposeError, Part
-from benchvise.rig.compose.inside import Different
+from benchvise.rig.compose.differences import Different
 from benchvise.rig.compose.layers.command_line import with_options
 from benchvise.rig.compose.layers.layer import Told
-from benchvise.rig.compose.lines import mixed, pieces
-from benchvise.rig.faults import BootError, Fault
+from benchvise.rig.compose.layers.lines import mixed, pieces
+from benchvise.rig.faults import Fault
 from benchvise.state.model import Snapshot
 from benchvise.why import images as images_module
 from benchvise.why import rig as rig_module

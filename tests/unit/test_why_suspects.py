@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from state_boards import PC_LINKS, answers, snapshot
 from why_boards import BOARD, BOTH, CPUS, NEITHER, found, metric, one, side, with_value
 
-from benchvise.board.sanitise import printable
 from benchvise.state.catalogue import items_by_id, knobs, load_catalogue
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.knobs import canonical
 from benchvise.state.model import Snapshot
+from benchvise.text import printable
 from benchvise.why.model import Layer, Means, ProcessMeans, SettingMeans, Side
 from benchvise.why.reduction import knobs_of_boot_option, layer_of, reach_of, ties
 from benchvise.why.suspects import find

@@ -14,8 +14,8 @@ from typing import Any, Self
 from benchvise.board import process, wire
 from benchvise.board.deploy import deploy
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, ProbeError, UsageError
+from benchvise.text import last_line, printable
 
 PROTOCOL = 1
 

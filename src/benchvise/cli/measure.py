@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.progress import RunProgress
@@ -23,6 +22,7 @@ from benchvise.report.data import run_data
 from benchvise.report.side_by_side import side_by_side
 from benchvise.report.terminal import rendered, run_table
 from benchvise.store import Store
+from benchvise.text import printable
 from benchvise.trace.record import Wish, check_events
 
 

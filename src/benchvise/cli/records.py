@@ -28,7 +28,7 @@ CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")
 def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None]:
     """The function that typer makes a command of."""
 
-    def command(*, as_csv: bool, as_json: bool, **values: Any) -> None:
+    def run_record(*, as_csv: bool, as_json: bool, **values: Any) -> None:
         if as_csv and as_json:
             raise UsageError("--csv and --json exclude each other", "leave one of them away")
         options = _options(record.options, values)
@@ -51,10 +51,10 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
         _keyword("as_csv", CsvOption, False),
         _keyword("as_json", JsonOption, False),
     ]
-    command.__doc__ = record.help
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
+    run_record.__doc__ = record.help
+    run_record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run_record.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run_record
 
 
 def _print_tables(
@@ -63,16 +63,17 @@ def _print_tables(
     from benchvise.report.records import table
     from benchvise.report.terminal import rendered
 
-    for spec in record.tables(result, options):
+    for place, spec in enumerate(record.tables(result, options)):
+        if place:
+            stdout().print()
         stdout().print(rendered(table(spec)))
-        stdout().print()
 
 
 def _parameters(options: type) -> Iterator[inspect.Parameter]:
     """Arguments first, then the options of the class itself, then those that it inherits."""
     hints = get_type_hints(options, include_extras=True)
     by_name = {field.name: field for field in fields(options)}
-    own_first = [name for base in options.__mro__ for name in base.__dict__.get("__annotations__", {})]
+    own_first = [name for base in options.__mro__ for name in inspect.get_annotations(base)]
     annotated = [
         (by_name[name], *_parts(hints[name]))
         for name in dict.fromkeys(own_first)

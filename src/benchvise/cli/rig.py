@@ -12,7 +12,6 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.rig_compose import compose
 from benchvise.cli.rig_options import RigOption
@@ -23,8 +22,8 @@ from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
 from benchvise.flows import rig_console
 from benchvise.flows.rig import Outcome
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.boot.show import timeline_view, timelines_view
+from benchvise.rig.boot.verdict import BootReport
+from benchvise.text import printable
 
 app = typer.Typer(
     help="Hold boards: power, card, console, boot; and boards that are simulated.",
@@ -164,6 +163,8 @@ def boot(
     if as_json:
         print_json("rig-boot", [outcome.as_json() for outcome in outcomes])
     else:
+        from benchvise.report.boot_tables import timeline_view, timelines_view
+
         reports = {outcome.board: _report(outcome) for outcome in outcomes}
         shown = {board: report for board, report in reports.items() if report is not None}
         if len(shown) == 1:

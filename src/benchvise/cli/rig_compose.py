@@ -10,10 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.errors import UsageError
 from benchvise.flows.rig_compose import parse_layers
+from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.compose import Composition, Layout

@@ -14,7 +14,7 @@ from benchvise.errors import Interrupted, UsageError
 from benchvise.flows import rig as rig_flow
 
 if TYPE_CHECKING:
-    from benchvise.rig.soak import Boot, RigFault
+    from benchvise.rig.soak.soak import Boot, RigFault
 
 
 def soak(
@@ -59,7 +59,7 @@ def soak(
     """
     # Late: it would make every other command start later.
     from benchvise.flows import rig_soak as flow
-    from benchvise.rig.soak_table import boot_line, soak_table
+    from benchvise.report.boot_tables import boot_line, soak_table
 
     console = stderr()
 

@@ -10,9 +10,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.flows import rig_virtual as flow
+from benchvise.text import printable
 
 app = typer.Typer(
     help="Boards that QEMU simulates, behind the same endpoints as real ones.",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from benchvise.cli.records import command_line
+from benchvise.command import CommandRecord
 from benchvise.flows.signal_capture import ANALYSERS, CAPTURE
 from benchvise.flows.signal_response import RESPONSE
 from benchvise.signal.commands.clock import CLOCK
@@ -17,7 +20,7 @@ from benchvise.signal.commands.serial import SERIAL
 from benchvise.signal.commands.synth import SYNTH
 from benchvise.signal.commands.uart import UART
 
-RECORDS = (
+RECORDS: tuple[CommandRecord[Any, Any], ...] = (
     INFO, RESPONSE, CLOCK, UART, INFRARED, DECODE, PSK, SYNTH, FSK, SERIAL, CAPTURE, ANALYSERS,
 )  # fmt: skip
 

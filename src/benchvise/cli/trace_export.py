@@ -13,7 +13,7 @@ from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.trace_options import CacheOption, TraceArgument
 from benchvise.flows import trace_export as flow
 from benchvise.flows.trace_analyses import plain
-from benchvise.report.units import format_value
+from benchvise.quantities import format_value
 
 
 class Target(StrEnum):

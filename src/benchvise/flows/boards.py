@@ -56,7 +56,7 @@ def open_boards(
         if not is_rig(name):
             opened[name] = (stack.enter_context(open_board(name)), Prepared())
     if rig is not None and in_rig:
-        from benchvise.rig.board import open_all  # labgrid takes its time to be imported
+        from benchvise.rig.hold.board import open_all  # labgrid takes its time to be imported
 
         brought = open_all(
             rig, in_rig, purpose=_purpose(), image=image, keep_on=keep_on, observe=observe
@@ -118,7 +118,7 @@ def _all_failed(failed: Sequence[tuple[str, BenchviseError]]) -> BenchviseError:
 
 
 def _open_rig_board(name: str) -> Board:
-    from benchvise.rig.board import open_board as open_in_rig
+    from benchvise.rig.hold.board import open_board as open_in_rig
 
     return open_in_rig(name)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from benchvise.errors import BenchviseError
 from benchvise.flows.boards import RigObserver
-from benchvise.rig.client import HeldBoard, all_at_once, logs_directory
+from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
+from benchvise.rig.hold.client import HeldBoard, all_at_once
 
 
 @dataclass(frozen=True, slots=True)

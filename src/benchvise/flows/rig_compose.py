@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.text import printable
 
 
 def parse_layers(words: Sequence[str]) -> dict[str, Path]:

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from benchvise.rig.client import HeldBoard, logs_directory
+from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig
+from benchvise.rig.hold.client import HeldBoard
 
 LEAVE = b"\x1d"  # Ctrl-]
 _READ_SECONDS = 0.03

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchvise.errors import BenchviseError
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.client import HeldBoard, logs_directory
-from benchvise.rig.cores import REGISTERS, Core, cores_by_gdb
+from benchvise.rig.boot.verdict import BootReport
+from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import SIMULATED, Rig
-from benchvise.rig.soak import Boot, RigFault, SoakResult, soak
-from benchvise.rig.symbols import Symbols
-from benchvise.rig.virtual.harts import HART_IDS, soak_harts
+from benchvise.rig.hold.client import HeldBoard
+from benchvise.rig.soak.cores import REGISTERS, Core, Symbols, cores_by_gdb
+from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, soak
+from benchvise.rig.virtual.harts.soak import HART_IDS, soak_harts
 
 PREFIX = "harts:"
 """How the boot programs for many harts are named: ``harts:faulty``."""

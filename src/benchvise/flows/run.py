@@ -32,8 +32,8 @@ from benchvise.flows.tracing import Tracing
 from benchvise.measure.model import RunStatus
 from benchvise.measure.plan import Plan
 from benchvise.measure.sources import Sources, board_registry
-from benchvise.rig.client import all_at_once
 from benchvise.rig.environment import is_rig
+from benchvise.rig.hold.client import all_at_once
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import parse_wishes
 from benchvise.state.roles import find_roles

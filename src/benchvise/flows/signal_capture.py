@@ -36,9 +36,7 @@ class RecordingOptions(ObservedOptions):
 
     output: Annotated[
         Path,
-        CommandOption(
-            "--output", "The sigrok session (.sr) written.", metavar="FILE", short="-o"
-        ),
+        CommandOption("--output", "The sigrok session (.sr) written.", metavar="FILE", short="-o"),
     ]
     command: Annotated[
         tuple[str, ...],
@@ -54,9 +52,7 @@ class RecordingOptions(ObservedOptions):
     ] = None
     channels: Annotated[
         str | None,
-        CommandOption(
-            "--channels", "The channels and their names: D0=IN,D1=OUT.", metavar="LIST"
-        ),
+        CommandOption("--channels", "The channels and their names: D0=IN,D1=OUT.", metavar="LIST"),
     ] = None
     board: Annotated[
         str | None,
@@ -124,9 +120,7 @@ def run(options: RecordingOptions) -> FinishedRecording:
     from benchvise.signal.summary import summarise
 
     _check(options)
-    recording = Recording(
-        Length(options.seconds, options.samples), options.rate, options.triggers
-    )
+    recording = Recording(Length(options.seconds, options.samples), options.rate, options.triggers)
     interrupted, code = False, None
     target = OutputTarget(options.output, "the capture")
     with target.draft() as draft:
@@ -170,8 +164,8 @@ def _reach_analyser(options: RecordingOptions) -> Iterator[Analyser]:
         yield local_analyser(options.driver or "", options.channels)
         return
     # Late: labgrid takes its time to be imported.
-    from benchvise.rig.client import HeldBoard
     from benchvise.rig.environment import PREFIX, find_rig_file, load_rig
+    from benchvise.rig.hold.client import HeldBoard
 
     rig = load_rig(find_rig_file(options.rig_file))
     # Only looked at: somebody else may boot it meanwhile, which is what one wants to record.

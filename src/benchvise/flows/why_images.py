@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.boards import RigObserver
 from benchvise.measure.suite import Entry
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
+from benchvise.text import printable
 from benchvise.why.bench import Bench
 from benchvise.why.model import Side
 
@@ -46,7 +46,7 @@ def open_images(
             else f"--board names {len(names)} boards",
             "name one board for both images, or two: the good image's and the bad one's",
         )
-    from benchvise.rig.seat import Seat  # labgrid takes its time
+    from benchvise.rig.hold.boot_session import Seat  # labgrid takes its time
     from benchvise.why.rig import RigBench
 
     seats = []

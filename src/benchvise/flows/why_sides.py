@@ -141,7 +141,7 @@ def _reopener(name: str, rig_file: str | None) -> Callable[[], Board]:
         return lambda: open_board(name)
 
     def boot() -> Board:
-        from benchvise.rig.board import open_board as open_in_rig  # labgrid takes its time
+        from benchvise.rig.hold.board import open_board as open_in_rig  # labgrid takes its time
 
         return open_in_rig(name, rig_file)
 

@@ -10,6 +10,7 @@ from typing import Any
 from benchvise.health.counters import kind_of
 from benchvise.health.model import Counter, Disk, Reading, Sensor
 from benchvise.kernel_log.rules import Severity
+from benchvise.text import enumerated
 
 
 class Verdict(Enum):
@@ -194,17 +195,12 @@ def _of_counters(name: str, what: str) -> Callable[[Reading], Section]:
         return _section(
             name,
             _counter_remarks(counters),
-            f"{len(counters)} counters of {_some(devices)}",
+            f"{len(counters)} counters of {enumerated(devices)}",
             "" if counters else f"the kernel counts no {what} here",
             seen=bool(counters),
         )
 
     return section
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return ", ".join(names[:4]) + more
 
 
 # -- disks -----------------------------------------------------------------------------------------
@@ -266,7 +262,7 @@ def _disks(reading: Reading) -> Section:
     return _section(
         "disks",
         _disk_remarks(reading),
-        _some(names),
+        enumerated(names),
         f"SMART: {'; '.join(missing)}" if missing else "",
         seen=bool(names),
     )

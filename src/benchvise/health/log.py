@@ -6,10 +6,10 @@ from typing import Any
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
-from benchvise.board.sanitise import printable
 from benchvise.health.model import Log, Mark
 from benchvise.kernel_log import Events
 from benchvise.state.commands import run_commands
+from benchvise.text import printable
 
 JOURNAL = "journalctl -k -b -o short-monotonic --no-pager -q -n 4000"
 REMEDY = (

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from benchvise.board.channel import FileError, FileValue
-from benchvise.board.sanitise import printable
 from benchvise.state.globs import ByPath
+from benchvise.text import printable
 
 COMMAND = "vcgencmd get_throttled"
 _FIRMWARE = "/sys/devices/platform/soc/soc:firmware/get_throttled"

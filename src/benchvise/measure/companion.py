@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from benchvise.board import Board, open_board, process, wire
 from benchvise.board.channel import NotAvailable
 from benchvise.board.deploy import deploy
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError
 from benchvise.measure.network import with_port
+from benchvise.text import last_line, printable
 
 READY_SECONDS = 10.0
 _KEY_BYTES = 16

@@ -7,15 +7,14 @@ iterations: that is what the same work costs on both sides.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
 
 import numpy as np
 
 from benchvise.measure.model import SeriesRecord
+from benchvise.quantities import is_number
 
 _ABSENT = "not counted"
 
@@ -52,7 +51,7 @@ def counters_per_iteration(series: SeriesRecord) -> dict[str, float]:
     found: defaultdict[str, list[float]] = defaultdict(list)
     for _, counters, iterations in _batches(series):
         for name, value in counters.items():
-            if _is_number(value):
+            if is_number(value):
                 found[name].append(float(value) / iterations)
     table = {name: float(np.median(values)) for name, values in found.items()}
     if table.get("instructions") and "cycles" in table:
@@ -89,10 +88,6 @@ def _batches(series: SeriesRecord) -> list[tuple[int, Mapping[str, object], floa
         for process in series.processes
         for sample in process.samples
         if isinstance(counters := sample.evidence.get("counters"), Mapping)
-        and _is_number(iterations := sample.evidence.get("iterations"))
+        and is_number(iterations := sample.evidence.get("iterations"))
         and iterations > 0
     ]
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -21,6 +21,7 @@ from benchvise.measure.model import (
     SeriesSpec,
 )
 from benchvise.measure.registry import read_figure
+from benchvise.quantities import number_or_none
 
 _POOLS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "median": lambda values: float(np.median(values)),
@@ -109,7 +110,4 @@ def _values(series: SeriesRecord, figure: Figure) -> list[list[float]]:
 
 def _value(sample: Sample, figure: Figure) -> float | None:
     detail = sample.evidence.get("detail")
-    value = detail.get(figure.key) if isinstance(detail, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+    return number_or_none(detail.get(figure.key) if isinstance(detail, Mapping) else None)

@@ -12,27 +12,10 @@ from typing import Any, Protocol
 
 from benchvise.errors import ProbeError, UsageError
 from benchvise.measure.model import Benchmark, Figure, Parameter, SeriesSpec
+from benchvise.quantities import parse_size, spell_size
 
 # Set by the plan for all series alike, so they are no part of what a series is.
 PLAN_PARAMETERS = frozenset({"batches", "paced", "warm_ms", "marker"})
-
-_SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def parse_size(text: str) -> int:
-    """Bytes behind ``64M``, ``4K``, ``1G`` or ``4096``; ValueError for anything else."""
-    digits, unit = (text[:-1], text[-1]) if text[-1:].upper() in _SIZE_UNITS else (text, "")
-    if not (digits.isascii() and digits.isdigit()):
-        raise ValueError(text)
-    return int(digits) * _SIZE_UNITS.get(unit.upper(), 1)
-
-
-def format_size(size: int) -> str:
-    """The shortest exact spelling of a number of bytes: ``1048576`` is ``1M``."""
-    for unit in ("G", "M", "K"):
-        if size and size % _SIZE_UNITS[unit] == 0:
-            return f"{size // _SIZE_UNITS[unit]}{unit}"
-    return str(size)
 
 
 class Described(Protocol):
@@ -161,7 +144,7 @@ def canonical_value(benchmark_id: str, parameter: Parameter, text: str) -> str:
         return _canonical_text(benchmark_id, parameter, text)
     low, high = parameter.minimum or 0, parameter.maximum or 0
     is_size = parameter.type == "size"
-    shown = format_size if is_size else str
+    shown = spell_size if is_size else str
     try:
         number = parse_size(text) if is_size else int(text)
     except (ValueError, IndexError):

@@ -17,10 +17,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from benchvise import quantities
 from benchvise.errors import BenchviseError
 from benchvise.measure.compare import Verdict
 from benchvise.measure.model import RunRecord
-from benchvise.report import units
 from benchvise.report.assets import Assets, load_assets
 from benchvise.report.data import (
     ChangeData,
@@ -81,7 +81,7 @@ def render_page(data: ReportData, assets: Assets) -> str:
             figures_json=Markup(embeddable(drawn.to_json())),  # noqa: S704
             series_url=None,
             spread_width=WIDTH,
-            spread_reach=units.format_percent(REACH),
+            spread_reach=quantities.format_percent(REACH),
         )
     )
 
@@ -125,10 +125,10 @@ def environment() -> Environment:
         "range": _range,
         "plain": _plain,
         "footnotes": _footnotes,
-        "ratio": units.format_ratio,
-        "change": units.format_change,
-        "percent": units.format_percent,
-        "time": units.format_time,
+        "ratio": quantities.format_ratio,
+        "change": quantities.format_change,
+        "percent": quantities.format_percent,
+        "time": quantities.format_time,
         "by_family": _families,
         "by_benchmark": _benchmarks,
         "spread": _spread,
@@ -143,7 +143,7 @@ def environment() -> Environment:
 
 def _quantity(value: float | None, unit: str) -> Markup:
     """Number and unit apart, so that a column of them can be aligned."""
-    number, name = units.split_value(value, unit)
+    number, name = quantities.split_value(value, unit)
     return Markup('<span class="number">{}</span> <span class="unit">{}</span>').format(
         number, _micro(name)
     )
@@ -151,7 +151,10 @@ def _quantity(value: float | None, unit: str) -> Markup:
 
 def _range(low: float, high: float, unit: str) -> Markup:
     """Both ends of an interval with the unit once, aligned like a quantity."""
-    (start, first), (end, second) = units.split_value(low, unit), units.split_value(high, unit)
+    (start, first), (end, second) = (
+        quantities.split_value(low, unit),
+        quantities.split_value(high, unit),
+    )
     between = "" if first == second else f" {_micro(first)}"
     return Markup(
         '<span class="number">{}{}\u2009\u2013\u2009{}</span> <span class="unit">{}</span>'
@@ -159,7 +162,7 @@ def _range(low: float, high: float, unit: str) -> Markup:
 
 
 def _plain(value: float | None, unit: str) -> str:
-    return _micro(units.format_value(value, unit))
+    return _micro(quantities.format_value(value, unit))
 
 
 def _micro(text: str) -> str:

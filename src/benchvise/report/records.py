@@ -8,19 +8,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchvise.command import CellValue, ColumnSpec, TableSpec
-from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.quantities import ABSENT, format_number, format_range, format_value
+from benchvise.report.tables import Cell, Column, Table
+from benchvise.text import SENTENCE_LIMIT, aligned, printable
 
 
 def table(spec: TableSpec[Any]) -> Table:
     """The table with its values as text."""
     rows = spec.rows if spec.limit is None else spec.rows[: spec.limit]
-    remarks = [clean(remark, SENTENCE_LIMIT) for remark in spec.remarks]
+    remarks = [printable(remark, SENTENCE_LIMIT) for remark in spec.remarks]
     if more := len(spec.rows) - len(rows):
         remarks.append(f"{more} {spec.more}")
     return Table(
-        clean(spec.title),
+        printable(spec.title),
         tuple(Column(column.heading, right=column.unit is not None) for column in spec.columns),
         tuple(tuple(_cell(column, row) for column in spec.columns) for row in rows),
         tuple(remarks),
@@ -34,7 +34,8 @@ def _cell(column: ColumnSpec[Any], row: Any) -> Cell:
     tone = column.tone if isinstance(column.tone, str) else column.tone(row)
     if tone == "plain" and column.unit == "" and value == 0:
         tone = "muted"
-    return Cell(clean(column.text(row) if column.text else format_cell(value, column.unit)), tone)
+    text = column.text(row) if column.text else format_cell(value, column.unit)
+    return Cell(aligned(text), tone)
 
 
 def format_cell(value: CellValue, unit: str | None) -> str:
@@ -77,7 +78,7 @@ def _fields(column: ColumnSpec[Any], row: Any) -> Iterator[str | int | float]:
     if column.interval:
         yield from value if isinstance(value, tuple) else ("", "")
     elif isinstance(value, str):
-        text = clean(value)
+        text = printable(value)
         # A spreadsheet takes a text that begins like this for a formula (OWASP, CSV injection).
         yield f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
     elif value is None or isinstance(value, tuple):

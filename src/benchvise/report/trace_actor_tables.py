@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchvise.quantities import format_value
 from benchvise.report import trace_cells as cells
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import clean
-from benchvise.report.units import format_value
 from benchvise.trace.analysis.actors import ActorFigures, Instance
 from benchvise.trace.analysis.block import Requests
 from benchvise.trace.analysis.scheduling import TaskScheduling

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchvise.quantities import ABSENT, format_range, format_value
 from benchvise.report.tables import Cell
 from benchvise.report.text import clean
-from benchvise.report.units import ABSENT, format_range, format_value
 from benchvise.trace.analysis.figures import Bounds, Distribution
 
 _BLOCKS = "▁▂▃▄▅▆▇█"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchvise.quantities import format_cpus, format_value
 from benchvise.report import trace_cells as cells
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import clean
-from benchvise.report.units import format_value
 from benchvise.trace.analysis.series import OverTime, Series
 from benchvise.trace.analysis.stats import Stats
 
@@ -66,7 +66,7 @@ def _actors(found: Stats, top: int, seconds: float) -> Table:
             cells.share(one.share),
             Cell(format_value(one.switches / seconds, "")),
             Cell(format_value(one.wakeups / seconds, "")),
-            Cell(_numbers(one.cpus), "muted"),
+            Cell(format_cpus(one.cpus), "muted"),
         )
         for one in found.actors[:top]
     )
@@ -76,17 +76,6 @@ def _actors(found: Stats, top: int, seconds: float) -> Table:
         "busy: on a CPU, without the interrupts nested in it; a handler's switches are its returns"
     )
     return Table("Actors, the busiest first", columns, rows, tuple(told))
-
-
-def _numbers(cpus: Sequence[int]) -> str:
-    """``0-3,7``: CPUs as the kernel lists them."""
-    parts: list[list[int]] = []
-    for cpu in cpus:
-        if parts and parts[-1][-1] == cpu - 1:
-            parts[-1] = [parts[-1][0], cpu]
-        else:
-            parts.append([cpu])
-    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 def over_time_rows(found: OverTime, title: str, top: int, remarks: Sequence[str]) -> Table:

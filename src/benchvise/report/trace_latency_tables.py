@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchvise.quantities import format_change, format_value
 from benchvise.report import trace_cells as cells
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import clean
-from benchvise.report.units import format_change, format_value
 from benchvise.trace.analysis.compare import Change, TraceComparison
 from benchvise.trace.analysis.latency import Latency, Method
 from benchvise.trace.analysis.latency.answer import Way

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from benchvise.quantities import ABSENT, format_size, format_value
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.report.units import ABSENT, format_size, format_value
 from benchvise.trace.query import Answer
 from benchvise.trace.summary import Summary
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchvise.quantities import format_value
 from benchvise.report.tables import Tone
 from benchvise.report.text import clean
-from benchvise.report.units import format_value
 from benchvise.report.why_document import (
     Document,
     arms_text,

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.rig.virtual.bench import default_directory, runs
 from benchvise.rig.virtual.rigfile import RIG_FILE
-from benchvise.rig.virtual.up import default_directory, runs
+from benchvise.text import printable
 
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from benchvise.errors import BenchviseError
-
-if TYPE_CHECKING:
-    from benchvise.rig.boot.report import BootReport
 
 
 class Fault(StrEnum):
@@ -61,16 +58,3 @@ class FlashError(BenchviseError):
     def __init__(self, fault: Fault, message: str, remedy: str = "") -> None:
         super().__init__(message, remedy)
         self.fault = fault
-
-
-class BootError(BenchviseError):
-    """A board did not boot; ``report`` says how far it came."""
-
-    exit_code: ClassVar[int] = 3
-
-    def __init__(
-        self, fault: Fault, message: str, remedy: str = "", report: BootReport | None = None
-    ) -> None:
-        super().__init__(message, remedy)
-        self.fault = fault
-        self.report = report

@@ -31,19 +31,19 @@ from labgrid.protocol import ConsoleProtocol, PowerProtocol
 from labgrid.resource import NetworkService
 from labgrid.strategy import Strategy, StrategyError
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig import locks
-from benchvise.rig.boot.recorder import Recorder, attach
-from benchvise.rig.boot.report import BootReport
-from benchvise.rig.booting import Boot
+from benchvise.rig.boot.boot import Boot
+from benchvise.rig.boot.patterns import load_patterns
+from benchvise.rig.boot.verdict import BootReport
+from benchvise.rig.card.flash import Medium, Progress, Written, write_card
+from benchvise.rig.card.image import Image, open_image
+from benchvise.rig.card.mux import DRIVERS, Mux, Side
+from benchvise.rig.console.recorder import Recorder, attach
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, FlashError, RigError
-from benchvise.rig.flash import Progress, Written, write_card
-from benchvise.rig.image import Image, open_image
-from benchvise.rig.medium import Medium
-from benchvise.rig.mux import DRIVERS, Mux, Side
 from benchvise.rig.power import Outlet, device_key
+from benchvise.text import printable
 
 _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
@@ -191,6 +191,25 @@ class CardStrategy(Strategy):
         self.outlet.on()
         self.status = Status.booting
 
+    def new_boot(
+        self,
+        directory: Path | None = None,
+        *,
+        check: Callable[[], None] = lambda: None,
+        on_phase: Callable[[str, float], None] = lambda _name, _seconds: None,
+    ) -> Boot:
+        """A boot to be given to ``boot``, judged as the rig file says; the rest is ``Boot``'s."""
+        options = self.options
+        return Boot(
+            self.target.name,
+            load_patterns(Path(options.boot_patterns) if options.boot_patterns else None),
+            directory,
+            silence_s=options.silence_s,
+            limit_s=options.boot_limit_s,
+            check=check,
+            on_phase=on_phase,
+        )
+
     def boot(self, boot: Boot) -> BootReport:
         """From off to a shell. ``boot`` records and watches; BootError says how it failed."""
         if self.shell is None:
@@ -254,7 +273,7 @@ class CardStrategy(Strategy):
             case Status.bootloader:
                 self.stop_at_bootloader()
             case Status.shell:
-                self.boot(Boot(self.target.name, self.options))
+                self.boot(self.new_boot())
             case Status.unknown:
                 raise StrategyError("a board cannot be brought into the state unknown")
 

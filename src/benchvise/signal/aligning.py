@@ -96,7 +96,9 @@ def _changes(
     if common:
         yield Discrepancy(ByteChange.ALTERED, sent_at, received_at, gone[:common], come[:common])
     if gone[common:]:
-        yield Discrepancy(ByteChange.LOST, sent_at + common, received_at + common, gone[common:], b"")
+        yield Discrepancy(
+            ByteChange.LOST, sent_at + common, received_at + common, gone[common:], b""
+        )
     if more := come[common:]:
         at = received_at + common
         repeats = received[max(0, at - len(more)) : at] == more or (

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.readers import sigrok
 from benchvise.signal.writing import session_rate, session_step, write_session
+from benchvise.text import printable
 
 SECONDS = 120.0
 MOST_ANNOTATIONS = 2_000_000

@@ -63,7 +63,9 @@ def data_rate(mdmcfg4: int, mdmcfg3: int, crystal: float) -> DataRate:
     return DataRate(mdmcfg4, mdmcfg3, rate)
 
 
-def compare_registers(wanted: DataRate, measured: float, crystal: float, tolerance: float) -> RegisterComparison:
+def compare_registers(
+    wanted: DataRate, measured: float, crystal: float, tolerance: float
+) -> RegisterComparison:
     """Compares a measured rate in baud with what the registers should give.
 
     ``tolerance`` is relative: of the crystal, of the sampling clock, and of the measurement.

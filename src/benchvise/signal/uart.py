@@ -244,7 +244,9 @@ def _first_part(line: SignalLine, capture: Capture) -> tuple[int, int]:
     return 0, end
 
 
-def _decoded(capture: Capture, line: SignalLine, frame: SerialFrame) -> tuple[list[SerialByte], list[SerialMark]]:
+def _decoded(
+    capture: Capture, line: SignalLine, frame: SerialFrame
+) -> tuple[list[SerialByte], list[SerialMark]]:
     decoder = Decoder(
         "uart",
         {"rx": line.name},
@@ -278,5 +280,6 @@ def _glitches(capture: Capture, line: SignalLine, baud: float) -> list[SerialMar
         return []
     short = np.flatnonzero(np.diff(line.edges) < _GLITCH_BITS * bit)
     return [
-        SerialMark(int(line.edges[at]), int(line.edges[at + 1]), SerialFault.GLITCH) for at in short[:100_000]
+        SerialMark(int(line.edges[at]), int(line.edges[at + 1]), SerialFault.GLITCH)
+        for at in short[:100_000]
     ]

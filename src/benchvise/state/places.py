@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Protocol
 
 from benchvise.board.channel import FileError, FileValue, FileWritten
-from benchvise.board.sanitise import printable
 from benchvise.errors import SettingError
 from benchvise.state import knobs as values
 from benchvise.state.model import Knob
+from benchvise.text import printable
 
 ROOTS = ("/proc/sys/", "/sys/")
 

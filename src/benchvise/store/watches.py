@@ -31,6 +31,7 @@ from benchvise.store.models import (
 )
 from benchvise.store.owner import Owner
 from benchvise.store.putting import put
+from benchvise.text import enumerated
 
 ALERT = "alert"
 ALERT_OVER = "alert over"
@@ -512,7 +513,6 @@ def remarks_on(
         .order_by(WatchMetricRow.name)
     ).all()
     if rises:
-        named = [f"{name} by {rise:g}" for name, rise in rises[:_NAMED]]
-        more = f" and {len(rises) - _NAMED} more" if len(rises) > _NAMED else ""
-        remarks.append(Remark("watch", f"counted meanwhile: {', '.join(named)}{more}"))
+        risen = enumerated([f"{name} by {rise:g}" for name, rise in rises], _NAMED)
+        remarks.append(Remark("watch", f"counted meanwhile: {risen}"))
     return remarks

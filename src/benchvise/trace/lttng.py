@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchvise.board.channel import NotAvailable
 from benchvise.board.protocol import Board, Completed
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.text import last_line, printable
 from benchvise.trace.record import Observer, Recorded, Wish
 
 _PATTERNS: Mapping[str, tuple[str, ...]] = {

@@ -18,8 +18,8 @@ from typing import IO, Any, Protocol, Self, TypeAlias
 from benchvise.board import process, wire
 from benchvise.board.channel import NotAvailable
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.text import last_line, printable
 
 DEFAULT_EVENTS = ("sched", "irq", "timer")
 SETS = ("sched", "irq", "timer", "power", "ipi", "workqueue", "block", "syscalls", "net")

@@ -14,8 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from benchvise.quantities import size_or_none
 from benchvise.why.bench import Facts
-from benchvise.why.hosts import Case, cpu_count, last_cache, size_in, word_size
+from benchvise.why.hosts import Case, cpu_count, last_cache, word_size
 from benchvise.why.model import Finding, Grade, Metric, Side
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -168,7 +169,7 @@ def _several_cpus(case: Case) -> _Holds:
 
 
 def _buffer_fits(case: Case) -> _Holds:
-    size = size_in(dict(case.metric.spec.params).get("size", ""))
+    size = size_or_none(dict(case.metric.spec.params).get("size", ""))
     caches = {side: last_cache(case, side) for side in Side}
     if size is None or None in caches.values():
         return {Side.GOOD: False, Side.BAD: False}, ""

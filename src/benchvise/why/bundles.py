@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting, canonical, same
 from benchvise.state.model import Item, Knob
+from benchvise.text import printable
 from benchvise.why.model import Layer, SettingMeans, Suspect
 from benchvise.why.reduction import Tie, ties
 from benchvise.why.views import KnobFile, View

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from benchvise.quantities import size_or_none
 from benchvise.state.model import Snapshot
 from benchvise.why.model import Metric, SettingMeans, Side, Suspect
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_SIZE = re.compile(r"(\d+)([KMGT]?)")
-_POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +89,8 @@ class Case:
 
     def size(self, *names: str) -> int | None:
         """The first of these parameters of the metric that is a size, in bytes."""
-        for name in names:
-            found = _SIZE.fullmatch(self.param(name) or "")
-            if found is not None:
-                return int(found[1]) << _POWERS[found[2]]
-        return None
+        sizes = (size_or_none(self.param(name) or "") for name in names)
+        return next((size for size in sizes if size is not None), None)
 
 
 Bound = Literal["", "at most", "at least"]

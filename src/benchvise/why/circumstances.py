@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from benchvise.board.sanitise import printable
 from benchvise.state.conditions import conditions
+from benchvise.text import printable
 from benchvise.why.artefacts import differing_programs, version_of
 from benchvise.why.hosts import Case, cpu_count, cpus, word_size
 from benchvise.why.model import Finding, Grade, Side

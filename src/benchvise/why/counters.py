@@ -9,14 +9,15 @@ does more of it in the same time does not look different for that.
 from __future__ import annotations
 
 import contextlib
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
+
+from benchvise.quantities import is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +202,10 @@ def work_of(sample: Mapping[str, Any]) -> float:
     """
     detail = sample.get("detail")
     moved = detail.get("moved_bytes") if isinstance(detail, Mapping) else None
-    if _is_number(moved):
+    if is_number(moved):
         return max(0.0, moved / 1e6)
     iterations = sample.get("iterations")
-    return max(0.0, float(iterations)) if _is_number(iterations) else 0.0
+    return max(0.0, float(iterations)) if is_number(iterations) else 0.0
 
 
 def _none_below(name: str, count: float) -> float:
@@ -215,7 +216,7 @@ def _of_sample(sample: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for part in ("counters", "detail"):
         values = sample.get(part)
         for name, value in values.items() if isinstance(values, Mapping) else ():
-            if name in COUNTERS and _is_number(value):
+            if name in COUNTERS and is_number(value):
                 yield name, float(value)
     # what is measured happens in other processes then: that ours waited says nothing
     is_command = isinstance(sample.get("detail"), Mapping) and "wall_ns" in sample["detail"]
@@ -223,12 +224,8 @@ def _of_sample(sample: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         ("clock_hz", "clock_after_hz"),
         *((name, name) for name in ("wait_ns", "steal_ticks", "temperature_mc")),
     ):
-        if _is_number(sample.get(key)) and not (is_command and name == "wait_ns"):
+        if is_number(sample.get(key)) and not (is_command and name == "wait_ns"):
             yield name, float(sample[key])
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _totals(texts: Mapping[str, str]) -> Iterator[tuple[str, float]]:

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.state.diff import Difference, Kind, Part
 from benchvise.state.model import Flip
+from benchvise.text import printable
 from benchvise.why.model import Layer, Suspect
 from benchvise.why.reduction import layer_of
 

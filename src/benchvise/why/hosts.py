@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchvise.quantities import parse_cpus
 from benchvise.state.model import Snapshot
-from benchvise.state.normalise.words import parse_cpus
 from benchvise.why.bench import Facts
 from benchvise.why.model import Metric, Side
-
-_SIZE = re.compile(r"(\d{1,15})([KMG]?)")
-_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +65,3 @@ def last_cache(case: Case, side: Side) -> int | None:
         if isinstance(cache, Mapping) and isinstance(cache.get("size"), int)
     ]
     return max(sizes, default=None)
-
-
-def size_in(text: str) -> int | None:
-    """Bytes of a size as benchmarks take it: ``64M``."""
-    found = _SIZE.fullmatch(text)
-    return None if found is None else int(found[1]) * _FACTORS[found[2]]

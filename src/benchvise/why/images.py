@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.compose import ComposeError, Part, differing, inside
-from benchvise.rig.compose.cache import Composed
-from benchvise.rig.compose.inside import (
+from benchvise.rig.compose.composed import Composed
+from benchvise.rig.compose.differences import (
     Different,
     configurations,
     device_trees,
     is_divisible,
 )
-from benchvise.rig.image import Image, open_image
 from benchvise.why.inside import kernel_options, tree_nodes
 from benchvise.why.layer_ranking import layer_terms, part_terms
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect

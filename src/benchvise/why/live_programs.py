@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterator
 
 from benchvise.board import Board
-from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnusable
+from benchvise.text import printable
 
 _PROGRAMS = 8
 _SECONDS = 20.0

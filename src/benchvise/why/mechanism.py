@@ -16,10 +16,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import MeasurementError
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Snapshot
+from benchvise.text import printable
 from benchvise.why.bench import Facts, Refused
 from benchvise.why.card_case import Case, Prediction, number
 from benchvise.why.cards import MORE, Card, CounterSign, Sign, load_cards

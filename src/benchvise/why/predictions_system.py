@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from benchvise.quantities import parse_cpus
 from benchvise.why.card_case import Case, Prediction, number, proportional
 from benchvise.why.laws import quota_share, ramp_factor, serial_seconds, size, tlb_reach
 from benchvise.why.model import Side
@@ -141,9 +142,8 @@ def _cpus(case: Case, side: Side) -> float | None:
     listed = case.entry(side, "cpu.present/online")
     if not isinstance(listed, str) or not listed:
         return None
-    parts = [part.partition("-") for part in listed.split(",")]
     try:
-        return float(sum(int(last or first) - int(first) + 1 for first, _, last in parts))
+        return float(len(parse_cpus(listed)))
     except ValueError:
         return None
 

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from benchvise.state.normalise.words import parse_cpus
+from benchvise.quantities import parse_cpu_mask, parse_cpus
 from benchvise.why.model import Metric
 
 
@@ -184,9 +184,7 @@ def numbers_in(value: str, field: int = 0) -> float | None:
 
 def _cpus(value: str, kind: str) -> float | None:
     try:
-        if kind == "mask":
-            return float(int(value.replace(",", ""), 16).bit_count())
-        return float(len(parse_cpus(value)))
+        return float(len(parse_cpu_mask(value) if kind == "mask" else parse_cpus(value)))
     except ValueError:
         return None
 

@@ -13,11 +13,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from benchvise.board.sanitise import printable
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Knob
 from benchvise.state.roles import ROLES
+from benchvise.text import printable
 from benchvise.why import remedy_lines as lines
 from benchvise.why.cards import load_cards
 from benchvise.why.cards.matching import named

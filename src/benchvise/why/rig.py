@@ -16,9 +16,10 @@ from pathlib import Path
 from benchvise.board import Board
 from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import Entry
+from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.compose import ComposeError
-from benchvise.rig.faults import BootError, FlashError, RigError
-from benchvise.rig.seat import Seat
+from benchvise.rig.faults import FlashError, RigError
+from benchvise.rig.hold.boot_session import Seat
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck, Facts, Refused

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from benchvise.board import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BoardUnusable
-from benchvise.rig.compose import elf
+from benchvise.rig.images import elf
+from benchvise.text import last_line, printable
 from benchvise.why.live_programs import named
 
 _SECONDS = 60.0

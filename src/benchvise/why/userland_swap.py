@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchvise.board.sanitise import last_line
 from benchvise.errors import BoardUnusable, MeasurementError
 from benchvise.measure.model import SeriesSpec
+from benchvise.text import last_line
 from benchvise.why.bench import Refused
 from benchvise.why.live_board import LiveBoard
 from benchvise.why.model import (

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchvise.board.channel import SILENCE_SECONDS
-from benchvise.board.sanitise import printable, without_escapes
 from benchvise.errors import MeasurementError, UsageError
 from benchvise.measure.hostside import matcher
 from benchvise.measure.hostside.base import Line, Order, described
 from benchvise.measure.model import Benchmark, Figure, Parameter
+from benchvise.text import printable, without_escapes
 
 ID = "command.output"
 NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"

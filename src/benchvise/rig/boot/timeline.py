@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 
-from benchvise.rig.boot.lines import Line, LineSplitter, Writer
 from benchvise.rig.boot.patterns import PHASES, Pattern, Patterns, Prompt, own_patterns
-from benchvise.rig.boot.quality import Quality
+from benchvise.rig.console.lines import Line, LineSplitter, Writer
+from benchvise.rig.console.quality import Quality
+from benchvise.rig.console.recorder import POWER_ON, read_log
 
 _LINES_KEPT = 400
 _EVENTS_KEPT = 1000
@@ -199,3 +201,19 @@ class Timeline:
             self.phases[phase] = self._now
         if index > PHASES.index(self.furthest):
             self.furthest = phase
+
+
+def replay(console: Path, patterns: Patterns | None = None) -> Timeline:
+    """The timeline of a recorded log, from its last ``power on`` mark, or else from its first byte.
+
+    So a log can be judged anew, with other patterns.
+    """
+    pieces = list(read_log(console))
+    marks = [piece.at_ns for piece in pieces if piece.mark == POWER_ON]
+    start = marks[-1] if marks else next((piece.at_ns for piece in pieces if piece.data), 0)
+    timeline = Timeline(start, patterns)
+    for piece in pieces:
+        if piece.data:
+            timeline.feed(piece.at_ns, piece.data)
+    timeline.settle()
+    return timeline

@@ -7,16 +7,22 @@ on from, a first boot device that had nothing for instance, is none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
 
-from benchvise.board.sanitise import printable
+from benchvise.errors import BenchviseError
 from benchvise.rig.boot.patterns import PHASES, Prompt
-from benchvise.rig.boot.quality import damaged
 from benchvise.rig.boot.timeline import Event, Timeline
 from benchvise.rig.boot.watch import End, Outcome
+from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
-_EVIDENCE = 200
+_EVIDENCE = 200  # characters
+_TEXT_LIMIT = 1000
 _JUNK_SHARE = 0.05
 _JUNK_BYTES = 16  # of fewer nothing can be said
 _LOGIN_PROMPTS = 3
@@ -70,6 +76,93 @@ class Verdict:
     def remedy(self) -> str:
         """What to do about it."""
         return _REMEDIES.get(self.fault, "") if self.fault is not None else ""
+
+
+@dataclass(frozen=True)
+class BootReport:
+    """How one boot went. ``phases`` are seconds since power on, in order; ``console`` is the path
+    of the raw log; ``seconds`` is how long the boot was watched."""
+
+    ok: bool
+    verdict: Verdict
+    phases: dict[str, float]
+    console: str
+    restarts: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, timeline: Timeline, outcome: Outcome, console: str | Path) -> BootReport:
+        """The report of a boot that was watched."""
+        verdict = classify(timeline, outcome)
+        return cls(
+            verdict.fault is None,
+            verdict,
+            {phase: round(at, 6) for phase, at in timeline.phases.items()},
+            str(console),
+            timeline.restarts,
+            round(outcome.at_s, 6),
+        )
+
+    @property
+    def stage(self) -> str:
+        """The phase that was reached last."""
+        return next(reversed(self.phases), PHASES[0])
+
+    @property
+    def durations(self) -> dict[str, float]:
+        """How long it took from each phase that was seen to the next, in seconds, by the latter."""
+        names = list(self.phases)
+        return {
+            later: self.phases[later] - self.phases[earlier] for earlier, later in pairwise(names)
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "ok": self.ok,
+            "fault": self.verdict.fault.value if self.verdict.fault is not None else None,
+            "sentence": self.verdict.sentence,
+            "evidence": self.verdict.evidence,
+            "phases": dict(self.phases),
+            "console": self.console,
+            "restarts": self.restarts,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> BootReport:
+        """The report that was stored so. Raises ValueError when it is none."""
+        try:
+            fault = Fault(data["fault"]) if data["fault"] is not None else None
+            phases = {str(name): float(at) for name, at in data["phases"].items()}
+            verdict = Verdict(
+                fault,
+                printable(str(data["sentence"]), _TEXT_LIMIT),
+                printable(str(data["evidence"]), _TEXT_LIMIT),
+            )
+            return cls(
+                bool(data["ok"]),
+                verdict,
+                {phase: phases[phase] for phase in PHASES if phase in phases},
+                str(data["console"]),
+                int(data.get("restarts", 0)),
+                float(data.get("seconds", 0.0)),
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"not the report of a boot: {error}") from error
+
+
+class BootError(BenchviseError):
+    """A board did not boot; ``report`` says how far it came."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(
+        self, fault: Fault, message: str, remedy: str = "", report: BootReport | None = None
+    ) -> None:
+        super().__init__(message, remedy)
+        self.fault = fault
+        self.report = report
 
 
 def classify(timeline: Timeline, outcome: Outcome) -> Verdict:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from benchvise.rig.compose.compose import compose
-from benchvise.rig.compose.describe import describe
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.inside import Different, differing, inside
+from benchvise.rig.compose.differences import Different, differing, inside
 from benchvise.rig.compose.layers import LAYERS, Part
-from benchvise.rig.compose.layout import Layout
 from benchvise.rig.compose.manifest import Composition
+from benchvise.rig.images.describe import describe
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.layout import Layout
 
 __all__ = [
     "LAYERS",

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchvise.errors import UsageError
-from benchvise.rig.compose.blockmap import block_map
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.inside import divisible
+from benchvise.rig.card.image import Image, open_image
+from benchvise.rig.compose.differences import divisible
 from benchvise.rig.compose.layers import LAYERS, Layer, Swap
-from benchvise.rig.compose.layout import Opened, again
-from benchvise.rig.compose.linux import RUNS
 from benchvise.rig.compose.manifest import Composition, Swapped, place
-from benchvise.rig.compose.workplace import Workplace
-from benchvise.rig.image import Image, open_image
+from benchvise.rig.images.blockmap import block_map
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.kernel import RUNS
+from benchvise.rig.images.layout import Opened, again
+from benchvise.rig.images.workplace import Workplace
 
 
 def compose(

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.rig.compose.layout import Layout
-from benchvise.rig.image import Image
+from benchvise.rig.card.image import Image
+from benchvise.rig.images.layout import Layout
 
 FORMAT = 1
 SUFFIX = ".layers.json"

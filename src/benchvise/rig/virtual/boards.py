@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchvise.errors import BenchviseError
-from benchvise.rig.virtual import injected
+from benchvise.rig.virtual import injectable as injected
 from benchvise.rig.virtual.cards import MODES, CardSlot
 from benchvise.rig.virtual.consoles import Console
 from benchvise.rig.virtual.endpoints import Refused
-from benchvise.rig.virtual.injected import INJECTABLE, KeyPress, LineNoise, Value
+from benchvise.rig.virtual.injectable import INJECTABLE, KeyPress, LineNoise, Value
 from benchvise.rig.virtual.machine import Machine
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchvise.rig.faults import RigError
-from benchvise.rig.virtual.images import tools
+from benchvise.rig.virtual.recipes import tools
 
 _SECTOR = 512
 _FIRST_PARTITION = 446

@@ -39,7 +39,7 @@ from benchvise.rig.virtual import endpoints
 from benchvise.rig.virtual.boards import VirtualBoard
 from benchvise.rig.virtual.cards import ignore_lease_breaks
 from benchvise.rig.virtual.endpoints import Answer, Refused
-from benchvise.rig.virtual.injected import INJECTABLE
+from benchvise.rig.virtual.injectable import INJECTABLE
 
 if TYPE_CHECKING:
     from benchvise.rig.virtual.kinds import Kind

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import bootrom
-from benchvise.rig.virtual.images import keys, tools
-from benchvise.rig.virtual.images.packages import Archive
-from benchvise.rig.virtual.images.recipe import EXT4, VIRTIO, VIRTIO_NET, Recipe
-from benchvise.rig.virtual.images.variants import variant as variant_of
+from benchvise.rig.virtual.recipes import keys, tools
+from benchvise.rig.virtual.recipes.packages import Archive
+from benchvise.rig.virtual.recipes.recipe import EXT4, VIRTIO, VIRTIO_NET, Recipe
+from benchvise.rig.virtual.recipes.variants import variant as variant_of
 
 _MIB = 1 << 20
 _BUILDERS = (
@@ -87,7 +87,7 @@ class Kind:
 
     def _start(self, card: Path | None, workdir: Path) -> list[str]:
         # Late, here and below: what builds images would make every command on rigs start later.
-        from benchvise.rig.virtual.images import build
+        from benchvise.rig.virtual.recipes import build
 
         below = build.monitor(self.recipe)
         found = bootrom.read_card(card, workdir) if card and self.firmware == "direct" else None
@@ -241,7 +241,7 @@ def image(kind: Kind, *, variant: str = "a") -> Path:
     The same image is given until Benchvise itself changes. UsageError for an unknown variant,
     RigError when it cannot be built.
     """
-    from benchvise.rig.virtual.images import build
+    from benchvise.rig.virtual.recipes import build
 
     return build.image(kind.name, kind.recipe, kind.card_bytes, variant_of(variant))
 

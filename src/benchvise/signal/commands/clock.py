@@ -51,9 +51,7 @@ class ClockOptions(LineOptions):
             "--crystal", "Frequency of the radio's crystal.", metavar="HZ", default_text="26e6"
         ),
     ] = None
-    bits: Annotated[
-        float, CommandOption("--bits", "Bits a period of the line.", metavar="N")
-    ] = 1.0
+    bits: Annotated[float, CommandOption("--bits", "Bits a period of the line.", metavar="N")] = 1.0
     ppm: Annotated[
         float,
         CommandOption(

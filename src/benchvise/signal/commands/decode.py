@@ -70,9 +70,7 @@ def run(options: DecodeOptions) -> DecodedAnnotations:
     return decoded_annotations(capture, decode(capture, stack, options.annotations))
 
 
-def decoded_annotations(
-    capture: Capture, annotations: Sequence[Annotation]
-) -> DecodedAnnotations:
+def decoded_annotations(capture: Capture, annotations: Sequence[Annotation]) -> DecodedAnnotations:
     """Annotations with their times in seconds."""
     return DecodedAnnotations(
         capture.path.name,

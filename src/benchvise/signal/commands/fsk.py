@@ -20,9 +20,7 @@ _SEPARATE = 4
 class FskOptions(LineOptions):
     """How the line is keyed, and what was sent."""
 
-    baud: Annotated[
-        float, CommandOption("--baud", "Symbols a second.", metavar="N", minimum=0.001)
-    ]
+    baud: Annotated[float, CommandOption("--baud", "Symbols a second.", metavar="N", minimum=0.001)]
     levels: Annotated[
         int | None,
         CommandOption("--levels", "Frequencies.", metavar="2|4", default_text="found"),

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 LINE_COLUMNS: tuple[ColumnSpec[LineSummary], ...] = (
     ColumnSpec(
-        "line", "Line", lambda line: line.name, tone=lambda line: "strong" if line.edges else "muted"
+        "line",
+        "Line",
+        lambda line: line.name,
+        tone=lambda line: "strong" if line.edges else "muted",
     ),
     ColumnSpec("edges", "Edges", lambda line: line.edges, ""),
     ColumnSpec("first_edge", "First edge", lambda line: line.first_edge, "s"),
@@ -41,9 +44,7 @@ def tables(capture: CaptureSummary) -> list[TableSpec[Any]]:
                 NamedValue("format", capture.form),
                 NamedValue("length", format_seconds(capture.seconds)),
                 NamedValue("clock", f"{format_value(capture.rate, 'Hz')} {counted}"),
-                NamedValue(
-                    "error of an interval", f"up to {format_seconds(capture.resolution)}"
-                ),
+                NamedValue("error of an interval", f"up to {format_seconds(capture.resolution)}"),
             ),
         ),
         TableSpec("Lines", LINE_COLUMNS, capture.lines, capture.notes),

@@ -65,9 +65,7 @@ COLUMNS: tuple[ColumnSpec[tuple[int, InfraredSpan]], ...] = (
 
 
 def _spans(remote: Infrared) -> list[tuple[int, InfraredSpan]]:
-    return [
-        (number, span) for number, frame in enumerate(remote.frames, 1) for span in frame.spans
-    ]
+    return [(number, span) for number, frame in enumerate(remote.frames, 1) for span in frame.spans]
 
 
 def tables(remote: Infrared, frames: int) -> list[TableSpec[Any]]:

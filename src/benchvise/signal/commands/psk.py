@@ -44,9 +44,7 @@ class PskOptions(SymbolOptions):
     ] = 10
     differential: Annotated[
         bool,
-        CommandOption(
-            "--differential/--coherent", "A 1 turns the phase; or the phase is the bit."
-        ),
+        CommandOption("--differential/--coherent", "A 1 turns the phase; or the phase is the bit."),
     ] = True
     noise: Annotated[
         str, CommandOption("--noise", "Eb/N0 at which to count bit errors.", metavar="DB,…")
@@ -171,9 +169,7 @@ def tables(transmission: PskTransmission) -> list[TableSpec[Any]]:
             "Bit errors in white noise, simulated",
             COLUMNS,
             transmission.errors,
-            (
-                "the symbol in which the phase turns is not summed up: that costs 0.5 dB of ten",
-            ),
+            ("the symbol in which the phase turns is not summed up: that costs 0.5 dB of ten",),
         ),
         spectrum_table(
             "Spectrum around the carrier",

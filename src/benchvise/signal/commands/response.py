@@ -60,9 +60,7 @@ class ResponseOptions(ReadingOptions):
             metavar="A,B",
         ),
     ] = ""
-    histogram: Annotated[
-        bool, CommandOption("--histogram", "Draw a histogram of each.")
-    ] = False
+    histogram: Annotated[bool, CommandOption("--histogram", "Draw a histogram of each.")] = False
 
     @property
     def edges(self) -> tuple[Edge, Edge] | None:
@@ -124,7 +122,9 @@ _RATIO: ColumnSpec[Configuration] = ColumnSpec(
     "x first",
     _ratio,
     "",
-    lambda row: format_number(row.relative.ratio.value) if row.relative and row.relative.ratio else "",
+    lambda row: (
+        format_number(row.relative.ratio.value) if row.relative and row.relative.ratio else ""
+    ),
     tone=lambda row: "strong" if row.relative and row.relative.shown else "muted",
 )
 

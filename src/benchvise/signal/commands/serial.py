@@ -82,9 +82,7 @@ class SerialTestOptions(ObservedOptions):
     size: Annotated[
         int, CommandOption("--size", "Approximate size of each pattern.", metavar="BYTES")
     ] = 16384
-    seed: Annotated[
-        int, CommandOption("--seed", "Seed of the random patterns.", minimum=0)
-    ] = 1
+    seed: Annotated[int, CommandOption("--seed", "Seed of the random patterns.", minimum=0)] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +166,7 @@ def _far_end(options: SerialTestOptions, stack: ExitStack) -> FarEnd:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def _count(
-    name: str, heading: str, count: Callable[[Tally], int]
-) -> ColumnSpec[PatternResult]:
+def _count(name: str, heading: str, count: Callable[[Tally], int]) -> ColumnSpec[PatternResult]:
     return ColumnSpec(
         name,
         heading,
@@ -208,7 +204,9 @@ def tables(test: SerialTest) -> list[TableSpec[Any]]:
 
 _FINE: tuple[ColumnSpec[str], ...] = (ColumnSpec("", "", lambda text: text, tone="good"),)
 _CAUSE_COLUMNS: tuple[ColumnSpec[NamedValue], ...] = (
-    ColumnSpec("", "", lambda row: row.name, tone=lambda r: "bad" if r.tone == "strong" else "muted"),
+    ColumnSpec(
+        "", "", lambda row: row.name, tone=lambda r: "bad" if r.tone == "strong" else "muted"
+    ),
     ColumnSpec("", "", lambda row: row.text, tone=lambda row: row.tone),
 )
 

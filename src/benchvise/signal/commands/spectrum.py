@@ -50,7 +50,9 @@ SPECTRUM_COLUMNS: tuple[ColumnSpec[SpectrumPoint], ...] = (
 )
 _PART_COLUMNS: tuple[ColumnSpec[_Part], ...] = (
     ColumnSpec("", "From", lambda row: f"{format_hertz(row.low)} to {format_hertz(row.high)}"),
-    ColumnSpec("", "Greatest", lambda row: row.greatest, "dB", lambda row: f"{row.greatest:.1f} dB"),
+    ColumnSpec(
+        "", "Greatest", lambda row: row.greatest, "dB", lambda row: f"{row.greatest:.1f} dB"
+    ),
     ColumnSpec("", "", lambda row: "█" * round(_BARS * max(0.0, 1 - row.greatest / _FLOOR_DB))),
 )
 
@@ -62,8 +64,7 @@ def spectrum_table(title: str, points: Sequence[SpectrumPoint]) -> TableSpec[_Pa
     starts = [part * size + min(part, longer) for part in range(_PARTS + 1)]
     parts = [points[begin:end] for begin, end in pairwise(starts) if end > begin]
     rows = [
-        _Part(part[0].hertz, part[-1].hertz, max(point.decibel for point in part))
-        for part in parts
+        _Part(part[0].hertz, part[-1].hertz, max(point.decibel for point in part)) for part in parts
     ]
     return TableSpec(title, _PART_COLUMNS, rows)
 

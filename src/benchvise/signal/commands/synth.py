@@ -31,12 +31,10 @@ from benchvise.signal.commands.spectrum import (
 class SynthOptions(SymbolOptions):
     """What is to be heard, and through which receiver."""
 
-    source: Annotated[
-        str, CommandArgument("SOURCE", "tone:HZ, sweep:HZ,HZ,PERIOD, or a WAV file.")
-    ]
-    rate: Annotated[
-        float, CommandOption("--rate", "Symbols a second.", metavar="N", minimum=1)
-    ] = 100e3
+    source: Annotated[str, CommandArgument("SOURCE", "tone:HZ, sweep:HZ,HZ,PERIOD, or a WAV file.")]
+    rate: Annotated[float, CommandOption("--rate", "Symbols a second.", metavar="N", minimum=1)] = (
+        100e3
+    )
     band: Annotated[
         float, CommandOption("--band", "Bandwidth of the receiver.", metavar="HZ", minimum=1)
     ] = 4000
@@ -44,9 +42,9 @@ class SynthOptions(SymbolOptions):
         int,
         CommandOption("--order", "Order of the delta-sigma modulator.", minimum=1, maximum=2),
     ] = 2
-    seconds: Annotated[
-        float, CommandOption("--for", "Length of a tone or sweep.", metavar="S")
-    ] = 1.0
+    seconds: Annotated[float, CommandOption("--for", "Length of a tone or sweep.", metavar="S")] = (
+        1.0
+    )
     amplitude: Annotated[
         float,
         CommandOption(
@@ -132,9 +130,7 @@ def tables(transmission: SynthTransmission) -> list[TableSpec[Any]]:
                 ),
             ),
         ),
-        spectrum_table(
-            "Predicted spectrum of the demodulated signal", transmission.audible
-        ),
+        spectrum_table("Predicted spectrum of the demodulated signal", transmission.audible),
     ]
 
 

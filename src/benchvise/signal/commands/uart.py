@@ -32,9 +32,7 @@ class UartOptions(CaptureOptions):
     ] = ()
     baud: Annotated[
         float | None,
-        CommandOption(
-            "--baud", "Baud rate.", metavar="N", minimum=1, default_text="found"
-        ),
+        CommandOption("--baud", "Baud rate.", metavar="N", minimum=1, default_text="found"),
     ] = None
     frame: Annotated[
         str | None,
@@ -77,9 +75,7 @@ def _faults(name: str, heading: str, fault: str) -> ColumnSpec[SerialLine]:
     def count(line: SerialLine) -> int:
         return sum(mark.fault == fault for mark in line.marks)
 
-    return ColumnSpec(
-        name, heading, count, "", tone=lambda line: "bad" if count(line) else "muted"
-    )
+    return ColumnSpec(name, heading, count, "", tone=lambda line: "bad" if count(line) else "muted")
 
 
 def _nearest(line: SerialLine) -> str:
@@ -89,7 +85,11 @@ def _nearest(line: SerialLine) -> str:
 COLUMNS: tuple[ColumnSpec[SerialLine], ...] = (
     ColumnSpec("line", "Line", lambda line: line.line, tone="strong"),
     ColumnSpec(
-        "rate", "Rate", lambda line: line.rate.measured, "Bd", lambda l: f"{l.rate.measured:.0f}"
+        "rate",
+        "Rate",
+        lambda line: line.rate.measured,
+        "Bd",
+        lambda row: f"{row.rate.measured:.0f}",
     ),
     ColumnSpec("nearest", "Nearest", lambda line: line.rate.standard, "Bd", _nearest),
     ColumnSpec("frame", "Frame", lambda line: line.frame.name.partition(" ")[2]),

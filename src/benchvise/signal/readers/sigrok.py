@@ -21,12 +21,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.readers.analogue import Range, Slicer, Threshold, Volts
 from benchvise.signal.readers.collecting import BlockEdges, Collector, Words, block_edges
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.text import printable
 
 FORM = "sigrok session"
 

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, CaptureClock, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.readers.analogue import Range, Slicer, Threshold
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.text import printable
 
 FORM = "table"
 

@@ -15,10 +15,17 @@ from typing import IO
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError
-from benchvise.signal.capture import MOST_EDGES, Capture, CaptureClock, SignalLine, Ticks, too_many_edges
+from benchvise.signal.capture import (
+    MOST_EDGES,
+    Capture,
+    CaptureClock,
+    SignalLine,
+    Ticks,
+    too_many_edges,
+)
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.text import printable
 
 FORM = "value change dump"
 

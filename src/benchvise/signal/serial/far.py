@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from benchvise.board import Board, process, wire
 from benchvise.board.deploy import deploy
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BoardUnusable
 from benchvise.signal.serial.port import Flow, Port
+from benchvise.text import last_line, printable
 
 READY_SECONDS = 10.0
 
@@ -66,7 +66,7 @@ def _await(board: Board, pipes: process.Pipes) -> None:
     while True:
         *lines, rest = bytes(pipes.stdout).split(b"\n")
         for raw in lines:
-            line: wire.SignalLine = {}
+            line: wire.Line = {}
             with contextlib.suppress(ValueError):  # a talkative login shell
                 line = wire.parse(raw)
             if line.get("type") == "echoing":

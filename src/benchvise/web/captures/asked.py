@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from urllib.parse import parse_qsl, quote, urlencode
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.response import Edge, parse_edges
+from benchvise.text import printable
 
 SERIAL = "serial"
 INFRARED = "infrared"

@@ -8,7 +8,6 @@ from itertools import islice
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.decoders import Annotation, decode_by_row, parse_decoder
@@ -16,6 +15,7 @@ from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.levels import Spans
 from benchvise.signal.serial_lines import SerialLines, serial_lines
 from benchvise.signal.uart import SerialLine
+from benchvise.text import printable
 from benchvise.web.captures.asked import INFRARED, SERIAL
 
 MOST_TEXTS = 20_000

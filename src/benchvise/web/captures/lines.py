@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.signal import levels
 from benchvise.signal.capture import SignalLine
+from benchvise.text import printable
 from benchvise.web.answers import arrow
 from benchvise.web.captures.asked import Asked
 from benchvise.web.captures.opened import Opened

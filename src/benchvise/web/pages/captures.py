@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from benchvise.command import TableSpec
-from benchvise.board.sanitise import printable
-from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.documents import encode
+from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.report.records import table as report_table
 from benchvise.report.response_figures import Sample, response_figure
 from benchvise.report.response_page import figures_json
@@ -32,6 +31,7 @@ from benchvise.signal.decoders import available
 from benchvise.signal.distribution import distribution
 from benchvise.signal.response import is_list
 from benchvise.signal.summary import summarise
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.captures import lines
 from benchvise.web.captures.asked import INFRARED, SERIAL, Asked

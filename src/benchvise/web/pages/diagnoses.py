@@ -13,12 +13,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.why import directories
 from benchvise.report.why_document import Document, readable
 from benchvise.report.why_evidence import MOST, evidence
 from benchvise.report.why_page import FILTERS, content
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
 from benchvise.web.files import Shelved

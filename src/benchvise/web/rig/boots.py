@@ -9,11 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import aligned
-from benchvise.rig.boot.lines import LineSplitter, Writer
-from benchvise.rig.boot.recorder import POWER_ON, read_log, times_path
-from benchvise.rig.boot.report import replay
-from benchvise.rig.client import boots_directory
+from benchvise.rig.boot.timeline import replay
+from benchvise.rig.console.lines import LineSplitter, Writer
+from benchvise.rig.console.recorder import POWER_ON, boots_directory, read_log, times_path
+from benchvise.text import aligned
 from benchvise.web.errors import NotFound
 
 LISTED = 12

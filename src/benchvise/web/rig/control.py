@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.flows import rig as flow
 from benchvise.flows.rig import Outcome
 from benchvise.rig.environment import Rig
+from benchvise.text import printable
 from benchvise.web.errors import NotFound
 
 

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.flows import rig as flow
 from benchvise.rig import locks
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import Rig
 from benchvise.rig.locks import Holder
+from benchvise.text import printable
 from benchvise.web.live import Publish, Source
 
 ASK_SECONDS = 5.0

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
+from benchvise.text import printable
 from benchvise.trace.analysis.model import NONE, Actor, Span
 
 TEXT_LIMIT = 2000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.flows import trace_analyses as flow
 from benchvise.flows.trace_analyses import Loaded, plain
+from benchvise.text import printable
 from benchvise.trace.analysis.actors import describe, instances_of, measured, response
 from benchvise.trace.analysis.compare import Change, Rate
 from benchvise.trace.analysis.model import NONE, Ints

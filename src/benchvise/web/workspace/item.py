@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.flows.trace_analyses import plain
+from benchvise.text import printable
 from benchvise.trace.analysis.actors import describe
 from benchvise.trace.analysis.model import NONE, Analysis
 from benchvise.trace.levels import Item, Row

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows import trace_analyses as flow
 from benchvise.flows.trace_analyses import Loaded, plain
+from benchvise.text import printable
 from benchvise.trace.analysis.latency.answer import Hop, Occurrence, Way
 from benchvise.web.workspace.asking import Asking, head, since
 from benchvise.web.workspace.shapes import steps

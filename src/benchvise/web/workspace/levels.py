@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.text import printable
 from benchvise.trace.levels import shift_of, states
 from benchvise.web.answers import arrow
 from benchvise.web.workspace.item import described

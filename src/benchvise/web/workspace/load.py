@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.flows.trace_analyses import Loaded
+from benchvise.text import printable
 from benchvise.trace.analysis import series
 from benchvise.trace.analysis.series import OverTime, Series
 from benchvise.web.workspace.asking import Asking, head, since

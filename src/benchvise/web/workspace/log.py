@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
+from benchvise.text import printable
 from benchvise.trace.analysis.latency.ends import Condition, meets, parse_conditions, running
 from benchvise.trace.analysis.model import Analysis, Bools, Ints, Span, integers
 from benchvise.web.workspace.asking import Asking, head

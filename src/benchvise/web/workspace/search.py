@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
+from benchvise.text import printable
 from benchvise.trace.analysis.latency.ends import meets, parse_conditions
 from benchvise.trace.analysis.model import Ints, integers
 from benchvise.web.workspace.asking import Asking, head

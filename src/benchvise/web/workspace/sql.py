@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
+from benchvise.text import printable
 from benchvise.trace.query import Answer, Limits, Tables, ask
 from benchvise.web.workspace.asking import Asking, head
 

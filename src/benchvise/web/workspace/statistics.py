@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.flows.trace_analyses import Loaded, plain
+from benchvise.text import printable
 from benchvise.trace.analysis.actors import ActorFigures, actor_figures
 from benchvise.trace.analysis.model import Actor
 from benchvise.trace.analysis.stats import stats

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.ext import Ext, Node
-from benchvise.rig.compose.files import Files
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.workplace import Workplace
-from benchvise.rig.image import open_image
+from benchvise.rig.card.image import open_image
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.files import Files
+from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.workplace import Workplace
 from benchvise.why.provenance.files import FILE_LIMIT
 from benchvise.why.provenance.walk import matches
 
@@ -32,7 +32,7 @@ def image_files(
 ) -> Iterator[ImageFiles]:
     """The files of an image, compressed or not, while the context lasts; it is only read.
 
-    Raises what ``benchvise.rig.compose.describe`` raises, and ComposeError when there is no root
+    Raises what ``benchvise.rig.images.describe`` raises, and ComposeError when there is no root
     file system that can be read.
     """
     place = Path(tempfile.gettempdir()) / image.name

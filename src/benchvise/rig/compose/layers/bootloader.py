@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchvise.rig.compose import raw
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.files import Files
 from benchvise.rig.compose.layers.layer import Swap, Told, digest
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.styles import raspberry
+from benchvise.rig.images import raw_loader as raw
+from benchvise.rig.images.boot_files import raspberry
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.files import Files
+from benchvise.rig.images.layout import Opened
 
 _FILES = {
     "boot.bin", "idbloader.img", "mlo", "spl.bin", "sysfw.itb", "tiboot3.bin", "tispl.bin",

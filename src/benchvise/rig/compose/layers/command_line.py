@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from benchvise.board.sanitise import printable
-from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.layers.layer import Part, Swap, Told, digest
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.styles import style
+from benchvise.rig.images.boot_files import style
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.layout import Opened
+from benchvise.text import printable
 
 _PLACES = {"root", "rootfstype", "resume", "resume_offset", "nfsroot", "ubi.mtd"}
 """Words that say where things are on this card: they stay."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 
-from benchvise.rig.compose.files import below
 from benchvise.rig.compose.layers.layer import Swap, Told, digest
 from benchvise.rig.compose.layers.sides import same_style
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.styles import style
+from benchvise.rig.images.boot_files import style
+from benchvise.rig.images.files import below
+from benchvise.rig.images.layout import Opened
 
 
 class DeviceTree:

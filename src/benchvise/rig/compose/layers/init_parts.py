@@ -6,13 +6,13 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchvise.board.sanitise import printable
-from benchvise.rig.compose.debugfs import quoted
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.ext import Ext, Node
-from benchvise.rig.compose.graft import graft
 from benchvise.rig.compose.layers.layer import Part, Swap, digest
-from benchvise.rig.compose.lines import first_active, is_active, mixed, pieces
+from benchvise.rig.compose.layers.lines import first_active, is_active, mixed, pieces
+from benchvise.rig.images.debugfs import quoted
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.graft import graft
+from benchvise.text import printable
 
 _MOST_BYTES = 256 << 10
 """Larger files are no settings that somebody wrote line by line."""

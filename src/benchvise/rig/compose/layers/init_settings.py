@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.ext import Ext, Node
-from benchvise.rig.compose.graft import graft, tree
 from benchvise.rig.compose.layers import init_parts
 from benchvise.rig.compose.layers.layer import Part, Swap, Told, digest
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.lines import is_active
+from benchvise.rig.compose.layers.lines import is_active
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.graft import graft, tree
+from benchvise.rig.images.layout import Opened
 
 SETTINGS = (
     "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",

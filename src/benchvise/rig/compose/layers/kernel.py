@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import posixpath
 
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.ext import Ext
-from benchvise.rig.compose.graft import graft, tree
 from benchvise.rig.compose.layers.layer import Swap, Told, digest
 from benchvise.rig.compose.layers.sides import same_style
-from benchvise.rig.compose.layout import MODULES, Opened
-from benchvise.rig.compose.linux import embedded_config
-from benchvise.rig.compose.styles import style
+from benchvise.rig.images.boot_files import style
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext
+from benchvise.rig.images.graft import graft, tree
+from benchvise.rig.images.kernel import embedded_config
+from benchvise.rig.images.layout import MODULES, Opened
 
 _TOLD_BY_VERSION = ("config", "System.map")
 _MOST_CONFIG = 4 << 20  # bytes; real ones have under 400 kB

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.workplace import Workplace
+from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.workplace import Workplace
 
 
 @dataclass(slots=True)

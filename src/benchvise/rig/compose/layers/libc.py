@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 
-from benchvise.rig.compose import abi, elf
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.ext import Ext, Node
-from benchvise.rig.compose.graft import graft, tree
+from benchvise.rig.compose.layers import libc_abi as abi
 from benchvise.rig.compose.layers.layer import Swap, Told, digest
-from benchvise.rig.compose.layout import Opened
-from benchvise.rig.compose.userland import Libc, find_libc, library_directories
+from benchvise.rig.images import elf
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.graft import graft, tree
+from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.userland import Libc, find_libc, library_directories
 
 _NAMES = {
     "glibc": re.compile(

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 
 from benchvise.rig.compose import fstab
-from benchvise.rig.compose.errors import ComposeError
-from benchvise.rig.compose.ext import Ext
-from benchvise.rig.compose.files import Files
-from benchvise.rig.compose.graft import graft, needed, tree
 from benchvise.rig.compose.layers.init_settings import files as settings_files
 from benchvise.rig.compose.layers.layer import Swap, Told, digest
 from benchvise.rig.compose.layers.libc import library_files
-from benchvise.rig.compose.layout import MODULES, Opened
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext
+from benchvise.rig.images.files import Files
+from benchvise.rig.images.graft import graft, needed, tree
+from benchvise.rig.images.layout import MODULES, Opened
 
 _MINIMUM = re.compile(rb"minimum size of the filesystem: (\d+)")
 _FSTAB = "/etc/fstab"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchvise.rig.compose.boot import Side
-from benchvise.rig.compose.errors import ComposeError
 from benchvise.rig.compose.layers.layer import Swap
+from benchvise.rig.images.boot_files.style import Side
+from benchvise.rig.images.errors import ComposeError
 
 
 def same_style(swap: Swap, layer: str) -> tuple[Side, Side]:

@@ -1,0 +1,221 @@
+"""One boot of one board: the console recorded and watched from power on to a shell."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pexpect
+from labgrid.driver.exception import ExecutionError
+
+from benchvise.board.protocol import Completed
+from benchvise.rig.boot.address import addresses, by_preference, host_keys, own_address_towards
+from benchvise.rig.boot.patterns import Patterns
+from benchvise.rig.boot.timeline import Timeline
+from benchvise.rig.boot.verdict import BootError, BootReport
+from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, End, Outcome, watch
+from benchvise.rig.console.recorder import Recorder
+from benchvise.rig.faults import Fault
+from benchvise.text import printable
+
+_NETWORK_SECONDS = 30.0
+_TRY_SECONDS = 2.0
+_AGAIN_SECONDS = 0.1
+_ASK_SECONDS = 15.0
+_SSH_PORT = 22
+_PIECE_BYTES = 4096
+
+
+class Boot:
+    """Records and watches one boot; the console's log goes to ``directory``, by default a new one.
+
+    The boot has failed after ``silence_s`` seconds without a byte, or ``limit_s`` seconds after
+    power on. ``check`` is called all the while, and may raise to end it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        patterns: Patterns,
+        directory: Path | None = None,
+        *,
+        silence_s: float = SILENCE_SECONDS,
+        limit_s: float = LIMIT_SECONDS,
+        check: Callable[[], None] = lambda: None,
+        on_phase: Callable[[str, float], None] = lambda _name, _seconds: None,
+    ) -> None:
+        self.name = name
+        self.report: BootReport | None = None
+        self._patterns = patterns
+        self._silence_s, self._limit_s = silence_s, limit_s
+        self._check = check
+        self._on_phase = on_phase
+        self._told: set[str] = set()
+        directory = directory or Path(tempfile.mkdtemp(prefix=f"benchvise-boot-{name}-"))
+        self.recorder = Recorder(directory / "console.log", listen=self._heard)
+        self._timeline: Timeline | None = None
+        self._console: Any = None
+
+    def attach(self, console: Any) -> None:
+        """The console driver to be read; it goes through the recorder already."""
+        self._console = console
+
+    def power_on(self, switch: Callable[[], None]) -> None:
+        """What the board said before is not of this boot; the clock starts with the switching."""
+        while read_console(self._console, 0.0):
+            pass
+        self.recorder.mark("power on")
+        self._timeline = Timeline(time.monotonic_ns(), self._patterns)
+        switch()
+
+    def watch(self) -> BootReport:
+        """Until somebody can log in, or it is certain that nobody will."""
+        timeline = self._begun()
+
+        def checked(timeout: float) -> bytes:
+            self._check()
+            return read_console(self._console, timeout)
+
+        outcome = watch(
+            checked,
+            timeline,
+            silence_s=self._silence_s,
+            limit_s=self._limit_s,
+            feeds=False,
+        )
+        return self._reported(outcome)
+
+    def login(self, activate: Callable[[], None]) -> BootReport:
+        """Logs in, which ``activate`` does."""
+        timeline = self._begun()
+        # labgrid's driver would wait for two silent seconds before it asks for the prompt again.
+        self._console.write(b"\n")
+        try:
+            activate()
+        except (pexpect.ExceptionPexpect, ExecutionError) as error:
+            said = printable(str(getattr(error, "msg", error)), 200)
+            timeline.settle()
+            return self._reported(Outcome(End.NOT_LOGGED_IN, self._now(), 0.0, said=said))
+        timeline.reached("shell", time.monotonic_ns())
+        self._tell()
+        return self._reported(Outcome(End.SHELL, self._now(), 0.0))
+
+    def find_address(self, shell: Any, service: tuple[str, int, str] | None) -> dict[str, Any]:
+        """Where the board answers to SSH; without ``address`` when it does not.
+
+        ``service`` is what the rig file says; without it the board is asked over its console.
+        BootError when the shell there does not answer.
+        """
+        try:
+            return self._found(shell, service)
+        except (pexpect.ExceptionPexpect, ExecutionError) as error:
+            self._begun().settle()
+            silent = self._now() - (self._begun().last_byte_s or 0.0)
+            said = printable(str(getattr(error, "msg", error)), 200)
+            outcome = Outcome(End.SHELL_LOST, self._now(), silent, said=said)
+            raise self.failed(self._reported(outcome)) from error
+
+    def failed(self, report: BootReport) -> BootError:
+        """What a boot that came to no good is told as."""
+        verdict = report.verdict
+        remedy = f"{verdict.remedy}; its" if verdict.remedy else "its"
+        return BootError(
+            verdict.fault or Fault.HANG,
+            f"{self.name}: {verdict.sentence}",
+            f"{remedy} console is kept in {report.console}",
+            report,
+        )
+
+    def _found(self, shell: Any, service: tuple[str, int, str] | None) -> dict[str, Any]:
+        timeline = self._begun()
+        asked: Any = _Asked(self.name, shell)
+        keys = host_keys(asked)
+        deadline = time.monotonic() + _NETWORK_SECONDS
+        while time.monotonic() < deadline:
+            self._check()
+            for address, port, user in [service] if service else _own_addresses(asked, shell):
+                if _answers(address, port):
+                    timeline.reached("network", time.monotonic_ns())
+                    self._tell()
+                    self._reported(Outcome(End.SHELL, self._now(), 0.0))
+                    return {"address": address, "port": port, "user": user, "host_keys": keys}
+            time.sleep(_AGAIN_SECONDS if service else 1.0)
+        return {"address": None}
+
+    def _heard(self, at_ns: int, data: bytes) -> None:
+        if self._timeline is not None:
+            self._timeline.feed(at_ns, data)
+            self._tell()
+
+    def _tell(self) -> None:
+        for name, seconds in self._begun().phases.items():
+            if name not in self._told:
+                self._told.add(name)
+                self._on_phase(name, seconds)
+
+    def _reported(self, outcome: Outcome) -> BootReport:
+        self.report = BootReport.of(self._begun(), outcome, self.recorder.path)
+        return self.report
+
+    def _begun(self) -> Timeline:
+        if self._timeline is None:
+            raise RuntimeError("the board has not been switched on")
+        return self._timeline
+
+    def _now(self) -> float:
+        return (time.monotonic_ns() - self._begun().power_on_ns) / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """As much of a Board as asking for addresses and keys takes: labgrid's shell on the console.
+
+    Kernel messages may come between its lines; who reads them knows what to look for.
+    """
+
+    name: str
+    shell: Any
+
+    def run(self, argv: Sequence[str]) -> Completed:
+        """Runs a command; what it says on standard error is among its output."""
+        lines, _, status = self.shell.run(
+            shlex.join(argv), timeout=_ASK_SECONDS, decodeerrors="replace"
+        )
+        return Completed(status, "\n".join(lines).encode(), b"")
+
+
+def read_console(console: Any, timeout: float) -> bytes:
+    """What came on a labgrid console driver, or nothing after ``timeout`` seconds.
+
+    labgrid's driver of a console on the network knows only whether there is something, not how
+    much, and would return it byte by byte.
+    """
+    for size, wait in ((_PIECE_BYTES, 0.0), (1, timeout)):
+        try:
+            return bytes(console.read(size=size, timeout=wait))
+        except pexpect.TIMEOUT:
+            continue
+    return b""
+
+
+def _own_addresses(asked: Any, shell: Any) -> list[tuple[str, int, str]]:
+    """Where the board may answer, the likeliest first."""
+    found = addresses(asked)
+    hosts = [ip for one in found if (ip := own_address_towards(one.ip)) is not None]
+    return [(str(one.ip), _SSH_PORT, str(shell.username)) for one in by_preference(found, hosts)]
+
+
+def _answers(address: str, port: int) -> bool:
+    """Whether an SSH server says its name there: a forwarded port is open before the board is."""
+    try:
+        with socket.create_connection((address, port), timeout=_TRY_SECONDS) as connection:
+            connection.settimeout(_TRY_SECONDS)
+            return connection.recv(4) == b"SSH-"
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Cards: the mux that turns one, images, and writing an image to a card."""

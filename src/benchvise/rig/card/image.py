@@ -1,0 +1,217 @@
+"""Images: files that are written to a card, known by the SHA-256 of the file as it lies there.
+
+Where an image came from is taken from what its build system left beside it (``beside``). Yocto
+(OpenEmbedded) puts its list of packages there (``.manifest``) and the variables of its build
+(``.testdata.json``); others a ``.buildinfo`` or a file ``buildinfo``. All of it is text of unknown
+origin, and bounded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchvise.errors import UsageError
+from benchvise.rig.card import decompress
+from benchvise.rig.card.bmap import Bmap, bmap_candidates, read_bmap
+from benchvise.rig.card.decompress import plain_name
+from benchvise.rig.faults import FlashError
+from benchvise.text import printable
+
+# Archives and compressions that look like an image to whoever has only its name.
+_OTHERS = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".lzo", ".lz4", ".lzma", ".br")
+
+Stamp = tuple[int, int, int, int, int]
+"""What changes with a file: device, inode, size, times of its last change, in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image. ``compression`` is none, gz, bz2, xz or zst; ``size`` is that of the card's
+    contents in bytes, None where only decompressing would tell; ``bmap`` the block map beside it.
+    """
+
+    path: Path
+    compression: str
+    size: int | None
+    bmap: Bmap | None
+    sha256: str
+    stamp: Stamp
+
+    @property
+    def mapped(self) -> int | None:
+        """Bytes that are written to the card, where they are known."""
+        return self.bmap.mapped if self.bmap else self.size
+
+    def provenance(self) -> dict[str, object]:
+        """Which image it is and where it came from, to be kept with a run; bounded in size."""
+        bmap = None
+        if self.bmap:
+            bmap = {"name": printable(self.bmap.path.name), "mapped": self.bmap.mapped}
+        return {
+            "name": printable(self.path.name),
+            "sha256": self.sha256,
+            "compression": self.compression,
+            "size": self.size,
+            "bmap": bmap,
+            "beside": beside(self.path),
+        }
+
+
+def stamp_of(file: int | Path) -> Stamp:
+    """The stamp of a file as it is now; OSError when there is none."""
+    found = os.stat(file)  # noqa: PTH116 - of a descriptor too
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def open_image(path: str | Path) -> Image:
+    """An image and what lies beside it; the file is read once, for its SHA-256.
+
+    Raises UsageError when there is no such file or it is no image by its name, and FlashError
+    (image-damaged) when it is cut off, or it or its block map is not what it says it is.
+    """
+    path = Path(path)
+    shown = printable(str(path))
+    if path.suffix.lower() in _OTHERS or ".tar" in path.suffixes[-2:]:
+        raise UsageError(
+            f"'{shown}' is not an image that can be written ({path.suffix})",
+            "unpack it, or give one that is plain or ends in .gz, .bz2, .xz or .zst",
+        )
+    try:
+        if not path.is_file():
+            raise FileNotFoundError(2, "there is no such file")
+        stamp = stamp_of(path)
+        with path.open("rb") as file:
+            head = file.read(16)
+            file.seek(0)
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UsageError(
+            f"the image '{shown}' cannot be read ({error.strerror})", "check the file's name"
+        ) from error
+    compression = _compression(path, head)
+    size = decompress.known_size(path, compression)
+    bmap = _bmap(path, size)
+    if stamp_of(path) != stamp:
+        raise changed(path)
+    return Image(path, compression, bmap.image_size if bmap else size, bmap, sha256, stamp)
+
+
+def changed(path: Path) -> FlashError:
+    """The image is not the file any more that it was."""
+    return decompress.damaged(path, "changed while it was being read")
+
+
+def _compression(path: Path, head: bytes) -> str:
+    """By its name, if its first bytes agree."""
+    if not head:
+        raise decompress.damaged(path, "is empty")
+    said, found = decompress.SUFFIXES.get(path.suffix, decompress.NONE), decompress.by_magic(head)
+    if said != found:
+        what = f"is {found} data" if found != decompress.NONE else f"is not {said} data"
+        raise decompress.damaged(path, f"{what}, other than its name says")
+    return said
+
+
+def _bmap(path: Path, size: int | None) -> Bmap | None:
+    for candidate in bmap_candidates(path, decompress.plain_name(path)):
+        if candidate.exists():
+            bmap = read_bmap(candidate)
+            if size not in (None, bmap.image_size):
+                raise decompress.damaged(
+                    path,
+                    f"has {size} bytes, but its block map '{printable(candidate.name)}' is of one "
+                    f"of {bmap.image_size} bytes",
+                )
+            return bmap
+    return None
+
+
+PACKAGES_LIMIT = 3000
+"""Packages that are kept by name and version; all are counted."""
+
+TESTDATA_KEYS = (
+    *("MACHINE", "DISTRO", "DISTRO_NAME", "DISTRO_VERSION", "DISTRO_CODENAME", "IMAGE_BASENAME"),
+    *("IMAGE_VERSION_SUFFIX", "DATETIME", "BUILD_SYS", "TARGET_SYS", "TARGET_ARCH", "DEFAULTTUNE"),
+    *("TUNE_FEATURES", "TCLIBC", "GCCVERSION", "LINUXLIBCVERSION", "METADATA_BRANCH"),
+    *("METADATA_REVISION", "KERNEL_IMAGETYPE", "PREFERRED_PROVIDER_virtual/kernel"),
+    *("PREFERRED_VERSION_linux-yocto", "EXTRA_IMAGE_FEATURES", "IMAGE_FEATURES", "INIT_MANAGER"),
+)
+"""The variables of a build that are kept: they name the machine, the release and the compiler."""
+
+_READ_LIMIT = 16 << 20
+_LINES_LIMIT = 200
+_WORD, _LINE = 100, 300  # characters
+
+
+def beside(path: Path) -> dict[str, object]:
+    """What lies beside an image, by kind: ``manifest``, ``testdata``, ``buildinfo``.
+
+    What is not there is left out. Where ``path`` is a link (as in a Yocto deploy directory), what
+    lies beside its target counts too.
+    """
+    found: dict[str, object] = {}
+    for place in dict.fromkeys([path, path.resolve()]):
+        directory, name = place.parent, plain_name(place)
+        for stem in dict.fromkeys([Path(name).stem, name]):
+            for kind, file in (
+                ("manifest", directory / f"{stem}.manifest"),
+                ("testdata", directory / f"{stem}.testdata.json"),
+                ("buildinfo", directory / f"{stem}.buildinfo"),
+            ):
+                _take(found, kind, file)
+        _take(found, "buildinfo", directory / "buildinfo")
+    return found
+
+
+def _take(found: dict[str, object], kind: str, file: Path) -> None:
+    if kind in found:
+        return
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_READ_LIMIT + 1)
+    except OSError:
+        return
+    said: dict[str, object] = {
+        "name": printable(file.name),
+        "sha256": hashlib.sha256(data[:_READ_LIMIT]).hexdigest(),
+    }
+    if len(data) > _READ_LIMIT:
+        found[kind] = {"name": said["name"], "na": f"larger than {_READ_LIMIT >> 20} MiB"}
+        return
+    read = {"manifest": _manifest, "testdata": _testdata, "buildinfo": _buildinfo}[kind]
+    found[kind] = {**said, **read(data.decode("utf-8", "replace"))}
+
+
+def _manifest(text: str) -> dict[str, object]:
+    """Lines of ``name architecture version``."""
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    kept = lines[:PACKAGES_LIMIT]
+    packages = {printable(line[0], _WORD): printable(line[-1], _WORD) for line in kept}
+    return {"count": len(lines), "packages": packages}
+
+
+def _testdata(text: str) -> dict[str, object]:
+    try:
+        variables = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"na": "it is not JSON"}
+    if not isinstance(variables, dict):
+        return {"na": "it is not a JSON object"}
+    kept = {
+        key: printable(str(variables[key]), _LINE)
+        for key in TESTDATA_KEYS
+        if isinstance(variables.get(key), str | int | float)
+    }
+    return {"variables": kept}
+
+
+def _buildinfo(text: str) -> dict[str, object]:
+    lines = text.splitlines()
+    return {
+        "lines": [printable(line, _LINE) for line in lines[:_LINES_LIMIT]],
+        "count": len(lines),
+    }

@@ -1,0 +1,1 @@
+"""Consoles: recorded, tried out, and as the only way to a board that has no network."""

@@ -1,0 +1,225 @@
+"""Processes that hold boards, forked from one that has imported labgrid already.
+
+Each board needs a process of its own (see ``worker``), and labgrid takes most of a second of a
+processor to be imported. So that is done once, by a server process without threads, which forks
+for each board. It lives as long as the process that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from benchvise.rig.faults import Fault, RigError
+from benchvise.text import last_line
+
+_ORDER_BYTES = 64 << 10
+_ORDER_FILES = 4  # standard input, output and error, and the pipe that tells of its life
+
+
+class Forked:
+    """A process of the server's. ``returncode`` is known once it has ended.
+
+    ``said`` is what it writes on standard error; ``stdin`` and ``stdout`` are lines of text.
+    """
+
+    def __init__(self, order: Mapping[str, object], said: IO[bytes]) -> None:
+        self.returncode: int | None = None
+        reads, stdin = os.pipe()
+        stdout, writes = os.pipe()
+        self._life, tells = os.pipe()
+        self.stdin = os.fdopen(stdin, "w", encoding="utf-8")
+        self.stdout = os.fdopen(stdout, "r", encoding="utf-8", errors="replace")
+        try:
+            _server().order(order, [reads, writes, said.fileno(), tells])
+        except BaseException:
+            self.stdin.close()
+            self.stdout.close()
+            os.close(self._life)
+            raise
+        finally:
+            for descriptor in (reads, writes, tells):
+                os.close(descriptor)
+        self._told = b""
+        self.pid = self._number(None) or 0
+
+    def wait(self, timeout: float) -> int | None:
+        """Until it has ended, for ``timeout`` seconds at most; None when it has not, or when
+        nobody saw how.
+        """
+        if self.returncode is None and self._life >= 0:
+            self.returncode = self._number(timeout)
+        return self.returncode
+
+    def kill(self) -> None:
+        """Ends it by force."""
+        if self.returncode is None and self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Closes everything that leads to it."""
+        with contextlib.suppress(OSError):
+            self.stdin.close()
+        self.stdout.close()
+        if self._life >= 0:
+            os.close(self._life)
+            self._life = -1
+
+    def _number(self, timeout: float | None) -> int | None:
+        """The next number that the server tells of it; None when none comes in time, or ever."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._life, selectors.EVENT_READ)
+            while b"\n" not in self._told:
+                if not selector.select(timeout):
+                    return None
+                data = os.read(self._life, 64)
+                if not data:
+                    return None
+                self._told += data
+        line, _, self._told = self._told.partition(b"\n")
+        return int(line)
+
+
+class _Server:
+    """The client's end of a server process."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = ours
+        self._environment = dict(os.environ)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - as long as this process lives
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "benchvise.rig.hold.forks", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._said,
+                stderr=self._said,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    @property
+    def usable(self) -> bool:
+        """Whether it lives, and in the environment that those it forks would have now."""
+        return self._process.poll() is None and self._environment == dict(os.environ)
+
+    def close(self) -> None:
+        """It ends, without those that it has forked."""
+        self._socket.close()
+        self._process.wait()
+        self._said.close()
+
+    def order(self, order: Mapping[str, object], descriptors: list[int]) -> None:
+        try:
+            socket.send_fds(self._socket, [json.dumps(order).encode()], descriptors)
+        except OSError as error:
+            self._process.wait()
+            self._said.seek(0)
+            said = last_line(self._said.read()[-4096:]) or str(error)
+            raise RigError(
+                Fault.RIG_BROKEN,
+                f"no process can be started for a board ({said})",
+                "is this installation whole? Try: python -c 'import labgrid'",
+            ) from error
+
+
+_lock = threading.Lock()
+_servers: list[_Server] = []
+
+
+def _server() -> _Server:
+    """The one that runs, or a new one."""
+    with _lock:
+        if _servers and not _servers[-1].usable:
+            _servers.pop().close()
+        if not _servers:
+            _servers.append(_Server())
+        return _servers[-1]
+
+
+def _serve(orders: socket.socket) -> None:
+    """Forks as it is told to, and tells of those that end, until the client has gone."""
+    from benchvise.rig import drivers  # noqa: F401 - imported for the forked ones
+    from benchvise.rig.hold import worker
+
+    gc.freeze()  # what is there now is not written to by collections, and so stays shared
+    selector = selectors.DefaultSelector()
+    selector.register(orders, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            if key.data is not None:
+                selector.unregister(key.fd)
+                _tell_of_end(key.fd, *key.data)
+                continue
+            order, files, _, _ = socket.recv_fds(orders, _ORDER_BYTES, _ORDER_FILES)
+            if not order:
+                return
+            process = os.fork()
+            if process == 0:
+                selector.close()
+                _become(orders, files, worker, json.loads(order))
+            for descriptor in files[:-1]:
+                os.close(descriptor)
+            os.write(files[-1], b"%d\n" % process)
+            ended = os.pidfd_open(process)
+            selector.register(ended, selectors.EVENT_READ, (process, files[-1]))
+
+
+def _become(orders: socket.socket, files: list[int], worker: Any, order: Any) -> NoReturn:
+    """In the forked process: the worker for a board, to its end."""
+    status = 1
+    try:
+        os.setsid()
+        orders.close()
+        for number, descriptor in enumerate(files[:3]):
+            os.dup2(descriptor, number)
+        _close_others()
+        rig, name, purpose = order["rig"], order["name"], order["purpose"]
+        status = worker.work(Path(rig), name, purpose)
+    except BaseException:  # noqa: BLE001 - it must not go on as the server
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def _close_others() -> None:
+    """What the server had open is not this process's."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers, no paths
+        if int(name) > 2:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+def _tell_of_end(ended: int, process: int, tells: int) -> None:
+    _, status = os.waitpid(process, 0)
+    with contextlib.suppress(OSError):
+        os.write(tells, b"%d\n" % os.waitstatus_to_exitcode(status))
+    os.close(tells)
+    os.close(ended)
+
+
+def main() -> None:
+    """``python -m benchvise.rig.hold.forks SOCKET``, started by ``Forked``."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[1])) as orders:
+        _serve(orders)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Places of a labgrid coordinator: taken before a board is used, given back afterwards.
+
+A place that is taken stays so when its taker dies; labgrid wants it so. Therefore a note is left on
+this machine of what we have taken, and the next command of ours gives back what a killed one left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchvise.rig import locks
+from benchvise.rig.faults import Fault, RigError
+from benchvise.text import printable
+
+_DEFAULT_ADDRESS = "127.0.0.1:20408"
+
+
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """Who has a place, as HOST/USER; ``ours`` if labgrid lets this user on this host use it."""
+
+    name: str
+    ours: bool
+
+
+def taker(rig: Path, place: str) -> Taker | None:
+    """Who has the place; None when it is free. RigError when the coordinator does not know it."""
+    session = _session(_address(rig))
+    return _taker(session, _found(session, place))
+
+
+@contextmanager
+def acquired(rig: Path, place: str, what: str) -> Iterator[None]:
+    """The place is ours within this context; one that its user had taken before stays his.
+
+    ``what`` is shown to other commands that want it meanwhile. RigError (board-busy) when somebody
+    else has it, rig-broken when the coordinator, the place or its exporter is not there.
+    """
+    address = _address(rig)
+    # Also among our own commands: labgrid lets all of one user share a place.
+    with locks.held(f"place {place} at {address}", what, name=f"the place {place}"):
+        note = _note(address, place)
+        ours = _take(address, place, note)
+        try:
+            yield
+        finally:
+            if ours:
+                _give_back(address, place, note)
+
+
+def _take(address: str, place: str, note: Path) -> bool:
+    """Takes the place; False when its user had taken it himself, and it is his to give back."""
+    session = _session(address)
+    found = _found(session, place)
+    has = _taker(session, found)
+    if has is not None:
+        if not has.ours:
+            raise _busy(found.name, has.name)
+        return _left_behind(note, found.changed)
+    _write(note, None)
+    try:
+        _acquire(session, found)
+    except RigError:
+        note.unlink(missing_ok=True)
+        raise
+    _write(note, found.changed)
+    return True
+
+
+def _give_back(address: str, place: str, note: Path) -> None:
+    """Gives the place back. Whoever cannot is told by `labgrid-client who`; we have ended then."""
+    from labgrid.remote.generated.labgrid_coordinator_pb2 import ReleasePlaceRequest
+
+    with contextlib.suppress(RigError):
+        session = _session(address)
+        found = _found(session, place)
+        request = ReleasePlaceRequest(placename=found.name, fromuser=_me(session))
+        _run(session, session.stub.ReleasePlace(request))
+        note.unlink(missing_ok=True)
+
+
+def _acquire(session: Any, found: Any) -> None:
+    from labgrid.remote.client import Error
+    from labgrid.remote.generated.labgrid_coordinator_pb2 import AcquirePlaceRequest
+
+    try:
+        session.check_matches(found)
+    except Error as error:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the place {found.name} lacks what belongs to it ({printable(str(error), 200)})",
+            "see whether its exporter runs: labgrid-client resources",
+        ) from error
+    _run(session, session.stub.AcquirePlace(AcquirePlaceRequest(placename=found.name)), found.name)
+    _run(session, session.sync_with_coordinator())
+
+
+def _session(address: str) -> Any:
+    """Connected with the coordinator, and told of the present state of its places.
+
+    It is the session that RemotePlace uses: the coordinator knows its clients by their connection,
+    which gRPC shares within a process, and refuses a second session on it.
+    """
+    import labgrid.remote.client as labgrid_client
+    from labgrid.resource.remote import RemotePlaceManager
+
+    manager = RemotePlaceManager.get()
+    if manager.session is not None and manager.url == address and _synchronised(manager.session):
+        return manager.session
+    manager.session, manager.url, manager.env = None, address, None
+    try:
+        manager._start()
+    except (labgrid_client.Error, OSError) as error:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the coordinator at {address} does not answer",
+            "start labgrid-coordinator there, or correct coordinator_address in the rig file",
+        ) from error
+    return manager.session
+
+
+def _synchronised(session: Any) -> bool:
+    return not session.stopping.is_set() and bool(_run(session, session.sync_with_coordinator()))
+
+
+def _run(session: Any, coroutine: Any, place: str = "") -> Any:
+    """Lets the session do it; what the coordinator refuses becomes a RigError."""
+    from grpc import RpcError, StatusCode
+
+    async def awaited() -> Any:
+        return await coroutine
+
+    try:
+        return session.loop.run_until_complete(awaited())
+    except RpcError as error:
+        said = printable(str(error.details() or error.code()), 200)
+        if error.code() is StatusCode.PERMISSION_DENIED or "already" in said:
+            raise _busy(place, said) from error
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the coordinator refuses ({said})",
+            "see `labgrid-client places` and whether the exporter runs",
+        ) from error
+
+
+def _found(session: Any, place: str) -> Any:
+    """The place of that name, as labgrid's own RemotePlace would find it."""
+    from labgrid.remote.client import Error
+
+    try:
+        return session.get_place(place)
+    except Error as error:
+        there = ", ".join(sorted(session.places)) or "none"
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the coordinator has no place '{printable(place)}'",
+            f"its places: {printable(there, 300)}; make it: labgrid-client -p {place} create",
+        ) from error
+
+
+def _taker(session: Any, found: Any) -> Taker | None:
+    if not found.acquired:
+        return None
+    me = _me(session)
+    return Taker(str(found.acquired), found.acquired == me or me in found.allowed)
+
+
+def _me(session: Any) -> str:
+    return f"{session.gethostname()}/{session.getuser()}"
+
+
+def _busy(place: str, who: str) -> RigError:
+    return RigError(
+        Fault.BUSY,
+        f"the place {place} is in use ({printable(who)})",
+        "wait, or ask its user: labgrid-client who",
+    )
+
+
+def _address(rig: Path) -> str:
+    """As labgrid's own RemotePlace chooses it."""
+    from labgrid.config import Config
+
+    address = os.environ.get("LG_COORDINATOR", _DEFAULT_ADDRESS)
+    return str(Config(str(rig)).get_option("coordinator_address", address))
+
+
+def _note(address: str, place: str) -> Path:
+    key = hashlib.sha256(f"{address} {place}".encode()).hexdigest()[:12]
+    return locks.directory() / f"place-{os.getuid()}-{key}.json"
+
+
+def _write(note: Path, changed: float | None) -> None:
+    """Notes that we take the place; ``changed`` is when the coordinator says that we did."""
+    note.write_text(json.dumps({"changed": changed}))
+
+
+def _left_behind(note: Path, changed: float) -> bool:
+    """Whether a command of ours that was killed has taken it, and not the user by hand since.
+
+    One that was killed between asking and being answered has noted no time.
+    """
+    try:
+        noted = json.loads(note.read_text())["changed"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return noted is None or noted == changed

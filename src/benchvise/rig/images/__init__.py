@@ -1,0 +1,1 @@
+"""Card images: reading, changing and making them, without root."""

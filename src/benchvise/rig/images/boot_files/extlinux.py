@@ -1,0 +1,272 @@
+"""``extlinux.conf``: what U-Boot and syslinux read.
+
+After U-Boot, doc/usage/cmd/sysboot and boot/pxe_utils.c: keywords in any case, one a line; the
+label is that of DEFAULT or the one marked MENU DEFAULT, else the first; a path that does not
+begin with ``/`` begins at the directory of the file.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchvise.rig.images.boot_files.style import Boot, Side
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.files import Files, absolute, below
+
+_PLACES = (
+    "/extlinux/extlinux.conf",
+    "/boot/extlinux/extlinux.conf",
+    "/extlinux.conf",
+    "/boot/extlinux.conf",
+    "/syslinux.cfg",
+    "/syslinux/syslinux.cfg",
+)
+_MOST_BYTES = 1 << 20
+
+_KEYS = {
+    "kernel": "kernel",
+    "linux": "kernel",
+    "initrd": "initrd",
+    "fdt": "fdt",
+    "devicetree": "fdt",
+    "fdtdir": "fdtdir",
+    "devicetreedir": "fdtdir",
+    "fdtoverlays": "fdtoverlays",
+    "devicetree-overlay": "fdtoverlays",
+    "append": "append",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """An entry of the file: the lines it takes, and its values by the keys of U-Boot."""
+
+    name: str
+    begin: int
+    end: int
+    values: Mapping[str, str]
+
+
+class Extlinux:
+    """Boots by extlinux.conf."""
+
+    name = "extlinux"
+
+    def find(self, files: Files) -> Boot | None:
+        """The entry that boots by default."""
+        place = next((place for place in _PLACES if files.is_file(place)), None)
+        if place is None:
+            return None
+        text = _text(files, place)
+        label = chosen(text)
+        if label is None or "kernel" not in label.values:
+            return None
+        directory = posixpath.dirname(place)
+        overlays = label.values.get("fdtoverlays", "").split()
+        trees = [label.values.get("fdt", ""), label.values.get("fdtdir", ""), *overlays]
+        includes = any(line.split()[:1] == ["include"] for line in text.lower().splitlines())
+        return Boot(
+            self.name,
+            (place,),
+            (absolute(_file(label.values["kernel"]), directory),),
+            tuple(absolute(name, directory) for name in _initrds(label)),
+            tuple(absolute(tree, directory) for tree in trees if tree),
+            " ".join(_words(label)),
+            f"{place} includes other files" if includes else "",
+        )
+
+    def put_kernel(self, target: Side, source: Side) -> list[str]:
+        """Kernel and initial RAM disk go where the old ones were, under their own names."""
+        text, label = _label(target)
+        old = [target.boot.kernels[0], *target.boot.initrds]
+        taken = _used(text, target, but=label)
+        kernel = _room(target.boot.kernels[0], source.boot.kernels[0], taken)
+        place = (target.boot.initrds or target.boot.kernels)[0]
+        initrds = [_room(place, initrd, taken | {kernel}) for initrd in source.boot.initrds]
+        contents = [
+            source.files.read(path) for path in (*source.boot.kernels, *source.boot.initrds)
+        ]
+        for path in old:
+            if path not in taken:
+                target.files.remove(path)
+        for path, data in zip([kernel, *initrds], contents, strict=True):
+            target.files.put(path, data)
+        suffix = _configuration(_label(source)[1].values["kernel"])
+        values = {
+            "kernel": kernel + suffix,
+            "initrd": ",".join(initrds) or None,
+            "append": " ".join(_words(label)) or None,
+        }
+        _write(target, edited(text, label, values))
+        return [f"{kernel} in place of {old[0]}", *(f"initrd {path}" for path in initrds)]
+
+    def put_trees(self, target: Side, source: Side) -> list[str]:
+        """Device tree, overlays, or the directory of device trees that U-Boot chooses from."""
+        text, label = _label(target)
+        _, theirs = _label(source)
+        taken = _used(text, target, but=label) | {*target.boot.kernels, *target.boot.initrds}
+        home = posixpath.dirname(target.boot.kernels[0])
+        ours = posixpath.dirname(target.boot.configuration[0])
+        where = posixpath.dirname(source.boot.configuration[0])
+        old_file = absolute(label.values["fdt"], ours) if "fdt" in label.values else ""
+        old_directory = absolute(label.values["fdtdir"], ours) if "fdtdir" in label.values else ""
+        new: dict[str, bytes] = {}
+        values: dict[str, str | None] = {"fdt": None, "fdtdir": None, "fdtoverlays": None}
+        if "fdtdir" in theirs.values:
+            top = absolute(theirs.values["fdtdir"], where)
+            directory = old_directory or posixpath.join(home, "dtbs")
+            values["fdtdir"] = directory
+            for path in below(source.files, top):
+                new[directory + path[len(top.rstrip("/")) :]] = source.files.read(path)
+        if "fdt" in theirs.values:
+            path = absolute(theirs.values["fdt"], where)
+            file = _room(old_file or posixpath.join(home, "x"), path, taken)
+            values["fdt"] = file
+            new[file] = source.files.read(path)
+        overlays = []
+        for word in theirs.values.get("fdtoverlays", "").split():
+            path = absolute(word, where)
+            overlays.append(_room(old_file or posixpath.join(home, "x"), path, taken))
+            new[overlays[-1]] = source.files.read(path)
+        values["fdtoverlays"] = " ".join(overlays) or None
+        if not new:
+            raise ComposeError(
+                f"{source.files.where} has no device tree of its own: "
+                "its boot loader brings one, or the board does",
+                "take the layer bootloader instead",
+            )
+        kept = any(path == old_directory or path.startswith(old_directory + "/") for path in taken)
+        if old_directory not in ("", "/") and not kept:
+            target.files.remove(old_directory)
+        if old_file and old_file not in taken:
+            target.files.remove(old_file)
+        for path, data in new.items():
+            target.files.put(path, data)
+        _write(target, edited(text, label, values))
+        return [f"{len(new)} device trees and overlays, such as {min(new)}"]
+
+    def put_command_line(self, target: Side, line: str) -> list[str]:
+        """APPEND of the entry that boots by default."""
+        text, label = _label(target)
+        ours = [word for word in label.values.get("append", "").split() if _names_initrd(word)]
+        words = [*line.split(), *ours]
+        _write(target, edited(text, label, {"append": " ".join(words) or None}))
+        return [f"APPEND of {target.boot.configuration[0]}"]
+
+
+def labels(text: str) -> list[Label]:
+    """All entries of the file."""
+    lines = text.splitlines()
+    begins = [index for index, line in enumerate(lines) if _key(line)[0] == "label"]
+    found = []
+    for begin, end in zip(begins, [*begins, len(lines)][1:], strict=True):
+        values: dict[str, str] = {}
+        for line in lines[begin + 1 : end]:
+            key, value = _key(line)
+            if key in _KEYS and value != "-":  # syslinux: "append -" means none
+                values[_KEYS[key]] = value
+        found.append(Label(_key(lines[begin])[1], begin, end, values))
+    return found
+
+
+def chosen(text: str) -> Label | None:
+    """The entry that boots when nobody chooses another."""
+    found = labels(text)
+    lines = text.splitlines()
+    default = next((_key(line)[1] for line in reversed(lines) if _key(line)[0] == "default"), "")
+    for label in found:
+        marks = (line.lower().split() for line in lines[label.begin : label.end])
+        if any(words == ["menu", "default"] for words in marks):
+            default = label.name
+    return next((label for label in found if label.name == default), found[0] if found else None)
+
+
+def edited(text: str, label: Label, values: Mapping[str, str | None]) -> str:
+    """The file with these values in one entry; None takes a key out. All else stays as it is."""
+    lines = text.splitlines()
+    waiting = dict(values)
+    entry: list[str] = []
+    indent = "    "
+    for line in lines[label.begin + 1 : label.end]:
+        key = _KEYS.get(_key(line)[0], "")
+        if key:
+            indent = line[: len(line) - len(line.lstrip())]
+        if key not in values:
+            entry.append(line)
+            continue
+        value = waiting.pop(key, None)
+        if value is not None:
+            entry.append(f"{indent}{line.split()[0]} {value}")
+    while entry and not entry[-1].strip():
+        entry.pop()
+    entry += [f"{indent}{key} {value}" for key, value in waiting.items() if value is not None]
+    blank = [""] if label.end < len(lines) else []
+    return "\n".join([*lines[: label.begin + 1], *entry, *blank, *lines[label.end :]]) + "\n"
+
+
+def _key(line: str) -> tuple[str, str]:
+    words = line.strip().split(None, 1)
+    if not words or words[0].startswith("#"):
+        return "", ""
+    return words[0].lower(), words[1].strip() if len(words) > 1 else ""
+
+
+def _text(files: Files, place: str) -> str:
+    return files.read(place, _MOST_BYTES).decode(errors="surrogateescape")
+
+
+def _write(target: Side, text: str) -> None:
+    target.files.put(target.boot.configuration[0], text.encode(errors="surrogateescape"))
+
+
+def _label(side: Side) -> tuple[str, Label]:
+    text = _text(side.files, side.boot.configuration[0])
+    label = chosen(text)
+    if label is None:
+        raise ComposeError(f"{side.files.where}: its extlinux.conf has no entry", "add one")
+    return text, label
+
+
+def _file(kernel: str) -> str:
+    """The path alone: behind ``#`` is which configuration of a FIT image to take."""
+    return kernel.split("#", 1)[0]
+
+
+def _configuration(kernel: str) -> str:
+    return kernel[len(_file(kernel)) :]
+
+
+def _names_initrd(word: str) -> bool:
+    return word.startswith("initrd=")
+
+
+def _initrds(label: Label) -> list[str]:
+    """From INITRD, or as syslinux allows, from the command line."""
+    words = label.values.get("append", "").split()
+    named = [word.removeprefix("initrd=") for word in words if _names_initrd(word)]
+    listed = label.values["initrd"] if "initrd" in label.values else ",".join(named)
+    return [name for name in listed.split(",") if name]
+
+
+def _words(label: Label) -> list[str]:
+    return [word for word in label.values.get("append", "").split() if not _names_initrd(word)]
+
+
+def _used(text: str, target: Side, *, but: Label) -> set[str]:
+    """The files that other entries name."""
+    directory = posixpath.dirname(target.boot.configuration[0])
+    used: set[str] = set()
+    for label in labels(text):
+        if label.begin != but.begin:
+            named = [_file(label.values.get("kernel", "")), *_initrds(label)]
+            named += [label.values.get("fdt", ""), label.values.get("fdtdir", "")]
+            used |= {absolute(name, directory) for name in named if name}
+    return used
+
+
+def _room(old: str, new: str, taken: set[str]) -> str:
+    """Where ``new`` goes: beside ``old``, under its own name unless another entry has that."""
+    path = posixpath.join(posixpath.dirname(old), posixpath.basename(new))
+    return path + ".layer" if path in taken else path

@@ -1,0 +1,66 @@
+"""Speaking to debugfs of e2fsprogs, which reads and writes ext file systems without mounting them.
+
+It takes one command a line from its standard input, echoes each as ``debugfs: COMMAND``, and says
+what went wrong on its standard error; its exit status says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.tools import Tools
+from benchvise.text import printable
+
+_LONGEST = 8000  # its buffer for a line has 8192 bytes
+
+
+def quoted(name: str) -> str:
+    """A file name as one word of a command. ComposeError for one that cannot be said."""
+    if "\n" in name or "\0" in name or len(encoded(name)) > _LONGEST // 2:
+        raise ComposeError(
+            f"the file name '{printable(name)}' cannot be handled", "remove it from the image"
+        )
+    return '"' + name.replace('"', '""') + '"'
+
+
+def encoded(name: str) -> bytes:
+    """The bytes of a name as they lie in the file system."""
+    return name.encode(errors="surrogateescape")
+
+
+def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool = False) -> bytes:
+    """Carries out commands on a file system; what debugfs says. ComposeError at any complaint."""
+    if not commands:
+        return b""
+    script = "".join(f"{command}\n" for command in commands)
+    argv = ["debugfs", *(["-w"] if write else []), "-f", "-", device]
+    output = tools.run(argv, input=encoded(script), allowed=range(256))
+    complaints = [line for line in output.stderr.splitlines() if line and b"debugfs 1." not in line]
+    if complaints:
+        said = printable(complaints[0])
+        if "unsupported" in said:
+            raise ComposeError(
+                f"the ext file system has a feature that debugfs does not know ({said})",
+                "install a newer e2fsprogs",
+            )
+        raise ComposeError(
+            f"the ext file system is not as it should be ({said})",
+            "check the image's partition with e2fsck -f, or get the image again",
+        )
+    return output.stdout
+
+
+def answers(said: bytes, commands: Sequence[str]) -> list[bytes]:
+    """What debugfs said to each of the commands, in their order."""
+    begins: list[tuple[int, int]] = []
+    at = 0
+    for command in commands:
+        head = b"debugfs: " + encoded(command) + b"\n"
+        at = said.find(head, at)
+        if at < 0:
+            raise ComposeError("debugfs did not answer as it should", "update e2fsprogs")
+        begins.append((at, at + len(head)))
+        at += len(head)
+    ends = [*(head for head, _ in begins), len(said)][1:]
+    return [said[begin:end] for (_, begin), end in zip(begins, ends, strict=True)]

@@ -1,0 +1,311 @@
+"""What an image holds: partitions, boot loader, kernel, command line, root, C library, init."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchvise.rig.images import raw_loader as raw
+from benchvise.rig.images.boot_files import STYLES
+from benchvise.rig.images.boot_files.raspberry import firmware_files
+from benchvise.rig.images.boot_files.style import Boot, Side
+from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images.ext import Ext
+from benchvise.rig.images.fat import Fat
+from benchvise.rig.images.files import Files
+from benchvise.rig.images.filesystems import EXT, FAT, FileSystem, file_system
+from benchvise.rig.images.kernel import Kernel, identify
+from benchvise.rig.images.table import Partition, Table, read_table
+from benchvise.rig.images.tools import Tools
+from benchvise.rig.images.userland import Userland, is_root, userland
+from benchvise.text import printable
+
+MODULES = "/lib/modules"
+
+_DEVICE = re.compile(r"/dev/(?:mmcblk\d+p|nvme\d+n\d+p|[hsv]d[a-z]+|xvd[a-z]+)(\d+)$")
+_ROOT_WORD = re.compile(r"^(?:\w*root)=(.+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What an image holds. ``kernels`` are paths with what lies there.
+
+    ``boot_partition`` and ``root_partition`` are numbers, None when none was found; ``modules``
+    the versions of kernels that the root file system has modules for.
+    """
+
+    name: str
+    size: int
+    scheme: str
+    partitions: tuple[tuple[Partition, FileSystem], ...]
+    boot_loader: str
+    boot_partition: int | None
+    boot: Boot | None
+    kernels: tuple[tuple[str, Kernel], ...]
+    root_partition: int | None
+    modules: tuple[str, ...]
+    userland: Userland | None
+
+    @property
+    def arch(self) -> str:
+        """The architecture of its kernel, else of its programs."""
+        known = [kernel.arch for _, kernel in self.kernels if kernel.arch]
+        return known[0] if known else self.userland.arch if self.userland else ""
+
+    def as_json(self) -> dict[str, object]:
+        """For ``--json`` and for the manifest."""
+        boot, land = self.boot, self.userland
+        return {
+            "image": self.name,
+            "size": self.size,
+            "table": self.scheme,
+            "partitions": [
+                {
+                    "number": partition.number,
+                    "start": partition.start,
+                    "size": partition.size,
+                    "name": partition.name,
+                    "file_system": system.kind,
+                    "label": system.label,
+                }
+                for partition, system in self.partitions
+            ],
+            "bootloader": self.boot_loader,
+            "boot": boot.style if boot else "",
+            "boot_partition": self.boot_partition,
+            "kernels": [
+                {"path": path, "form": k.form, "arch": k.arch, "version": k.version}
+                for path, k in self.kernels
+            ],
+            "initrds": list(boot.initrds) if boot else [],
+            "device_trees": list(boot.trees) if boot else [],
+            "command_line": boot.command_line if boot else None,
+            "root_partition": self.root_partition,
+            "modules": list(self.modules),
+            "distribution": land.distribution if land else "",
+            "arch": self.arch,
+            "libc": f"{land.libc.kind} {land.libc.version}".strip() if land and land.libc else "",
+            "init": land.init if land else "",
+        }
+
+    def lines(self) -> list[str]:
+        """The same for people, fit to be printed: what is unknown is said to be."""
+        told = self.as_json()
+        systems = ", ".join(
+            f"{partition.number}: {system.kind or 'raw'} {system.label}".rstrip()
+            + f" {partition.size >> 20} MiB"
+            for partition, system in self.partitions
+        )
+        kernels = "; ".join(
+            f"{kernel.version or 'of unknown version'} {kernel.arch} ({path})".replace("  ", " ")
+            for path, kernel in self.kernels
+        )
+        rows = {
+            "image": f"{self.name}, {self.size} bytes",
+            "partitions": f"{systems} ({self.scheme})",
+            "boot loader": self.boot_loader,
+            "boots by": str(told["boot"]),
+            "kernel": kernels,
+            "initrd": " ".join(self.boot.initrds) if self.boot else "",
+            "device tree": " ".join(self.boot.trees) if self.boot else "",
+            "command line": (self.boot.command_line or "") if self.boot else "",
+            "root": f"partition {self.root_partition}" if self.root_partition is not None else "",
+            "system": str(told["distribution"]),
+            "modules for": " ".join(self.modules),
+            "libc": str(told["libc"]),
+            "init": str(told["init"]),
+        }
+        return [f"{key}: {printable(value, 500) or 'none found'}" for key, value in rows.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An image whose parts can be read, and written if it is ours."""
+
+    path: Path
+    layout: Layout
+    table: Table
+    systems: Mapping[int, FileSystem]
+    boot_files: Files | None
+    root: Ext | None
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self.layout.name
+
+    @property
+    def loader_regions(self) -> list[raw.Region]:
+        """Where a boot loader may lie in raw sectors."""
+        return raw.regions(self.table, self.systems)
+
+    @property
+    def root_place(self) -> Partition:
+        """The partition of the root file system; only if there is one."""
+        return next(p for p in self.table.partitions if p.number == self.layout.root_partition)
+
+    @property
+    def boots_from_root(self) -> bool:
+        """Whether kernel and root lie in the same partition."""
+        return self.layout.boot_partition == self.layout.root_partition is not None
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all is in the initial RAM disk, as no partition could be the root."""
+        others = {n: s.kind for n, s in self.systems.items() if n != self.layout.boot_partition}
+        return self.root is None and not any(
+            kind not in (FAT, "swap", "") for kind in others.values()
+        )
+
+    def side(self) -> Side:
+        """Its boot files. ComposeError when there are none, or they are not understood."""
+        if self.boot_files is None or self.layout.boot is None:
+            raise ComposeError(
+                f"{self.name} has no boot configuration that is understood: no extlinux.conf, "
+                "no config.txt of a Raspberry Pi, no kernel of a usual name",
+                "the layers bootloader, root, init-settings and libc can be taken all the same",
+            )
+        if self.layout.boot.obstacle:
+            raise ComposeError(
+                f"{self.name} cannot be changed in how it boots: {self.layout.boot.obstacle}",
+                "replace it by an extlinux.conf, which says what is loaded",
+            )
+        return Side(self.boot_files, self.layout.boot)
+
+    def need_root(self) -> Ext:
+        """Its root file system. ComposeError when there is none that can be handled."""
+        if self.root is None:
+            kinds = ", ".join(s.kind for s in self.systems.values() if s.kind) or "none"
+            raise ComposeError(
+                f"{self.name} has no root file system that can be handled: "
+                f"only ext2, ext3 and ext4 can, and it has {kinds}",
+                "build the image with ext4",
+            )
+        return self.root
+
+
+def open_layout(tools: Tools, file: str, name: str) -> Opened:
+    """An image by the name of its file in the directory of the tools; users know it as ``name``.
+
+    ComposeError when it is damaged, or is of a kind that cannot be told.
+    """
+    path = tools.directory / file
+    table = read_table(path)
+    systems = {p.number: file_system(path, p.start) for p in table.partitions}
+    reachable = {
+        p.number: opened
+        for p in table.partitions
+        if (opened := _open(tools, file, name, p, systems[p.number])) is not None
+    }
+    boot_partition, boot = _find_boot(table, reachable)
+    root_partition = _find_root(table, systems, reachable, boot)
+    root = reachable.get(root_partition) if root_partition is not None else None
+    assert root is None or isinstance(root, Ext)  # noqa: S101 - says it to the type checker
+    boot_files = reachable.get(boot_partition) if boot_partition is not None else None
+    kernels: list[tuple[str, Kernel]] = []
+    if boot is not None and boot_files is not None:
+        for kernel in boot.kernels:
+            if boot_files.is_file(kernel):
+                kernels.append((kernel, identify(boot_files.read(kernel), Path(kernel).name)))
+    layout = Layout(
+        name,
+        table.size,
+        table.scheme,
+        tuple((p, systems[p.number]) for p in table.partitions),
+        _boot_loader(path, table, systems, boot_files),
+        boot_partition,
+        boot,
+        tuple(kernels),
+        root_partition,
+        tuple(sorted(n for n, is_dir in root.names(MODULES).items() if is_dir)) if root else (),
+        userland(root) if root else None,
+    )
+    return Opened(path, layout, table, systems, boot_files, root)
+
+
+def again(opened: Opened, tools: Tools) -> Opened:
+    """The same image as it is now, after something was written."""
+    return open_layout(tools, opened.path.name, opened.name)
+
+
+def _open(
+    tools: Tools, file: str, name: str, partition: Partition, system: FileSystem
+) -> Ext | Fat | None:
+    where = f"{name} (partition {partition.number})" if partition.number else name
+    if system.kind in EXT:
+        if system.size > partition.size:
+            raise ComposeError(
+                f"{where}: its file system has {system.size} bytes, the partition {partition.size}",
+                "the image is damaged; get it again",
+            )
+        return Ext(tools, file, partition.start, where)
+    if system.kind == FAT:
+        return Fat(tools, file, partition.start, where)
+    return None
+
+
+def _find_boot(table: Table, reachable: Mapping[int, Ext | Fat]) -> tuple[int | None, Boot | None]:
+    """As U-Boot looks: first where the table says bootable, then in the order of the table."""
+    ordered = sorted(table.partitions, key=lambda p: (not p.bootable, p.number))
+    for style in STYLES:
+        for partition in ordered:
+            if partition.number in reachable:
+                found = style.find(reachable[partition.number])
+                if found is not None:
+                    return partition.number, found
+    return None, None
+
+
+def _find_root(
+    table: Table,
+    systems: Mapping[int, FileSystem],
+    reachable: Mapping[int, Ext | Fat],
+    boot: Boot | None,
+) -> int | None:
+    """What the command line says; else the one file system that looks like it."""
+    said = _said_root(boot.command_line or "" if boot else "", table, systems)
+    if said is not None:
+        return said if isinstance(reachable.get(said), Ext) else None
+    roots = [n for n, system in reachable.items() if isinstance(system, Ext) and is_root(system)]
+    if len(roots) > 1:
+        raise ComposeError(
+            f"several partitions look like the root file system ({', '.join(map(str, roots))}), "
+            "and the command line does not say which it is",
+            "name it there: root=/dev/mmcblk0pN, PARTUUID=, UUID= or LABEL=",
+        )
+    return roots[0] if roots else None
+
+
+def _said_root(command_line: str, table: Table, systems: Mapping[int, FileSystem]) -> int | None:
+    """The partition that ``root=``, or an initrd's own word like it, names."""
+    for word in reversed(command_line.split()):
+        match = _ROOT_WORD.match(word)
+        if match is None:
+            continue
+        value = match[1].strip('"')
+        device = _DEVICE.match(value)
+        if device and any(p.number == int(device[1]) for p in table.partitions):
+            return int(device[1])
+        key, _, wanted = value.partition("=")
+        for partition in table.partitions:
+            system = systems[partition.number]
+            known = {
+                "PARTUUID": partition.identity,
+                "UUID": system.identity,
+                "LABEL": system.label,
+                "PARTLABEL": partition.name,
+            }
+            if wanted and known.get(key, "").casefold() == wanted.casefold():
+                return partition.number
+    return None
+
+
+def _boot_loader(
+    path: Path, table: Table, systems: Mapping[int, FileSystem], boot_files: Files | None
+) -> str:
+    told = raw.describe(path, raw.regions(table, systems))
+    if boot_files is not None and firmware_files(boot_files):
+        return "Raspberry Pi firmware" + (f", {told}" if told else "")
+    return told

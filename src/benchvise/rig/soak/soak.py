@@ -1,0 +1,328 @@
+"""Booting a board many times from cold: how often it fails, and where it stands then.
+
+A failure of the rig (a relay that sticks, a card that cannot be written) says nothing of the board:
+such a boot is kept apart and does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from benchvise.errors import Interrupted, UsageError
+from benchvise.rig.boot.verdict import BootError
+from benchvise.rig.faults import FlashError, RigError
+from benchvise.rig.soak.cores import Core
+from benchvise.rig.soak.statistics import (
+    CONFIDENCE,
+    Outlier,
+    Phase,
+    Rate,
+    exact_rate,
+    outliers,
+    summarise,
+)
+from benchvise.text import printable
+
+if TYPE_CHECKING:
+    from benchvise.rig.boot.verdict import BootReport
+
+RIG_FAULTS_IN_A_ROW = 3
+"""So many, and the rig is taken as broken: the soak ends."""
+
+_SENTENCE = 300  # characters
+
+# What differs from boot to boot in the same last line: the kernel's time stamp, addresses, numbers.
+_STAMP = re.compile(r"^\[ *\d+\.\d+\]\s*")
+_HEX = re.compile(r"\b0x[0-9a-f]+\b|\b[0-9a-f]{8,}\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """One boot of a soak.
+
+    ``number`` counts from 1. ``fault`` is empty for a good boot, else the fault's name, with
+    ``sentence`` and ``evidence`` as the verdict gave them. ``phases`` are seconds since power on.
+    ``console`` is the path of the console's log, empty when there is none. ``conditions`` says
+    what was special about this boot: what RAM held, or that it began again. ``cores`` is where the
+    cores stood when it had failed, as far as they could be looked at.
+    """
+
+    number: int
+    fault: str = ""
+    sentence: str = ""
+    evidence: str = ""
+    phases: dict[str, float] = field(default_factory=dict)
+    console: str = ""
+    conditions: str = ""
+    cores: tuple[Core, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the board came up."""
+        return not self.fault
+
+    @property
+    def where(self) -> str:
+        """Where it stood when it failed: the same words for boots that failed in the same way.
+
+        The functions in which the cores stand where they are known; else the last phase that was
+        reached and the evidence without what changes from boot to boot.
+        """
+        if self.cores:
+            return ", ".join(f"{core.name} in {core.function}" for core in self.cores)
+        reached = max(self.phases, key=lambda name: self.phases[name], default="power-on")
+        line = _STAMP.sub("", self.evidence)
+        line = _NUMBER.sub("N", _HEX.sub("ADDRESS", line))
+        return f"after {reached}: {line}" if line else f"after {reached}"
+
+    def as_json(self) -> dict[str, object]:
+        """The documented shape."""
+        return {
+            "number": self.number,
+            "ok": self.ok,
+            "fault": self.fault,
+            "sentence": self.sentence,
+            "evidence": self.evidence,
+            "phases_s": self.phases,
+            "console": self.console,
+            "conditions": self.conditions,
+            "cores": [core.as_json() for core in self.cores],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RigFault:
+    """A boot that the rig prevented: the board is not to blame."""
+
+    number: int
+    fault: str
+    sentence: str
+
+    def as_json(self) -> dict[str, object]:
+        """The documented shape."""
+        return {"number": self.number, "fault": self.fault, "sentence": self.sentence}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Boots that failed in the same way; ``boots`` are their numbers."""
+
+    fault: str
+    where: str
+    boots: tuple[int, ...]
+    sentence: str
+
+    def as_json(self) -> dict[str, object]:
+        """The documented shape."""
+        return {
+            "fault": self.fault,
+            "where": self.where,
+            "boots": list(self.boots),
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SoakResult:
+    """What a soak has found.
+
+    ``wanted`` is how many boots were asked for; ``ended`` says why there are fewer, empty when
+    there are not. ``about`` is what the soak was told: image, RAM contents, seed.
+    """
+
+    board: str
+    wanted: int
+    boots: tuple[Boot, ...]
+    rig_faults: tuple[RigFault, ...] = ()
+    ended: str = ""
+    simulated: bool = False
+    about: dict[str, str] = field(default_factory=dict)
+    confidence: float = CONFIDENCE
+
+    @property
+    def failed(self) -> tuple[Boot, ...]:
+        """The boots after which the board was not up."""
+        return tuple(boot for boot in self.boots if not boot.ok)
+
+    @property
+    def failure_rate(self) -> Rate | None:
+        """How often it fails, with the exact interval; None when no boot counts."""
+        if not self.boots:
+            return None
+        return exact_rate(len(self.failed), len(self.boots), self.confidence)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The failures by fault and by where they stood, the most frequent first."""
+        found: dict[tuple[str, str], list[Boot]] = {}
+        for boot in self.failed:
+            found.setdefault((boot.fault, boot.where), []).append(boot)
+        groups = [
+            Group(fault, where, tuple(boot.number for boot in boots), boots[0].sentence)
+            for (fault, where), boots in found.items()
+        ]
+        return tuple(sorted(groups, key=lambda group: (-len(group.boots), group.boots)))
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """How long each phase took, over the boots that reached it; failed ones among them."""
+        return summarise([boot.phases for boot in self.boots])
+
+    @property
+    def outliers(self) -> tuple[Outlier, ...]:
+        """Phases of good boots that took far longer, or far less, than in the others."""
+        return outliers({boot.number: boot.phases for boot in self.boots if boot.ok})
+
+    def boot(self, number: int) -> Boot:
+        """A boot by its number. KeyError when it does not count or was not made."""
+        for boot in self.boots:
+            if boot.number == number:
+                return boot
+        raise KeyError(number)
+
+    def as_json(self) -> dict[str, object]:
+        """The documented shape."""
+        rate = self.failure_rate
+        return {
+            "board": self.board,
+            "simulated": self.simulated,
+            "about": self.about,
+            "wanted": self.wanted,
+            "counted": len(self.boots),
+            "failed": len(self.failed),
+            "failure_rate": rate.as_json() if rate else {"na": "no boot counts"},
+            "phases": [phase.as_json() for phase in self.phases],
+            "failures": [group.as_json() for group in self.groups],
+            "outliers": [outlier.as_json() for outlier in self.outliers],
+            "rig_faults": [fault.as_json() for fault in self.rig_faults],
+            "ended": self.ended,
+            "boots": [boot.as_json() for boot in self.boots],
+        }
+
+
+def soak(
+    boot_once: Callable[[int], BootReport],
+    boots: int,
+    *,
+    board: str,
+    cores: Callable[[int], Sequence[Core]] | None = None,
+    on_boot: Callable[[Boot | RigFault], None] = lambda _boot: None,
+    simulated: bool = False,
+    about: dict[str, str] | None = None,
+    confidence: float = CONFIDENCE,
+) -> SoakResult:
+    """Boots a board ``boots`` times from cold and says what came of it.
+
+    ``boot_once`` is called with the number of each boot, from 1, switches the board off and on,
+    and returns the report of the boot, a failed one too (or raises it as BootError). A RigError or
+    FlashError is a fault of the rig: the boot does not count, and three in a row end the soak.
+    ``cores`` is called after a failed boot, before the next, and says where the cores stand; when
+    it cannot (RigError) the sentence of the boot says why. ``on_boot`` hears of each boot.
+
+    Ctrl-C ends the soak and keeps what was seen; ``ended`` says so. Raises UsageError for fewer
+    than one boot, and whatever else ``boot_once`` raises.
+    """
+
+    def one(number: int) -> Boot:
+        try:
+            boot = _from_report(number, boot_once(number))
+        except BootError as error:
+            boot = _from_error(number, error)
+        return boot if boot.ok or cores is None else _with_cores(boot, cores)
+
+    return run(
+        one,
+        boots,
+        board=board,
+        on_boot=on_boot,
+        simulated=simulated,
+        about=about,
+        confidence=confidence,
+    )
+
+
+def run(
+    one: Callable[[int], Boot],
+    boots: int,
+    *,
+    board: str,
+    on_boot: Callable[[Boot | RigFault], None] = lambda _boot: None,
+    simulated: bool = False,
+    about: dict[str, str] | None = None,
+    confidence: float = CONFIDENCE,
+) -> SoakResult:
+    """The same as ``soak`` for whoever makes the record of each boot himself."""
+    if boots < 1:
+        raise UsageError(f"a soak of {boots} boots finds nothing", "ask for one at least")
+    done: list[Boot] = []
+    rig_faults: list[RigFault] = []
+    ended = ""
+    try:
+        for outcome in _outcomes(one, boots):
+            if isinstance(outcome, Boot):
+                done.append(outcome)
+            else:
+                rig_faults.append(outcome)
+            on_boot(outcome)
+            if _rig_is_broken(done, rig_faults):
+                ended = f"{RIG_FAULTS_IN_A_ROW} faults of the rig in a row"
+                break
+    except (KeyboardInterrupt, Interrupted):
+        ended = "interrupted"
+    return SoakResult(
+        board=board,
+        wanted=boots,
+        boots=tuple(done),
+        rig_faults=tuple(rig_faults),
+        ended=ended,
+        simulated=simulated,
+        about=dict(about or {}),
+        confidence=confidence,
+    )
+
+
+def _outcomes(one: Callable[[int], Boot], boots: int) -> Iterator[Boot | RigFault]:
+    for number in range(1, boots + 1):
+        try:
+            yield one(number)
+        except (RigError, FlashError) as error:
+            yield RigFault(number, str(error.fault), printable(error.message, _SENTENCE))
+
+
+def _rig_is_broken(done: Sequence[Boot], rig_faults: Sequence[RigFault]) -> bool:
+    last = rig_faults[-RIG_FAULTS_IN_A_ROW:]
+    counted = done[-1].number if done else 0
+    return len(last) == RIG_FAULTS_IN_A_ROW and counted < last[0].number
+
+
+def _from_report(number: int, report: BootReport) -> Boot:
+    fault = report.verdict.fault
+    name = "" if report.ok else str(fault) if fault is not None else "unknown"
+    return Boot(
+        number,
+        name,
+        printable(report.verdict.sentence, _SENTENCE) if name else "",
+        printable(report.verdict.evidence, _SENTENCE) if name else "",
+        dict(report.phases),
+        report.console,
+        f"began {report.restarts + 1} times" if report.restarts else "",
+    )
+
+
+def _from_error(number: int, error: BootError) -> Boot:
+    if error.report is not None and not error.report.ok:
+        return _from_report(number, error.report)
+    return Boot(number, str(error.fault), printable(error.message, _SENTENCE))
+
+
+def _with_cores(boot: Boot, cores: Callable[[int], Sequence[Core]]) -> Boot:
+    try:
+        found = tuple(cores(boot.number))
+    except RigError as error:
+        why = printable(error.message, _SENTENCE)
+        return replace(boot, sentence=f"{boot.sentence} (its cores: {why})")
+    return replace(boot, cores=found)

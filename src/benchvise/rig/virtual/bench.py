@@ -1,0 +1,269 @@
+"""Starting, asking and stopping a virtual bench.
+
+up(directory, boards) -> Bench       the daemon runs, everything is switched off, rig.yaml is
+                                     written
+status(directory) -> dict | None     what /status says; None when no bench runs there
+down(directory) -> bool              False when none ran there
+inject(directory, board, fault, value)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import http.client
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import quote
+
+from benchvise.errors import UsageError
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.virtual import daemon, rigfile
+from benchvise.text import last_line, printable
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+_REQUEST_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+_ANSWER_BYTES = 4 << 20
+
+_LOOK = "see daemon.log there, or stop it: benchvise rig virtual down"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A bench that runs. ``boards`` are those of bench.json.
+
+    ``started`` is False when it ran already.
+    """
+
+    directory: Path
+    rig_file: Path
+    url: str
+    pid: int
+    boards: tuple[Mapping[str, Any], ...]
+    started: bool
+
+
+def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """``benchvise/virtual`` under the XDG state directory."""
+    state = Path(environment.get("XDG_STATE_HOME", ""))
+    if not state.is_absolute():  # the XDG specification: relative paths are to be ignored
+        state = Path.home() / ".local" / "state"
+    return state / "benchvise" / "virtual"
+
+
+def up(
+    directory: Path | None = None,
+    boards: Sequence[tuple[str, str]] | None = None,
+    *,
+    kinds: str = daemon.KINDS_MODULE,
+    images: Mapping[str, Path] | None = None,
+) -> Bench:
+    """Starts a bench of ``boards``, pairs of name and kind, and waits until it is ready.
+
+    When the same boards run there already, nothing is changed, and ``started`` is False.
+    ``kinds`` names the module that knows the kinds of boards, ``images`` are the card images to
+    name in the rig file, by kind. UsageError when others run there, or
+    a kind is unknown; RigError when this machine lacks something, or it cannot be started.
+    """
+    known = importlib.import_module(kinds)
+    chosen = tuple(boards if boards is not None else known.BENCH)
+    place = daemon.private_directory(directory or default_directory())
+    with _one_at_a_time(place):
+        running = _running(place)
+        if running is not None:
+            _refuse_others(place, running, chosen)
+            bench = running
+        else:
+            _prepare(place, known, chosen)
+            _start(place, chosen, kinds)
+            started = _running(place)
+            if started is None:
+                raise RigError(
+                    Fault.RIG_BROKEN, f"the virtual bench in {place} has ended at once", _LOOK
+                )
+            bench = started
+        rig_file = rigfile.write(
+            place, bench["url"], bench["boards"], known.ssh_key(), images or {}
+        )
+    return Bench(
+        place, rig_file, bench["url"], bench["pid"], tuple(bench["boards"]), running is None
+    )
+
+
+def status(directory: Path | None = None) -> dict[str, Any] | None:
+    """What the bench says of itself; None when none runs there. RigError when it says nothing."""
+    place = directory or default_directory()
+    bench = _running(place)
+    if bench is None:
+        return None
+    answer: dict[str, Any] = json.loads(_get(place, bench, "/status"))
+    return answer
+
+
+def runs(directory: Path | None = None) -> bool:
+    """Whether a bench runs there; nothing is asked of it."""
+    return _holder(directory or default_directory()) != 0
+
+
+def inject(board: str, fault: str, value: str, directory: Path | None = None) -> None:
+    """Orders a fault, see ``injected.INJECTABLE``; the value ``off`` takes it back.
+
+    UsageError when the bench refuses it; RigError when no bench answers.
+    """
+    place = directory or default_directory()
+    bench = _running(place)
+    if bench is None:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"no virtual bench runs in {place}",
+            "start one: benchvise rig virtual up",
+        )
+    _get(
+        place,
+        bench,
+        "/" + "/".join(quote(part, safe="") for part in ("fault", board, fault, value)),
+    )
+
+
+def down(directory: Path | None = None) -> bool:
+    """Stops the bench; its cards and logs stay. False when none ran. RigError when it goes on."""
+    place = directory or default_directory()
+    if not place.is_dir():
+        return False
+    with _one_at_a_time(place):
+        process = _holder(place)
+        if not process:
+            return False
+        for number, seconds in ((signal.SIGTERM, _STOP_SECONDS), (signal.SIGKILL, _STOP_SECONDS)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+            deadline = time.monotonic() + seconds
+            while time.monotonic() < deadline:
+                if not _holder(place):
+                    return True
+                time.sleep(_POLL_SECONDS)
+    raise RigError(
+        Fault.RIG_BROKEN,
+        f"the virtual bench in {place} does not end",
+        f"see what process {process} waits for",
+    )
+
+
+def _prepare(place: Path, known: ModuleType, boards: Sequence[tuple[str, str]]) -> None:
+    """Sees to it that each kind can run, so that no power switch has to wait for a download."""
+    for name in sorted({kind for _, kind in boards if kind in known.KINDS}):
+        kind = known.KINDS[name]
+        lacking = known.missing(kind)
+        if lacking:
+            raise RigError(
+                Fault.RIG_BROKEN,
+                f"boards of the kind '{name}' cannot be simulated here: programs are missing",
+                f"apt install {' '.join(lacking)}",
+            )
+        nothing = place / "nothing"
+        kind.command(
+            card=None, console=nothing, monitor=nothing, gdb=None, ssh_port=1, workdir=place
+        )
+
+
+def _start(place: Path, boards: Sequence[tuple[str, str]], kinds: str) -> None:
+    command = [
+        *(sys.executable, "-m", "benchvise.rig.virtual.daemon", "--detach"),
+        *("--directory", str(place), "--kinds", kinds),
+        *("--boards", ",".join(f"{name}={kind}" for name, kind in boards)),
+    ]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_START_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise RigError(
+            Fault.RIG_BROKEN, f"the virtual bench in {place} does not become ready", _LOOK
+        ) from None
+    if done.returncode == 2:
+        raise UsageError(last_line(done.stderr, 400))
+    if done.returncode != 0:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the virtual bench in {place} cannot be started",
+            last_line(done.stderr, 400) or _LOOK,
+        )
+
+
+def _refuse_others(
+    place: Path, bench: Mapping[str, Any], boards: Sequence[tuple[str, str]]
+) -> None:
+    there = tuple((board["name"], board["kind"]) for board in bench["boards"])
+    if there != tuple(boards):
+        names = ", ".join(f"{name} ({kind})" for name, kind in there)
+        raise UsageError(
+            f"a virtual bench with other boards runs already in {place}: {names}",
+            "stop it first: benchvise rig virtual down",
+        )
+
+
+@contextlib.contextmanager
+def _one_at_a_time(place: Path) -> Iterator[None]:
+    """Two that start or stop a bench in the same directory do so one after the other."""
+    descriptor = os.open(place / "up.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holder(place: Path) -> int:
+    """The process that holds the directory; 0 when none does, whatever a stale file says."""
+    try:
+        descriptor = os.open(place / daemon.LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return 0
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        said = os.pread(descriptor, 32, 0)
+        return int(said) if said.strip().isdigit() else 0
+    finally:
+        os.close(descriptor)
+    return 0
+
+
+def _running(place: Path) -> dict[str, Any] | None:
+    """bench.json, if it is of a daemon that is alive."""
+    process = _holder(place)
+    try:
+        bench = json.loads((place / daemon.BENCH_FILE).read_text())
+    except (OSError, ValueError):
+        return None
+    return bench if isinstance(bench, dict) and process and bench.get("pid") == process else None
+
+
+def _get(place: Path, bench: Mapping[str, Any], path: str) -> bytes:
+    """The answer to a request. UsageError with the bench's sentence when it refuses."""
+    try:
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", int(bench["port"]), timeout=_REQUEST_SECONDS
+        )
+        connection.request("GET", path)
+        response = connection.getresponse()
+        said = response.read(_ANSWER_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        raise RigError(
+            Fault.RIG_BROKEN, f"the virtual bench in {place} does not answer ({error})", _LOOK
+        ) from error
+    if response.status != 200:
+        raise UsageError(printable(said, 400))
+    return said

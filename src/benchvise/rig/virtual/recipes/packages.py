@@ -1,0 +1,234 @@
+"""Debian packages of any architecture, from the mirror that this machine's own apt uses.
+
+apt runs with a configuration of its own: its lists, its cache and its idea of what is installed
+(nothing) lie in our cache directory, for each release and architecture apart, so that nothing of
+this system changes and no privileges are needed. What apt downloads it checks against the
+signature of the Debian archive, whose keys must be installed here.
+
+Once downloaded, the same files are used for good: images stay the same, and are built without a
+network, until the cache directory is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.images import cache
+from benchvise.rig.virtual.recipes import tools
+
+MIRROR_VARIABLE = "BENCHVISE_DEBIAN_MIRROR"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+_SUITES = re.compile(r"(old)*stable|testing|unstable|sid|bullseye|bookworm|trixie|forky|duke")
+_NOT_OURS = ("IndexTargets", "Languages", "Changelogs", "CompressionTypes", "GzipIndexes")
+
+_CONFIGURATION = """\
+Dir::Etc::Main "/dev/null";
+Dir::Etc::Parts "/dev/null";
+Dir::Etc::SourceList "{directory}/sources.list";
+Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "/dev/null";
+Dir::State "{directory}/state";
+Dir::State::status "{directory}/status";
+Dir::Cache "{directory}/cache";
+APT::Architecture "{architecture}";
+APT::Architectures {{ "{architecture}"; }};
+APT::Sandbox::User "root";
+APT::Install-Recommends "false";
+Acquire::Languages "none";
+{acquire}
+Acquire::AllowInsecureRepositories "false";
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A downloaded package. ``sha256`` is that of its file."""
+
+    name: str
+    version: str
+    architecture: str
+    path: Path
+    sha256: str
+
+    def members(self, wanted: Callable[[str], bool]) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+        """Its files and links whose path (such as ``usr/bin/ls``) is wanted, in its own order.
+
+        Directories are left out. RigError when the package is damaged.
+        """
+        command = [tools.program("dpkg-deb"), "--fsys-tarfile", str(self.path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as unpack:
+            try:
+                with tarfile.open(fileobj=unpack.stdout, mode="r|") as archive:
+                    for member in archive:
+                        member.name = str(PurePosixPath(member.name))
+                        if member.isdir() or ".." in member.name.split("/"):
+                            continue
+                        if wanted(member.name):
+                            file = archive.extractfile(member) if member.isreg() else None
+                            yield member, file.read() if file else b""
+            except tarfile.TarError as error:
+                raise self._damaged(str(error)) from error
+        if unpack.returncode != 0:
+            raise self._damaged(f"dpkg-deb ends with {unpack.returncode}")
+
+    def _damaged(self, said: str) -> RigError:
+        return RigError(
+            Fault.RIG_BROKEN,
+            f"{self.path.name} cannot be unpacked ({said})",
+            f"remove {self.path.parent.parent} so that it is downloaded again",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Debian's packages of one release for one architecture, both in Debian's words."""
+
+    suite: str
+    architecture: str
+
+    def download(self, alone: Sequence[str], whole: Sequence[str] = ()) -> list[Package]:
+        """The packages ``alone``, and those of ``whole`` with all that they depend on.
+
+        For the metapackage of a kernel its kernel comes. RigError when they cannot be had.
+        """
+        directory = cache.directory() / "packages" / f"{self.suite}-{self.architecture}"
+        stamp = directory / "sets" / f"{cache.digest(tuple(alone), tuple(whole))}.json"
+        with cache.locked(f"apt-{self.suite}-{self.architecture}"):
+            kept = _kept(stamp)
+            if kept is None:
+                apt = self._configured(directory)
+                if not any((directory / "state" / "lists").glob("*_Packages*")):
+                    apt.update()
+                try:
+                    kept = apt.fetch(alone, whole)
+                except RigError:  # lists that are out of date name files that are gone
+                    apt.update()
+                    kept = apt.fetch(alone, whole)
+                _keep(stamp, kept)
+        return kept
+
+    def _configured(self, directory: Path) -> _Apt:
+        for name in ("state/lists/partial", "cache/archives/partial", "debs", "empty", "sets"):
+            (directory / name).mkdir(parents=True, exist_ok=True)
+        (directory / "status").touch()
+        if not KEYRING.exists():
+            raise RigError(
+                Fault.RIG_BROKEN,
+                f"the keys of the Debian archive are not here ({KEYRING})",
+                "apt-get install debian-archive-keyring",
+            )
+        source = f"deb [signed-by={KEYRING}] {mirror()} {self.suite} main\n"
+        (directory / "sources.list").write_text(source)
+        configuration = directory / "apt.conf"
+        configuration.write_text(
+            _CONFIGURATION.format(
+                directory=directory, architecture=self.architecture, acquire=_how_to_reach_it()
+            )
+        )
+        return _Apt(directory, configuration)
+
+
+@dataclass(frozen=True, slots=True)
+class _Apt:
+    """apt with a configuration of its own."""
+
+    directory: Path
+    configuration: Path
+
+    def _run(self, name: str, *arguments: str, below: str = "debs") -> str:
+        environment = {"APT_CONFIG": str(self.configuration)}
+        return tools.run(name, *arguments, cwd=self.directory / below, environment=environment)
+
+    def update(self) -> None:
+        self._run("apt-get", "-qq", "update")
+
+    def fetch(self, alone: Sequence[str], whole: Sequence[str]) -> list[Package]:
+        names = [self._kernel(name) for name in alone]
+        if whole:
+            plan = self._run("apt-get", "-qq", "--yes", "--print-uris", "install", *whole)
+            names += [file.partition("_")[0] for file in _files(plan)]
+        # It does not name files that are there, so it is asked where there are none.
+        files = _files(
+            self._run("apt-get", "-qq", "--print-uris", "download", *names, below="empty")
+        )
+        self._run("apt-get", "-qq", "download", *names)
+        return sorted(
+            (_package(self.directory / "debs" / file) for file in files),
+            key=lambda package: package.name,
+        )
+
+    def _kernel(self, name: str) -> str:
+        """The kernel that a metapackage stands for; other names as they are."""
+        if not re.match(r"linux-image-[a-z]", name):
+            return name
+        said = self._run("apt-cache", "depends", name)
+        found = re.search(r"Depends: (linux-image-\d\S+)", said)
+        return found[1] if found else name
+
+
+def mirror() -> str:
+    """The address of the Debian archive that this system's own sources name.
+
+    ``BENCHVISE_DEBIAN_MIRROR`` names another. RigError when there is neither.
+    """
+    chosen = os.environ.get(MIRROR_VARIABLE, "")
+    if chosen:
+        return chosen
+    layout = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+    said = tools.run("apt-get", "indextargets", "--format", layout, "Created-By: Packages")
+    for line in said.splitlines():
+        words = line.split()
+        if len(words) == 3 and _SUITES.fullmatch(words[1]) and words[2] == "main":
+            return words[0]
+    raise RigError(
+        Fault.RIG_BROKEN,
+        "this system's apt names no Debian archive to take the boards' software from",
+        f"set {MIRROR_VARIABLE} to the address of one",
+    )
+
+
+def _how_to_reach_it() -> str:
+    """This system's own settings for downloads, such as proxies, in the syntax of apt.conf."""
+    said = tools.run("apt-config", "dump", "--format", '%F "%v";%n', "Acquire")
+    lines = (line for line in said.splitlines() if line.startswith("Acquire::"))
+    return "\n".join(line for line in lines if re.split("::|[ ]", line)[1] not in _NOT_OURS)
+
+
+def _files(plan: str) -> list[str]:
+    """The names of the files in apt's ``'ADDRESS' FILE SIZE HASH`` lines."""
+    return [line.split()[1] for line in plan.splitlines() if line.startswith("'")]
+
+
+def _package(path: Path) -> Package:
+    name, version, architecture = path.stem.split("_")
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return Package(name, version.replace("%3a", ":"), architecture, path, sha256)
+
+
+def _kept(stamp: Path) -> list[Package] | None:
+    """What was downloaded before; None when it was not, or is not there any more."""
+    try:
+        rows = json.loads(stamp.read_text())
+    except (OSError, ValueError):
+        return None
+    found = [Package(row[0], row[1], row[2], stamp.parent.parent / row[3], row[4]) for row in rows]
+    return found if all(package.path.exists() for package in found) else None
+
+
+def _keep(stamp: Path, packages: Sequence[Package]) -> None:
+    rows = [(p.name, p.version, p.architecture, f"debs/{p.path.name}", p.sha256) for p in packages]
+    part = stamp.with_suffix(".part")
+    part.write_text(json.dumps(rows, indent=1))
+    part.rename(stamp)
