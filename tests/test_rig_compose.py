@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -534,6 +535,31 @@ def test_a_journal_is_replayed_in_a_copy(
     before = dirty.read_bytes()
     compose(bad, {"kernel": dirty}, tmp_path / "mix.img")
     assert dirty.read_bytes() == before
+
+
+def test_the_result_goes_through_links_and_devices(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path
+) -> None:
+    good, bad, _ = pair
+    link, target = tmp_path / "link.img", tmp_path / "elsewhere" / "real.img"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    compose(bad, {"kernel": good}, link)
+    assert link.is_symlink() and target.stat().st_size == bad.stat().st_size
+    assert [path.name for path in target.parent.iterdir()] == ["real.img"]
+    fifo = tmp_path / "fifo.img"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["sha256sum", fifo], stdout=subprocess.PIPE, text=True) as reader:
+        made = compose(bad, {"kernel": good}, fifo)
+        assert reader.communicate()[0].split()[0] == made.sha256
+    assert fifo.is_fifo()
+    (tmp_path / "directory.img").mkdir()
+    with pytest.raises(UsageError, match="is a directory"):
+        compose(bad, {"kernel": good}, tmp_path / "directory.img")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("directory.img", "elsewhere", "fifo.img"),
+        *("link.img", "link.img.bmap", "link.img.layers.json"),
+    }
 
 
 def test_a_full_disk_is_said_before_anything_is_copied(

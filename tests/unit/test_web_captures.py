@@ -161,7 +161,7 @@ def test_lists_are_laid_side_by_side(client: Client) -> None:
     assert found[1]["relative"]["ratio"]["value"] == pytest.approx(0.556, abs=0.01)
     page = client.get(f"/captures/responses?{keys}&as=kernel/idle&as=kernel/busy").text
     assert "kernel/busy" in page and 'data-figure="responses"' in page
-    assert "What the factors do" in page
+    assert "Effects of the factors" in page
     one = client.get(f"/captures/{key(client, 'idle.out')}")
     assert one.status == 200 and 'data-figure="responses"' in one.text
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from benchvise import documents
 from benchvise.command import CommandOption, CommandRecord
+from benchvise.output_files import check_output_directory
 from benchvise.signal.commands import response
 from benchvise.signal.commands.response import ResponseOptions
 
@@ -54,8 +55,10 @@ class KeptResponses:
 def run(options: KeptResponseOptions) -> KeptResponses:
     """Response times of each file; kept and written as the options say.
 
-    UsageError, CaptureError, StoreError; BenchviseError where the page cannot be written.
+    UsageError, CaptureError, StoreError; OutputError where the page cannot be written.
     """
+    if options.output is not None:
+        check_output_directory(options.output, "the page")
     comparison = response.compare(options)
     saved: tuple[str, ...] = ()
     if options.save is not None:

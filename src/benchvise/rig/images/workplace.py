@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from benchvise.output_files import OutputTarget
 from benchvise.rig.card.decompress import NONE, open_stream
 from benchvise.rig.card.image import Image
 from benchvise.rig.images.errors import ComposeError
@@ -36,13 +37,14 @@ class Workplace:
     def __init__(self, out: Path, say: Callable[[str], None]) -> None:
         self.out = out
         self.say = say
+        self._target = OutputTarget(out, "the image")
+        place = self._target.scratch
         try:
-            _sweep(out)
-            prefix = f"{_prefix(out)}{os.getpid()}-"
-            directory = tempfile.mkdtemp(prefix=prefix, dir=out.parent)
+            _sweep(place, out)
+            directory = tempfile.mkdtemp(prefix=f"{_prefix(out)}{os.getpid()}-", dir=place)
         except OSError as error:
             raise ComposeError(
-                f"nothing can be written to {out.parent} ({error.strerror})",
+                f"nothing can be written to {place} ({error.strerror})",
                 "name another place for the result",
             ) from error
         self.tools = Tools(Path(directory))
@@ -137,13 +139,16 @@ class Workplace:
         """Puts the result in its place, with the files that belong beside it.
 
         An old block map goes first, and the new one comes last: an image without one is written
-        whole, one with another's would be written wrongly.
+        whole, one with another's would be written wrongly. Nothing lies beside a device.
         """
         result = self.tools.directory / RESULT
         _sync(result)
+        if not self._target.replaced:
+            self._target.place(result)
+            return
         for path in beside:
             path.unlink(missing_ok=True)
-        result.replace(self.out)
+        self._target.place(result)
         for path, data in beside.items():
             scratch = self.tools.directory / self.tools.scratch(data)
             _sync(scratch)
@@ -169,7 +174,8 @@ class Workplace:
         free = shutil.disk_usage(self.tools.directory).free
         if need + _SPARE > free:
             raise ComposeError(
-                f"{self.out.parent} has not enough room: {need} bytes are needed, {free} are free",
+                f"{self._target.scratch} has not enough room: {need} bytes are needed, "
+                f"{free} are free",
                 "free some, or name another place for the result",
             )
 
@@ -199,9 +205,9 @@ def _prefix(out: Path) -> str:
     return f".{out.name[:64]}-composing-"
 
 
-def _sweep(out: Path) -> None:
+def _sweep(place: Path, out: Path) -> None:
     """Removes what was left of the same result by a process that was killed."""
-    for left in out.parent.glob(f"{glob.escape(_prefix(out))}*-*"):
+    for left in place.glob(f"{glob.escape(_prefix(out))}*-*"):
         pid = left.name.removeprefix(_prefix(out)).split("-")[0]
         if pid.isdigit() and not Path("/proc", pid).exists():
             shutil.rmtree(left, ignore_errors=True)
