@@ -1,4 +1,4 @@
-"""Pages of captures, and what their time line asks."""
+"""Pages of captures, and what their timeline asks."""
 
 from __future__ import annotations
 
