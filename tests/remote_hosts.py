@@ -28,7 +28,7 @@ class Sink:
     port: int
 
     @property
-    def peer(self) -> str:
+    def endpoint(self) -> str:
         host = f"[{self.address}]" if ":" in self.address else self.address
         return f"{host}:{self.port}"
 
@@ -54,10 +54,10 @@ def sink(probe: Path, *words: str, prefix: tuple[str, ...] = ()) -> Iterator[Sin
 
 
 def measure(
-    command: tuple[str | Path, ...], name: str, peer: str, *words: str, code: int | None = 0
+    command: tuple[str | Path, ...], name: str, remote: str, *words: str, code: int | None = 0
 ) -> Result:
-    """A short run against that peer."""
-    return run([*command, "run", name, "--peer", peer, *SHORT, *words], code=code)
+    """A short run against that remote host."""
+    return run([*command, "run", name, "--peer", remote, *SHORT, *words], code=code)
 
 
 def check_details(result: Result, registry: dict[str, Line]) -> None:
@@ -103,8 +103,8 @@ def iperf3_server(address: str, prefix: tuple[str, ...] = ()) -> Iterator[str]:
         process.stdout.close()
 
 
-BOARD_ADDRESS, PEER_ADDRESS = "198.18.0.1", "198.18.0.2"
-BOARD_V6, PEER_V6 = "2001:db8::1", "2001:db8::2"
+BOARD_ADDRESS, REMOTE_ADDRESS = "198.18.0.1", "198.18.0.2"
+BOARD_V6, REMOTE_V6 = "2001:db8::1", "2001:db8::2"
 DEVICE = "bvtest0"
 
 
@@ -113,19 +113,19 @@ class Link:
     """Two network namespaces, joined by a pair of virtual interfaces of the same name."""
 
     board: str
-    peer: str
+    remote: str
 
     @property
     def in_board(self) -> tuple[str, ...]:
         return ("ip", "netns", "exec", self.board)
 
     @property
-    def in_peer(self) -> tuple[str, ...]:
-        return ("ip", "netns", "exec", self.peer)
+    def in_remote(self) -> tuple[str, ...]:
+        return ("ip", "netns", "exec", self.remote)
 
     def shape(self, *words: str) -> None:
         """Replaces the queueing discipline at both ends; skips where the kernel has no such."""
-        for name in (self.board, self.peer):
+        for name in (self.board, self.remote):
             command = ["tc", "-n", name, "qdisc", "replace", "dev", DEVICE, "root", *words]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if "kind is unknown" in done.stderr:
@@ -140,16 +140,16 @@ def namespaces() -> Iterator[Link]:
         pytest.skip("needs root, ip and tc (apt install iproute2)")
     link = Link(f"bvb{os.getpid()}", f"bvp{os.getpid()}")
     with ExitStack() as parts:
-        for name in (link.board, link.peer):
+        for name in (link.board, link.remote):
             if subprocess.run(["ip", "netns", "add", name], check=False).returncode:
                 pytest.skip("this system has no network namespaces")
             parts.callback(subprocess.run, ["ip", "netns", "del", name], check=True)
-        ends = ("netns", link.board, "type", "veth", "peer", DEVICE, "netns", link.peer)
+        ends = ("netns", link.board, "type", "veth", "peer", DEVICE, "netns", link.remote)
         if subprocess.run(["ip", "link", "add", DEVICE, *ends], check=False).returncode:
             pytest.skip("this kernel has no veth")
         for name, v4, v6 in (
             (link.board, BOARD_ADDRESS, BOARD_V6),
-            (link.peer, PEER_ADDRESS, PEER_V6),
+            (link.remote, REMOTE_ADDRESS, REMOTE_V6),
         ):
             for words in (
                 ("addr", "add", f"{v4}/24", "dev", DEVICE),
