@@ -1,19 +1,19 @@
 import { boxesBetween, type Layout } from "./layout";
 import { centreOf, lengthOf, type Span, zoomSpan } from "./span";
-import type { Wish } from "./tile-store";
+import type { TileRequest } from "./tile-store";
 import { BLOCK, levelOf, rootLevel, tileRange } from "./tiles";
 
 /** What is to be asked for: tiles that are seen, then those that a next move would show. */
-export interface Wishes {
-  readonly needed: readonly Wish[];
-  readonly ahead: readonly Wish[];
+export interface TileRequests {
+  readonly needed: readonly TileRequest[];
+  readonly ahead: readonly TileRequest[];
 }
 
 /**
  * The tiles of a view of `pixels` pixels. Ahead are: all at a glance, both sides, twice and half as
  * much around `focus`, and the rows beneath and above.
  */
-export function wishesOf(
+export function requestsOf(
   view: Span,
   pixels: number,
   focus: number | null,
@@ -21,7 +21,7 @@ export function wishesOf(
   scroll: number,
   cross: number,
   duration: number,
-): Wishes {
+): TileRequests {
   const level = levelOf(lengthOf(view) / pixels);
   const root = rootLevel(duration);
   const seen = blocksOf(layout, scroll, scroll + cross);
@@ -43,10 +43,10 @@ export function wishesOf(
   return { needed, ahead };
 }
 
-function tilesOf(level: number, first: number, last: number, block: number): Wish[] {
-  const wishes: Wish[] = [];
-  for (let index = first; index <= last; index += 1) wishes.push({ level, index, block });
-  return wishes;
+function tilesOf(level: number, first: number, last: number, block: number): TileRequest[] {
+  const requests: TileRequest[] = [];
+  for (let index = first; index <= last; index += 1) requests.push({ level, index, block });
+  return requests;
 }
 
 /** The blocks of rows of which something shows. */
