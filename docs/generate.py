@@ -25,11 +25,11 @@ from benchvise.measure.suite import load_suite, suite_names
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
-from benchvise.why.artefacts import Artefact, artefacts
 from benchvise.why.cards import Card, CounterSign, load_cards
-from benchvise.why.counters import COUNTERS
-from benchvise.why.priors import Direction, Prior, commands, priors, symptoms, unlisted
+from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.shape import FIELDS
+from benchvise.why.suspects.artefacts import Artefact, artefacts
+from benchvise.why.suspects.priors import Direction, Prior, commands, priors, symptoms, unlisted
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
 

@@ -1,4 +1,4 @@
-"""The time line of real traces: against the spans that the analysis tells, looked at one by one."""
+"""The timeline of real traces: against the spans that the analysis tells, looked at one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time line's part of the workspace API, on a real trace."""
+"""The timeline's part of the workspace API, on a real trace."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from benchvise.state.knobs import canonical
 from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.text import printable
 from benchvise.why.model import Layer, Means, ProcessMeans, SettingMeans, Side
-from benchvise.why.reduction import knobs_of_boot_option, layer_of, reach_of, ties
-from benchvise.why.suspects import find
+from benchvise.why.suspects.find import find
+from benchvise.why.suspects.reduction import knobs_of_boot_option, layer_of, reach_of, ties
 
 SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -338,7 +338,9 @@ class TestReduction:
 
     def test_rules_name_what_exists(self) -> None:
         """Of every pattern the item is one of the catalogue's, or a knob's name."""
-        table = tomllib.loads(files("benchvise.why").joinpath("reduction.toml").read_text())
+        table = tomllib.loads(
+            files("benchvise.why.suspects").joinpath("reduction.toml").read_text()
+        )
         items, names = items_by_id(), knobs()
         for record in (*table["follows"], *table["part_of"]):
             causes = record["of"] if isinstance(record["of"], list) else [record["of"]]
