@@ -14,13 +14,14 @@ from dataclasses import dataclass
 class Command:
     """A command with its one line of help.
 
-    ``source`` is the module below ``benchvise.cli`` and, behind a dot, what it has there: the
-    command's function, or a typer.Typer with a command of that name.
+    ``source`` is the command's function: its module below ``benchvise.cli`` and its name there.
+    With a ``record`` (below ``benchvise``), it is the function that makes the command of that.
     """
 
     name: str
     summary: str
     source: str
+    record: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ PROGRAM = Group(
                         ),
                         Command(
                             "status",
-                            "Say which simulated boards there are and what they do.",
+                            "List the simulated boards and their state.",
                             "rig_virtual.status",
                         ),
                         Command(
@@ -170,7 +171,8 @@ PROGRAM = Group(
                         ),
                         Command(
                             "fault",
-                            "Have a simulated board, or what it hangs on, do something wrong.",
+                            "Inject a fault into a simulated board, its relay, mux, card or "
+                            "console.",
                             "rig_virtual.fault",
                         ),
                         Command(
@@ -185,154 +187,178 @@ PROGRAM = Group(
         ),
         Group(
             "trace",
-            "Kernel traces: what they hold, and what it means.",
+            "Record, query, analyse and export kernel traces.",
             (
                 Command(
                     "info",
-                    "Say what a trace holds: format, clock, streams, events, losses, damage.",
-                    "trace.app",
+                    "Show what a trace holds: format, clock, streams, events, losses, damage.",
+                    "trace_analyses.command",
+                    "trace.catalogue.info.INFO",
                 ),
                 Command(
                     "query",
-                    "Ask a trace by SQL; every event type is a table, and so is every analysis.",
-                    "trace.app",
+                    "Query a trace by SQL: every event type is a table, and so is every analysis.",
+                    "trace.query",
                 ),
                 Command(
                     "record",
                     "Record what a board's kernel does, for a time or while a command runs there.",
-                    "trace.app",
+                    "trace_record.record",
                 ),
                 Command(
                     "stats",
-                    "Say what took the CPUs: shares of tasks, interrupts, softirqs, idle; "
-                    "switches; losses.",
-                    "trace.app",
+                    "Show what took the CPUs: tasks, interrupts, softirqs, idle; switches "
+                    "and losses.",
+                    "trace_analyses.command",
+                    "trace.catalogue.stats.STATS",
                 ),
                 Command(
                     "actors",
-                    "Say how long instances of threads and handlers took, how late and how "
+                    "List how long instances of threads and handlers took, and how late and "
                     "regular they were.",
-                    "trace.app",
+                    "trace_analyses.command",
+                    "trace.catalogue.actors.ACTORS",
                 ),
                 Command(
                     "load",
                     "Draw the CPU load over time: of all CPUs, of each, of each actor.",
-                    "trace.app",
+                    "trace_analyses.command",
+                    "trace.catalogue.series.LOAD",
                 ),
                 Command(
                     "switches",
-                    "Draw how many context switches a second there were over time: in all, by "
-                    "CPU, by actor.",
-                    "trace.app",
+                    "Draw context switches a second over time: in all, by CPU, by actor.",
+                    "trace_analyses.command",
+                    "trace.catalogue.series.SWITCHES",
                 ),
                 Command(
                     "latency",
                     "Measure from one point to another over all occurrences, stage by stage.",
-                    "trace.app",
+                    "trace_analyses.command",
+                    "trace.catalogue.latency.LATENCY",
                 ),
                 Command(
                     "sched",
-                    "Say what the scheduler did: waits for a CPU, time slices, preemptions, "
-                    "migrations.",
-                    "trace.app",
+                    "List what the scheduler did: waits for a CPU, time slices, "
+                    "preemptions, migrations.",
+                    "trace_analyses.command",
+                    "trace.catalogue.scheduling.SCHED",
                 ),
                 Command(
                     "wakeups",
-                    "Say who wakes whom, and how long the woken wait until they run.",
-                    "trace.app",
+                    "List who wakes whom, and how long the woken wait until they run.",
+                    "trace_analyses.command",
+                    "trace.catalogue.scheduling.WAKEUPS",
                 ),
                 Command(
                     "syscalls",
-                    "Say how long system calls took, by call and by who made them.",
-                    "trace.app",
+                    "List how long system calls took, by call and by who made them.",
+                    "trace_analyses.command",
+                    "trace.catalogue.kernel.SYSCALLS",
                 ),
                 Command(
                     "block",
-                    "Say how long requests to block devices waited in the queue and in the device.",
-                    "trace.app",
+                    "List how long requests to block devices waited in the queue and in the "
+                    "device.",
+                    "trace_analyses.command",
+                    "trace.catalogue.kernel.BLOCK",
                 ),
                 Command(
                     "timers",
-                    "Say how late timers ran, how long their functions took, and how long CPUs "
-                    "had no tick.",
-                    "trace.app",
+                    "List how late timers ran, how long their functions took, and how long "
+                    "CPUs had no tick.",
+                    "trace_analyses.command",
+                    "trace.catalogue.kernel.TIMERS",
                 ),
                 Command(
                     "compare",
                     "Compare two traces, of two boards or two kernels, actor by actor, matched "
                     "by name.",
-                    "trace.app",
+                    "trace_analyses.command",
+                    "trace.catalogue.compare.COMPARE",
                 ),
-                Command("export", "Write a trace for another program.", "trace.app"),
+                Command("export", "Write a trace for another program.", "trace.export"),
             ),
         ),
         Group(
             "signal",
-            "Captures: electrical signals, and what they say of a board.",
+            "Analyse captures: electrical signals, and what they show of a board.",
             (
                 Command(
                     "info",
-                    "Say what a capture holds: its lines, their edges, the clock.",
-                    "signal.app",
+                    "Show what a capture holds: its lines, their edges, the clock.",
+                    "records.command_line",
+                    "signal.commands.info.INFO",
                 ),
                 Command(
                     "response",
-                    "Say how fast a board answers: from an edge on one line to the next on "
-                    "another.",
-                    "signal.app",
+                    "Measure response times: from an edge on one line to the next on another.",
+                    "records.command_line",
+                    "flows.signal_response.RESPONSE",
                 ),
                 Command(
                     "clock",
-                    "Measure a clock: frequency, jitter, duty cycle, drift; and what its "
-                    "registers should give.",
-                    "signal.app",
+                    "Measure a clock: frequency, jitter, duty cycle, drift; compare it with "
+                    "its registers.",
+                    "records.command_line",
+                    "signal.commands.clock.CLOCK",
                 ),
                 Command(
                     "uart",
-                    "Decode serial lines: rate and frame found, errors and glitches marked, "
-                    "beside a host's log.",
-                    "signal.app",
+                    "Decode serial lines: rate, frame, bytes, errors, glitches; compare a "
+                    "host's log.",
+                    "records.command_line",
+                    "signal.commands.uart.UART",
                 ),
                 Command(
                     "infrared",
-                    "Read a remote control: pulses and spaces, the protocol named and decoded.",
-                    "signal.app",
+                    "Read a remote control: pulses and spaces, protocol and codes.",
+                    "records.command_line",
+                    "signal.commands.infrared.INFRARED",
                 ),
                 Command(
                     "decode",
                     "Decode any protocol that libsigrokdecode knows, from any kind of capture.",
-                    "signal.app",
+                    "records.command_line",
+                    "signal.commands.decode.DECODE",
                 ),
                 Command(
                     "psk",
-                    "Make BPSK with a transmitter for MSK: its symbols, and phase, spectrum, "
-                    "errors simulated.",
-                    "signal.app",
+                    "Make BPSK symbols for an MSK transmitter; simulate phase, spectrum and "
+                    "errors.",
+                    "records.command_line",
+                    "signal.commands.psk.PSK",
                 ),
                 Command(
                     "synth",
-                    "Make sound with a radio's four frequencies: two-bit symbols, and their "
+                    "Make sound with a radio's four frequencies: two-bit symbols and their "
                     "spectrum.",
-                    "signal.app",
+                    "records.command_line",
+                    "signal.commands.synth.SYNTH",
                 ),
                 Command(
                     "fsk",
-                    "Find the frequencies of a keyed line, and which symbol each of them is.",
-                    "signal.app",
+                    "Find the frequencies of a keyed line and the symbol of each.",
+                    "records.command_line",
+                    "signal.commands.fsk.FSK",
                 ),
                 Command(
                     "serial",
-                    "Put a serial line to the test: lost, doubled, altered, stuck bytes, and "
-                    "their cause.",
-                    "signal.app",
+                    "Test a serial line: lost, doubled, altered, stuck bytes, and their cause.",
+                    "records.command_line",
+                    "signal.commands.serial.SERIAL",
                 ),
                 Command(
                     "capture",
                     "Record lines with a logic analyser, for a time or while a command runs.",
-                    "signal.app",
+                    "records.command_line",
+                    "flows.signal_capture.CAPTURE",
                 ),
                 Command(
-                    "analysers", "List the logic analysers that are plugged in here.", "signal.app"
+                    "analysers",
+                    "List the logic analysers that are plugged in here.",
+                    "records.command_line",
+                    "flows.signal_capture.ANALYSERS",
                 ),
             ),
         ),

@@ -84,19 +84,23 @@ def _imported(entry: Command) -> TyperCommand:
     Nearly all that an import makes stays, so looking through it for garbage, several times, would
     only cost a sixth of the time.
     """
-    module, _, attribute = f"benchvise.cli.{entry.source}".rpartition(".")
     collecting = gc.isenabled()
     gc.disable()
     try:
-        source = getattr(importlib.import_module(module), attribute)
+        function = _object(f"cli.{entry.source}")
+        if entry.record:
+            function = function(_object(entry.record))
     finally:
         if collecting:
             gc.enable()
-    if isinstance(source, typer.Typer):
-        source = next(c.callback for c in source.registered_commands if c.name == entry.name)
     app = typer.Typer(rich_markup_mode="rich", add_completion=False)
-    app.command(entry.name, cls=ProgramCommand)(source)
+    app.command(entry.name, cls=ProgramCommand)(function)
     return cast(TyperCommand, typer.main.get_command(app))
+
+
+def _object(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(f"benchvise.{module}"), name)
 
 
 class _PlainParameter:
