@@ -108,4 +108,5 @@ def test_the_table_says_what_the_command_says(entry: Command | Group, command: o
 
 
 def test_every_analysis_has_a_command() -> None:
-    assert {analysis.name for analysis in ANALYSES} <= set(program().commands["trace"].commands)
+    names = {analysis.name for analysis in ANALYSES}
+    assert names <= set(cast(CommandGroup, program().commands["trace"]).commands)
