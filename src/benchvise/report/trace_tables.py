@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from benchvise.quantities import ABSENT, format_size, format_value
+from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.trace.query import Answer
@@ -110,12 +109,12 @@ def answer_rows(answer: Answer, remarks: tuple[str, ...]) -> Table:
 
 
 def answer_csv(answer: Answer) -> str:
-    """What a query gave as RFC 4180 has it, with a line of names; null is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows(["" if v is None else _text(v) for v in row] for row in answer.rows)
-    return out.getvalue()
+    """What a query gave, with a line of names; null is empty."""
+    return csv_text(answer.columns, (map(_csv_value, row) for row in answer.rows))
+
+
+def _csv_value(value: object) -> object:
+    return value if value is None or isinstance(value, int | float) else _text(value)
 
 
 def answer_json(answer: Answer, seconds: float, remarks: tuple[str, ...]) -> dict[str, Any]:

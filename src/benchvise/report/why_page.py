@@ -13,12 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from markupsafe import Markup
-
 import benchvise
 from benchvise.errors import BenchviseError
 from benchvise.report.assets import Assets, load_assets
-from benchvise.report.html import PAGE, embeddable, environment, replace_file
+from benchvise.report.html import PAGE, environment, replace_file
+from benchvise.report.sinks import Asset, embedded
 from benchvise.report.why_document import (
     Document,
     arms_text,
@@ -87,9 +86,9 @@ def render(document: Document, assets: Assets) -> str:
         version=benchvise.__version__,
         policy=assets.policy,
         # Hashed in the policy: no character may be changed.
-        script=Markup(assets.script),  # noqa: S704
-        style=Markup(assets.style),  # noqa: S704
-        figures_json=Markup(embeddable(shown["figures"].to_json())),  # noqa: S704
+        script=Asset(assets.script),
+        style=Asset(assets.style),
+        figures_json=embedded(shown["figures"].document),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.flows.signal import Answered, answered
 from benchvise.report import signal_json, signal_tables
 from benchvise.report.response_figures import Sample, response_figure
-from benchvise.report.response_page import figures_json
+from benchvise.report.response_page import figures_document
 from benchvise.report.tables import Table
 from benchvise.signal.decoders import available
 from benchvise.signal.distribution import distribution
@@ -134,7 +133,7 @@ def _compared(request: Request, named: Sequence[tuple[str, Shelved]], title: str
         crumbs=_CRUMBS,
         tables=_response_tables(found),
         figure=figure,
-        island=json.loads(figures_json([figure] if figure else [])),
+        island=figures_document([figure] if figure else []),
     )
 
 
@@ -179,7 +178,7 @@ def _responses(document: dict[str, Any], opened: Opened) -> tuple[Any, Any] | No
     document["responses"]["source"] = document["name"]
     table = signal_tables.response_rows([(name, seen, found, None)])
     figure = response_figure([Sample(name, seen.seconds, int(seen.missed_at.size))])
-    return (table, figure), json.loads(figures_json([figure] if figure else []))
+    return (table, figure), figures_document([figure] if figure else [])
 
 
 def _decoded(opened: Opened) -> tuple[Decoded, dict[str, str] | None]:

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.levels import shift_of, states
-from benchvise.web.answers import arrow
+from benchvise.web.answers import Json, arrow
 from benchvise.web.workspace.item import described
 from benchvise.web.workspace.opened import Opened, opened
 
@@ -217,7 +217,7 @@ def _route(name: str, answer: Callable[[Opened, Mapping[str, str]], Any]) -> Rou
             headers["Server-Timing"] = f"since-decoded;dur={ago:.0f}"
         if isinstance(found, pa.Table):
             return arrow(found, headers)
-        return JSONResponse(found, headers=headers)
+        return Json(found, headers=headers)
 
     return Route(f"/api/traces/{{key}}/{name}", respond)
 

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
-from benchvise.web.answers import arrow
+from benchvise.web.answers import Json, arrow
 from benchvise.web.errors import Busy
 from benchvise.web.sent import sent_text
 from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
@@ -52,7 +52,7 @@ def _answered(request: Request, question: Question) -> Response:
     answer = question(trace.loaded, Asking(request.query_params))
     if isinstance(answer, pa.Table):
         return arrow(answer, headers)
-    return JSONResponse(answer, headers=headers)
+    return Json(answer, headers=headers)
 
 
 async def in_time(work: Callable[[], T]) -> T:
@@ -77,7 +77,7 @@ async def _query(request: Request) -> Response:
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
     asking = Asking(request.query_params)
     answer = await in_time(lambda: sql.answer(opened(request).loaded, asking, text))
-    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+    return Json(answer, headers={"Cache-Control": "no-store"})
 
 
 routes = [
