@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks.pairs import Pair
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
+from benchvise.board.messages import SampleMessage
 from benchvise.measure.hostside import HOST_BENCHMARKS
 from benchvise.measure.sources import Sources, board_registry
 
@@ -137,8 +138,9 @@ def run_requests(params: dict[str, str]) -> float:
         Sources(board, channel) as sources,
     ):
         spec = board_registry(channel).spec(benchmark, params)
-        (sample,) = (line for line in sources.lines(spec, 1) if line["type"] == "sample")
-    return float(sample["value"])
+        (sample,) = (m for m in sources.messages(spec, 1) if isinstance(m, SampleMessage))
+    assert sample.value is not None
+    return sample.value
 
 
 _running: list[object] = []

@@ -117,25 +117,27 @@ def loops(cpu: str, program: Path) -> list[Pair]:
 def pairs() -> tuple[list[Pair], list[str]]:
     """What can be run here, and a line for each pair that cannot."""
     cpu = str(measured_cpu())
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     missing: list[str] = []
     program, reason = build_loops(("gcc",), "os")
     if program:
-        found += loops(cpu, program)
+        pairs += loops(cpu, program)
     else:
         missing.append(f"the loops of references/os.c are left out: {reason}")
-    # another C library keeps the stacks of threads: only the probe's own makes the same calls
+    # Another C library keeps the stacks of threads, and spins for a semaphore otherwise: only the
+    # probe's own does the same.
     zig = (sys.executable, "-m", "ziglang", "cc")
     musl = ("-target", f"{PROBE.parent.name}-linux-musl")
     program, reason = build_loops((*zig, *musl), "os-musl")
     if program:
-        words = ("os.thread", "--batches", "63")
-        reference = ("taskset", "-c", cpu, str(program), "thread", "8400")
-        found.append(Pair("thread : loop, musl", words, reference, float, 0.10))
+        for name, iterations in (("thread", "8400"), ("semaphore", "84000")):
+            words = (f"os.{name}", "--batches", "63")
+            reference = ("taskset", "-c", cpu, str(program), name, iterations)
+            pairs.append(Pair(f"{name} : loop, musl", words, reference, float, 0.10))
     else:
-        missing.append(f"the loop of threads is left out: {reason}")
+        missing.append(f"the loops of threads and semaphores are left out: {reason}")
     if shutil.which("sockperf"):
-        found += [sockperf(cpu, "udp"), sockperf(cpu, "tcp", "--tcp")]
+        pairs += [sockperf(cpu, "udp"), sockperf(cpu, "tcp", "--tcp")]
     else:
         missing.append("sockperf is not installed (Debian: sockperf): its pairs are left out")
-    return found, missing
+    return pairs, missing

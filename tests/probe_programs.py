@@ -40,6 +40,7 @@ BENCHMARKS = (
     "os.mmap",
     "os.futex",
     "os.eventfd",
+    "os.semaphore",
     "os.context_switch",
     "os.context_switch_grid",
     "pipe.latency",
@@ -72,6 +73,7 @@ TWO_ENDS = (
     "pipe.throughput",
     "os.futex",
     "os.eventfd",
+    "os.semaphore",
     "socket.latency",
     "socket.throughput",
 )

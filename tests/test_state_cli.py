@@ -132,7 +132,7 @@ def test_errors_are_one_line(
 
 @needs_probe
 def test_a_file_that_cannot_be_written_is_named(cli: Cli) -> None:
-    result = cli("snapshot", "local", "-o", "no/such/directory/x.json", expect=1)
+    result = cli("snapshot", "local", "-o", "no/such/directory/x.json", expect=2)
     (line,) = result.stderr.strip().splitlines()
     assert "no/such/directory/x.json: the snapshot cannot be written" in line
 

@@ -8,6 +8,7 @@
 #include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -329,6 +330,32 @@ static void trips_eventfd(long n)
 	}
 }
 
+static sem_t semaphores[2];
+
+static void *serve_semaphore(void *argument)
+{
+	while (sem_wait(&semaphores[1]) == 0)
+		sem_post(&semaphores[0]);
+	return argument;
+}
+
+static void setup_semaphore(void)
+{
+	pthread_t thread;
+
+	sem_init(&semaphores[0], 0, 0);
+	sem_init(&semaphores[1], 0, 0);
+	must(pthread_create(&thread, NULL, serve_semaphore, NULL) == 0, "pthread_create");
+}
+
+static void trips_semaphore(long n)
+{
+	while (n--) {
+		sem_post(&semaphores[1]);
+		sem_wait(&semaphores[0]);
+	}
+}
+
 static void await_word(unsigned *word)
 {
 	while (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
@@ -459,6 +486,7 @@ static const struct {
 	{"tcp", setup_tcp, trips_socket, no_setup},
 	{"udp", setup_udp, trips_socket, no_setup},
 	{"eventfd", setup_eventfd, trips_eventfd, no_setup},
+	{"semaphore", setup_semaphore, trips_semaphore, no_setup},
 	{"futex", setup_futex, trips_futex, no_setup},
 	{"ring", setup_ring, rounds, no_setup},
 };

@@ -10,16 +10,17 @@ The dataclass of a result is the one description of its JSON: no class writes ``
   field that ``computed.before`` names. Reading ignores it, as it ignores unknown keys.
 - A float that is not finite is written as ``null``. Where that can happen, the field is declared
   ``float | None``.
-- Enumerations are written as their values, tuples and sets as arrays, paths as texts.
+- Enumerations are written as their values, tuples and sets as arrays, paths as texts, ``Untrusted``
+  texts as they came.
 
 Where a document differs from its result in more than that, it is a dataclass of its own, made by
 a function beside it.
 
-msgspec reads and describes: of what we tried, it alone does both from plain dataclasses, checks
-while it converts and names the place of an error (``$.runs[2].seed``). cattrs converts as well, but
-knows no JSON Schema, coerces rather than checks, and takes a hook for each abstract container.
-Neither writes computed properties or leaves out defaults of a dataclass, so writing is done here,
-which also spares each ``--json`` the import of msgspec.
+msgspec reads: it converts to plain dataclasses, checks while it does, and names the place of an
+error (``runs[2].seed``). cattrs converts as well, but coerces rather than checks (``int("5")``),
+collects errors in groups, and takes a hook for each abstract container. Neither writes computed
+properties, leaves out defaults of a dataclass or describes either, so writing and describing are
+done here, which also spares each ``--json`` the import of msgspec.
 """
 
 from __future__ import annotations
@@ -31,11 +32,30 @@ import math
 import numbers
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, Generic, Self, TypeVar, get_args, get_type_hints, overload
+from types import UnionType
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
+
+from benchvise.quantities import is_number
+from benchvise.text import Untrusted
+
+JsonObject: TypeAlias = Mapping[str, object]
+"""A JSON object whose keys are not all known beforehand; ``number_at`` & co. read it."""
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -98,6 +118,8 @@ def encode(value: object) -> Any:
             return encode(value.value)
         case str():
             return str(value)
+        case Untrusted():
+            return value.raw
         case int():
             return int(value)
         case float():
@@ -129,7 +151,7 @@ def decode(kind: type[T], data: object) -> T:
     import msgspec  # late: most commands read no document
 
     try:
-        return msgspec.convert(data, kind)
+        return msgspec.convert(data, kind, dec_hook=_read_special)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except msgspec.ValidationError as error:
@@ -139,27 +161,65 @@ def decode(kind: type[T], data: object) -> T:
 def schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``encode`` writes of a type.
 
-    Raises TypeError where two of its dataclasses have one name.
+    Raises TypeError for a type that has no JSON form, and where two dataclasses have one name.
     """
-    from msgspec import json
-
-    classes = dict.fromkeys(_dataclasses(kind, set()))
-    names = [cls.__name__ for cls in classes]
+    definitions: dict[type, dict[str, Any]] = {}
+    root = _schema_of(kind, definitions)
+    names = [cls.__name__ for cls in definitions]
     if len(set(names)) < len(names):
         twice = ", ".join(sorted({name for name in names if names.count(name) > 1}))
         raise TypeError(f"several classes are called {twice}")
-    kinds = [kind, *classes, *(hint for cls in classes for hint in _computed_types(cls).values())]
-    schemas, definitions = json.schema_components(
-        kinds, schema_hook=_any_json, ref_template="#/$defs/{name}"
-    )
-    described = dict(zip(map(_identity, kinds), schemas, strict=True))
-    for cls in classes:
-        definitions[cls.__name__] = _object_schema(cls, definitions[cls.__name__], described)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schemas[0],
-        "$defs": _referenced(schemas[0], definitions),
+        **root,
+        "$defs": {cls.__name__: definition for cls, definition in definitions.items()},
     }
+
+
+# -- JSON objects whose keys are not all known -----------------------------------------------------
+
+
+def number_at(values: JsonObject, key: str) -> float | None:
+    """The finite number under a key, an integer as it is; None for anything else."""
+    value = values.get(key)
+    return value if is_number(value) else None
+
+
+def whole_at(values: JsonObject, key: str) -> int | None:
+    """The integer under a key; None for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text_at(values: JsonObject, key: str) -> str:
+    """The text under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def texts_at(values: JsonObject, key: str) -> tuple[str, ...]:
+    """The texts of the array under a key; what is no text is left out."""
+    return tuple(item for item in array_at(values, key) if isinstance(item, str))
+
+
+def array_at(values: JsonObject, key: str) -> Sequence[object]:
+    """The array under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, list | tuple) else ()
+
+
+def object_at(values: JsonObject, key: str) -> JsonObject:
+    """The object under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def reason_at(values: JsonObject, key: str) -> str:
+    """Why a value cannot be had: what ``{"na": "reason"}`` under a key says; else empty."""
+    return text_at(object_at(values, key), "na")
+
+
+# -- fields and properties of dataclasses ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,57 +297,79 @@ def _explanation(message: str) -> str:
     return f"{path}: {plain[:1].lower()}{plain[1:]}" if path else plain
 
 
-def _any_json(_kind: type) -> dict[str, Any]:
-    """The schema of what has no type of its own, such as ``object``: any JSON."""
-    return {"$comment": "any JSON"}
+def _read_special(kind: type, data: object) -> object:
+    """The types that msgspec does not know."""
+    if kind is Untrusted:
+        if not isinstance(data, str):
+            raise ValueError(f"expected text, got {type(data).__name__}")
+        return Untrusted(data)
+    if isinstance(data, kind):
+        return data
+    raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")
 
 
-def _dataclasses(kind: Any, seen: set[object]) -> Iterator[type]:
-    """The dataclasses that a type consists of, each once."""
-    if isinstance(kind, type) and is_dataclass(kind):
-        if kind in seen:
-            return
-        seen.add(kind)
-        yield kind
-        hints = get_type_hints(kind)
-        for member in _members(kind):
-            if member.attribute in hints:
-                yield from _dataclasses(hints[member.attribute], seen)
-        for hint in _computed_types(kind).values():
-            yield from _dataclasses(hint, seen)
-    for argument in get_args(kind):
-        yield from _dataclasses(argument, seen)
+# -- schemas ---------------------------------------------------------------------------------------
+
+_PLAIN: Mapping[object, Mapping[str, Any]] = {
+    Any: {},
+    object: {},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    Untrusted: {"type": "string"},
+}
 
 
-def _identity(kind: Any) -> str:
-    return repr(kind)
+def _schema_of(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
+    """The schema of a type; dataclasses that it refers to are added to the definitions."""
+    if kind in _PLAIN:
+        return dict(_PLAIN[kind])
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return {"anyOf": [_schema_of(argument, definitions) for argument in arguments]}
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    cls = origin or kind
+    if not isinstance(cls, type):
+        raise TypeError(f"{kind} has no JSON form")
+    if is_dataclass(cls):
+        if cls not in definitions:
+            definitions[cls] = {}  # before its fields, which may be of the same class
+            definitions[cls] = _object_schema(cls, definitions)
+        return {"$ref": f"#/$defs/{cls.__name__}"}
+    if issubclass(cls, Enum):
+        return {"enum": [encode(member) for member in cls]}
+    if issubclass(cls, PurePath):
+        return {"type": "string"}
+    if issubclass(cls, Mapping):
+        return {"type": "object", "additionalProperties": _schema_of(arguments[1], definitions)}
+    if issubclass(cls, tuple) and arguments[1:] != (Ellipsis,):
+        items = [_schema_of(argument, definitions) for argument in arguments]
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
+    if issubclass(cls, Sequence | Set) and arguments:
+        return {"type": "array", "items": _schema_of(arguments[0], definitions)}
+    raise TypeError(f"{cls.__name__} has no JSON form")
 
 
-def _object_schema(
-    cls: type, definition: Mapping[str, Any], described: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The definition of a dataclass with what msgspec does not know of it."""
+def _object_schema(cls: type, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
+    """The definition of a dataclass."""
     texts = _field_texts(cls)
-    types = _computed_types(cls)
+    hints = {**get_type_hints(cls), **_computed_types(cls)}
     properties = {}
     for member in _members(cls):
-        if member.attribute in types:
-            base = described[_identity(types[member.attribute])]
-        else:
-            base = definition["properties"][member.attribute]
-        text = texts.get(member.attribute)
-        properties[member.key] = {
-            **{key: item for key, item in base.items() if key != "default"},
-            **({"description": text} if text else {}),
-        }
-    required = [member.key for member in _members(cls) if not member.writing.omit_default]
+        properties[member.key] = _schema_of(hints[member.attribute], definitions)
+        if texts.get(member.attribute):
+            properties[member.key]["description"] = texts[member.attribute]
     text = inspect.getdoc(cls)
     return {
         "title": cls.__name__,
         "type": "object",
         **({"description": text} if text and not text.startswith(f"{cls.__name__}(") else {}),
         "properties": properties,
-        "required": required,
+        "required": [m.key for m in _members(cls) if not m.writing.omit_default],
     }
 
 
@@ -314,27 +396,3 @@ def _docstring(statement: ast.stmt) -> str:
         case ast.Expr(value=ast.Constant(value=str() as text)):
             return inspect.cleandoc(text)
     return ""
-
-
-def _referenced(root: object, definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The definitions that the root refers to, directly or through others."""
-    reached: dict[str, Any] = {}
-    waiting = [root]
-    while waiting:
-        for name in _references(waiting.pop()):
-            if name not in reached:
-                reached[name] = definitions[name]
-                waiting.append(definitions[name])
-    return reached
-
-
-def _references(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        reference = value.get("$ref")
-        if isinstance(reference, str):
-            yield reference.removeprefix("#/$defs/")
-        for item in value.values():
-            yield from _references(item)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for item in value:
-            yield from _references(item)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchvise.board.channel import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue
 from benchvise.health import counters, sensors, sensors_config, smart, throttling
 from benchvise.health.expression import evaluate
 from benchvise.health.judging import Judgement, Verdict, clock, judge

@@ -26,8 +26,8 @@ from fakekernel import (
     lost,
 )
 
-from benchvise.board.channel import FileWritten
 from benchvise.board.local import LocalBoard
+from benchvise.board.messages import FileWritten
 from benchvise.errors import BoardUnreachable, SettingError, UsageError
 from benchvise.flows.settings import Combination, Reached, combinations
 from benchvise.state import catalogue, interrupts, journal, knobs, places

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from state_boards import EACCES, ENOENT, PC, PC_LINKS, PI, PI_LINKS, answers, entries, snapshot
 
-from benchvise.board.channel import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.commands import Output

@@ -11,12 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows.rig_compose import parse_layers
 from benchvise.text import printable
 
 if TYPE_CHECKING:
-    from benchvise.rig.compose import Composition, Layout
+    from benchvise.rig.compose.compose import Composition
+    from benchvise.rig.images.layout import Layout
 
 LAYERS = "bootloader, root, libc, init-settings, kernel, device-tree, command-line"
 
@@ -43,8 +45,8 @@ def compose(
     Example: benchvise rig compose --from slow.wic --layer kernel=fast.wic -o mixed.wic
     """
     # Late: it would make every other command start a tenth of a second later.
-    from benchvise.rig.compose import compose as compose_layers
-    from benchvise.rig.compose import describe
+    from benchvise.rig.compose.compose import compose as compose_layers
+    from benchvise.rig.images.workplace import describe
 
     console = stderr()
 
@@ -55,7 +57,7 @@ def compose(
     if not layer:
         layout = describe(base)
         if as_json:
-            print_json("rig-image", layout.as_json())
+            print_json("rig-image", encode(layout.document()))
         else:
             _show_layout(layout)
         return
@@ -63,7 +65,7 @@ def compose(
         raise UsageError("the result has no name", "name it with -o")
     made = compose_layers(base, parse_layers(layer), output, told)
     if as_json:
-        print_json("rig-compose", made.as_json())
+        print_json("rig-compose", encode(made.manifest()))
     else:
         _show_composition(made)
 
@@ -73,7 +75,7 @@ def _show_composition(made: Composition) -> None:
     for column in ("Layer", "From", "Done"):
         table.add_column(column)
     for swapped in made.layers:
-        done = "; ".join(printable(step, 200) for step in swapped.done)
+        done = "; ".join(printable(step, 200) for step in swapped.steps)
         table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
     stdout().print(Text(f"{made.out}: {made.base.path.name} with", style="bold"))
     stdout().print(table)

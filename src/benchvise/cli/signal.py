@@ -19,6 +19,7 @@ from benchvise.cli.signal_options import (
     read_options,
 )
 from benchvise.flows import signal as flow
+from benchvise.output_files import check_output_directory
 from benchvise.report import response_page, signal_json, signal_tables
 from benchvise.report.response_figures import Sample
 from benchvise.report.terminal import rendered
@@ -101,6 +102,8 @@ def response(
 
     Example: benchvise signal response idle.sr busy.sr --from IN:rising --to OUT:rising
     """
+    if output is not None:
+        check_output_directory(output, "the page")
     found = flow.response(
         files,
         read_options(None, threshold, hysteresis, rate),

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
 from benchvise.flows import state as flow
+from benchvise.output_files import check_output_file
 from benchvise.report.state_tables import diff_rows, observed_rows, snapshot_rows, unseen_rows
 from benchvise.report.terminal import rendered
 
@@ -28,6 +29,8 @@ def snapshot(
 
     Example: benchvise snapshot ssh://root@10.0.0.7 -o before.json
     """
+    if output is not None:
+        check_output_file(output, flow.CONTENT)
     taken = flow.snapshot(board)
     if output is not None:
         flow.write(taken, output)

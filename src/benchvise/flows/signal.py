@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.measure.model import RunStatus, Sample, SeriesSpec, SeriesStatus
+from benchvise.output_files import check_output_file, write_output
 from benchvise.signal import psk, synth
 from benchvise.signal.aligning import Discrepancy, discrepancies
 from benchvise.signal.capture import Capture
@@ -387,13 +388,15 @@ def keyed(
 ) -> Keyed:
     """Makes the symbols for an MSK transmitter of ``rate`` baud and simulates what becomes of
     them; writes them to ``output`` as bytes for its FIFO."""
+    if output is not None:
+        check_output_file(output, "the symbols")
     wanted = psk.bits_of(data)
     symbols = psk.msk_symbols(wanted, per_symbol=per_symbol, differential=differential)
     waveform = psk.waveform(symbols)
     got = psk.demodulated(waveform, per_symbol=per_symbol, differential=differential)
     content = psk.packed(symbols)
     if output is not None:
-        _write(output, content)
+        write_output(output, content, "the symbols")
     return Keyed(
         data,
         symbols,
@@ -417,6 +420,8 @@ def synthesised(
     output: Path | None,
 ) -> tuple[synth.Synthesised, bytes]:
     """Two-bit symbols for ``tone:HZ``, ``sweep:HZ,HZ,PERIOD`` or a WAV file."""
+    if output is not None:
+        check_output_file(output, "the symbols")
     kind, _, rest = source.partition(":")
     try:
         if kind == "tone" and rest:
@@ -433,15 +438,8 @@ def synthesised(
     found = synth.synthesise(samples, rate, band, order)
     content = synth.packed(found.levels)
     if output is not None:
-        _write(output, content)
+        write_output(output, content, "the symbols")
     return found, content
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "name a file that may be written") from error
 
 
 def shifted(

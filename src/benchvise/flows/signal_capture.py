@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchvise.errors import CaptureError, Interrupted, UsageError
+from benchvise.errors import CaptureError, Interrupted
+from benchvise.output_files import OutputTarget
 from benchvise.rig.environment import PREFIX, find_rig_file, load_rig
 from benchvise.signal.capture import Capture
 from benchvise.signal.reading import open_capture
@@ -38,16 +39,14 @@ def record(
     """Records with an analyser of this machine, or with that of a board of the rig.
 
     With a ``command`` of this machine until that ends; ``observe`` is told when samples come. On
-    Ctrl-C what was recorded is kept. CaptureError, UsageError; RigError for a rig's.
+    Ctrl-C what was recorded is kept. CaptureError, OutputError, UsageError; RigError for a rig's.
     """
-    if not output.parent.is_dir():
-        raise UsageError(f"{output}: there is no such directory", "make it first")
-    unfinished = output.with_name(f".{output.name}.part")
     interrupted, code = False, None
-    try:
+    target = OutputTarget(output, "the capture")
+    with target.draft() as draft:
         with (
             _reached(device, channels, board, rig_file) as analyser,
-            Recorder(analyser, recording, unfinished) as recorder,
+            Recorder(analyser, recording, draft) as recorder,
         ):
             try:
                 recorder.started()
@@ -60,10 +59,9 @@ def record(
             except (KeyboardInterrupt, Interrupted):
                 interrupted = True
                 recorder.end()
-        unfinished.replace(output)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return Captured(open_capture(output), code, interrupted)
+        # What goes to a device or a FIFO cannot be read there afterwards.
+        passed_on = None if target.replaced else replace(open_capture(draft), path=output)
+    return Captured(passed_on or open_capture(output), code, interrupted)
 
 
 @contextmanager

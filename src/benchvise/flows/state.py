@@ -9,13 +9,18 @@ from typing import Any
 from benchvise import __version__
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
-from benchvise.errors import BenchviseError, UsageError
+from benchvise.errors import UsageError
+from benchvise.output_files import write_output
 from benchvise.state.diff import StateDiff, diff_snapshots
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 
 FILE_LIMIT = 64 << 20
 """Bytes of a file that is looked at as a snapshot; real ones have under 2 MiB."""
+
+
+CONTENT = "the snapshot"
+"""What errors call the file that is written."""
 
 
 def snapshot(board: str) -> Snapshot:
@@ -30,17 +35,8 @@ def document(taken: Snapshot) -> dict[str, Any]:
 
 
 def write(taken: Snapshot, path: Path) -> None:
-    """Writes a snapshot to a file, whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        unfinished.write_text(json.dumps(document(taken), indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise BenchviseError(
-            f"{path}: the snapshot cannot be written ({error.strerror})",
-            "name another file with -o",
-        ) from error
+    """Writes a snapshot to a file, whole or not at all; OutputError when it cannot."""
+    write_output(path, json.dumps(document(taken), indent=1) + "\n", CONTENT)
 
 
 def diff(a: str, b: str, store_url: str | None) -> StateDiff:

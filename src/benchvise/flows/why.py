@@ -20,9 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchvise.errors import BenchviseError, Interrupted, StoreError, UsageError
+from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.boards import RigObserver
 from benchvise.flows.why_sides import Sides, open_bench
+from benchvise.output_files import check_output_directory, write_output
 from benchvise.report.why_page import write_page
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.journal import state_directory
@@ -126,10 +127,11 @@ def why(
 ) -> Answer:
     """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
 
-    Raises what opening the sides raises, StoreError when the evidence cannot be kept, and
+    Raises what opening the sides raises, OutputError when the evidence cannot be kept, and
     UsageError when what is to be resumed is not there or not the same.
     """
     where = directory or _new_directory()
+    check_output_directory(where, "the evidence")
     _make_known(where)
     answer: Answer | None = None
     try:
@@ -287,7 +289,8 @@ def _open_log(where: Path, request: WhyRequest, *, resume: bool) -> EvidenceLog:
         return EvidenceLog.resume(where)
     log = EvidenceLog.create(where)
     try:
-        _write(where / REQUEST, json.dumps(request.as_json(), indent=1) + "\n")
+        text = json.dumps(request.as_json(), indent=1) + "\n"
+        write_output(where / REQUEST, text, "the request")
     except BaseException:
         log.close()
         raise
@@ -318,17 +321,3 @@ def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
     except BenchviseError as error:
         unkept.append(f"not kept in the store: {error}")
     return Answer(found, where, identity, "; ".join(unkept))
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}",
-            f"make room; --resume {path.parent} goes on with what is there",
-        ) from error

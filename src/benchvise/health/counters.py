@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from benchvise.board.channel import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue
 from benchvise.health.model import Counter
 from benchvise.kernel_log.rules import Severity
 from benchvise.state.globs import ByPath

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchvise.board import Board
-from benchvise.board.channel import FileError, FileValue, ProbeChannel
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import FileError, FileValue
 from benchvise.health import counters, sensors, sensors_config, throttling
 from benchvise.health.log import read_log
 from benchvise.health.model import Disk, Log, Mark, Reading

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from benchvise.board.channel import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue
 from benchvise.health.expression import evaluate
 from benchvise.health.model import Sensor
 from benchvise.health.sensors_config import Section, SensorsConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from benchvise.board.channel import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue
 from benchvise.state.globs import ByPath
 from benchvise.text import printable
 

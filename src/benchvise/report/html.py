@@ -6,7 +6,6 @@ Nothing in the page makes a request. Every value of a template is made harmless 
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -18,9 +17,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from benchvise import quantities
-from benchvise.errors import BenchviseError
 from benchvise.measure.compare import Verdict
 from benchvise.measure.model import RunRecord
+from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import Assets, load_assets
 from benchvise.report.data import (
     ChangeData,
@@ -48,15 +47,9 @@ def write_report(runs: Sequence[RunRecord], directory: Path) -> Path:
     """
     data = report_data(runs)
     page = render_page(data, load_assets())
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        replace_file(directory / DATA, to_json(data))
-        replace_file(directory / PAGE, page)
-    except OSError as error:
-        raise BenchviseError(
-            f"{directory}: the report cannot be written: {error.strerror}",
-            "choose another directory with -o",
-        ) from error
+    with output_directory(directory, "the report"):
+        write_output(directory / DATA, to_json(data))
+        write_output(directory / PAGE, page)
     return directory / PAGE
 
 
@@ -262,15 +255,3 @@ def _breakable(key: str) -> Markup:
 def _slug(text: str) -> str:
     """A name that is safe in an id or a class."""
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())[:60]
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Writes a file beside ``path`` and moves it there when it is complete."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

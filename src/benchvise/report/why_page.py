@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 import benchvise
-from benchvise.errors import BenchviseError
+from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import Assets, load_assets
-from benchvise.report.html import PAGE, environment, replace_file
+from benchvise.report.html import PAGE, environment
 from benchvise.report.sinks import Asset, embedded
 from benchvise.report.why_document import (
     Document,
@@ -50,23 +50,17 @@ _NAMED = 8  # of the differences that an experiment flipped
 def write_page(document: Document, directory: Path) -> Path:
     """Writes ``index.html``, ``diagnosis.md`` and ``diagnosis.json``; returns the page's path.
 
-    Each file is replaced as a whole. BenchviseError where the document is no diagnosis, or the
-    directory cannot be written.
+    Each file is replaced as a whole. BenchviseError where the document is no diagnosis,
+    OutputError where the directory cannot be written.
     """
     files = {
         DATA: json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n",
         SUMMARY: markdown(document),
         PAGE: page(document),
     }
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
+    with output_directory(directory, "the evidence page"):
         for name, text in files.items():
-            replace_file(directory / name, text)
-    except OSError as error:
-        raise BenchviseError(
-            f"{directory}: the evidence page cannot be written: {error.strerror}",
-            "choose another directory with -o",
-        ) from error
+            write_output(directory / name, text)
     return directory / PAGE
 
 

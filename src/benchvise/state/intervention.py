@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from benchvise.board import Board
-from benchvise.board.channel import FileValue, ProbeChannel, open_channel
+from benchvise.board.channel import ProbeChannel, open_channel
+from benchvise.board.messages import FileValue
 from benchvise.errors import BenchviseError, BoardUnreachable, SettingError
 from benchvise.state import interrupts, places
 from benchvise.state import knobs as values

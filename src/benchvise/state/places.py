@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from benchvise.board.channel import FileError, FileValue, FileWritten
+from benchvise.board.messages import FileError, FileValue, FileWritten
 from benchvise.errors import SettingError
 from benchvise.state import knobs as values
 from benchvise.state.model import Knob

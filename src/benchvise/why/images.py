@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchvise.rig.card.image import Image, open_image
-from benchvise.rig.compose import ComposeError, Part, differing, inside
 from benchvise.rig.compose.composed import Composed
 from benchvise.rig.compose.differences import (
-    Different,
+    LayerDifference,
     configurations,
     device_trees,
-    is_divisible,
+    differing,
+    layer_parts,
 )
+from benchvise.rig.compose.layers import is_divisible
+from benchvise.rig.compose.layers.layer import LayerPart
+from benchvise.rig.images import ImageError
 from benchvise.why.inside import kernel_options, tree_nodes
 from benchvise.why.layer_ranking import layer_terms, part_terms
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect
@@ -68,8 +71,8 @@ class Images:
         self._made: dict[tuple[Side, Flips], Path] = {
             (side, frozenset()): image.path for side, image in self._own.items()
         }
-        self._different: list[Different] | None = None
-        self._inside: dict[str, list[Part]] = {}
+        self._different: list[LayerDifference] | None = None
+        self._inside: dict[str, list[LayerPart]] = {}
 
     def own(self, side: Side) -> Image:
         """That side's own image."""
@@ -124,8 +127,8 @@ class Images:
             return []
         if layer not in self._inside:
             try:
-                self._inside[layer] = inside(layer, *paths)
-            except ComposeError:
+                self._inside[layer] = layer_parts(layer, *paths)
+            except ImageError:
                 self._inside[layer] = []
         return [self._part(layer, part) for part in self._inside[layer]]
 
@@ -145,20 +148,20 @@ class Images:
         with image_files(self._own[side].path, roles=roles) as files:
             return find_origins(files, suspect, side)
 
-    def _whole(self, different: Different) -> Suspect:
+    def _whole(self, different: LayerDifference) -> Suspect:
         name = different.layer
         return Suspect(
             name,
             _TITLES[name],
             _KINDS[name],
             name,
-            different.one.words[:_SHOWN] or "none",
-            different.other.words[:_SHOWN] or "none",
+            different.one.text[:_SHOWN] or "none",
+            different.other.text[:_SHOWN] or "none",
             means=LayerMeans(name),
             terms=layer_terms(name, self._reach),
         )
 
-    def _part(self, layer: str, part: Part) -> Suspect:
+    def _part(self, layer: str, part: LayerPart) -> Suspect:
         line, said = _of_side(part, Side.BAD) if part.other else _of_side(part, Side.GOOD)
         where = f"{part.file}:{line}" if line else part.file
         return Suspect(
@@ -179,13 +182,13 @@ class Images:
         """The layers within a root file system in which the two differ."""
         return [found.layer for found in self._differing() if found.layer in _OF_ROOT]
 
-    def _differing(self) -> list[Different]:
+    def _differing(self) -> list[LayerDifference]:
         if self._different is None:
             self._different = differing(self._own[Side.GOOD].path, self._own[Side.BAD].path)
         return self._different
 
 
-def _of_side(part: Part, side: Side) -> tuple[int, str]:
+def _of_side(part: LayerPart, side: Side) -> tuple[int, str]:
     """Line and text of a part: images are always looked at with the good one first."""
     good = side is Side.GOOD
     return (part.one_line, part.one) if good else (part.other_line, part.other)

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from benchvise.rig.compose import Part
+from benchvise.rig.compose.layers.layer import LayerPart
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Family, Knob
 from benchvise.why.model import Term
@@ -43,7 +43,7 @@ def layer_terms(layer: str, reach: Reach) -> tuple[Term, ...]:
     return tuple(terms)
 
 
-def part_terms(layer: str, part: Part, reach: Reach) -> tuple[Term, ...]:
+def part_terms(layer: str, part: LayerPart, reach: Reach) -> tuple[Term, ...]:
     """The terms of a part: a word that is known, or a line that sets a knob of the catalogue."""
     if layer == "command-line":
         found = option_terms("words", part.name, reach)

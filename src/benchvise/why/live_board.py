@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from benchvise.board import Board
-from benchvise.board.channel import FileValue, NotAvailable, ProbeChannel, open_channel
+from benchvise.board.channel import NotAvailable, ProbeChannel, open_channel
+from benchvise.board.messages import BeginMessage, FileValue, HostMessage, SampleMessage
+from benchvise.documents import JsonObject
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
@@ -144,15 +146,19 @@ class LiveBoard:
         BoardUnreachable or ProbeError when contact is lost.
         """
         before = self._texts()
-        lines: dict[str, dict[str, Any]] = {}
-        samples: list[Mapping[str, Any]] = []
+        host: JsonObject = {}
+        begin: JsonObject = {}
+        samples: list[JsonObject] = []
         self._sources.run_as(attributes or {})
         try:
-            for line in self._sources.lines(spec, batches or self.batches):
-                if line["type"] == "sample":
-                    samples.append(line)
-                else:
-                    lines[line["type"]] = line
+            for message in self._sources.messages(spec, batches or self.batches):
+                match message:
+                    case HostMessage():
+                        host = message.host
+                    case BeginMessage():
+                        begin = message.begin
+                    case SampleMessage():
+                        samples.append({"value": message.value, **message.evidence})
         except NotAvailable:
             raise
         except ProbeError as error:
@@ -169,7 +175,7 @@ class LiveBoard:
                 "measure something that is larger than nothing",
             )
         counted = between(before, after, sum(map(work_of, samples)) or len(samples))
-        return Process(lines.get("host", {}), lines.get("begin", {}), tuple(samples), counted)
+        return Process(host, begin, tuple(samples), counted)
 
     def _texts(self) -> dict[str, str]:
         """The files that the kernel counts in."""

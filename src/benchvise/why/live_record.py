@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchvise.documents import whole_at
 from benchvise.errors import UsageError
 from benchvise.measure.model import (
     Kind,
@@ -69,7 +70,7 @@ class Record:
 def _trial(number: int, side: Side, process: ProcessRecord) -> Trial:
     values = tuple(sample.value for sample in process.samples)
     evidence = [sample.evidence for sample in process.samples]
-    elapsed = [e["elapsed_ns"] / 1e9 for e in evidence if isinstance(e.get("elapsed_ns"), int)]
+    elapsed = [ns / 1e9 for item in evidence if (ns := whole_at(item, "elapsed_ns")) is not None]
     return Trial(
         number=number,
         side=side,

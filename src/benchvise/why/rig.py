@@ -17,9 +17,9 @@ from benchvise.board import Board
 from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import Entry
 from benchvise.rig.boot.verdict import BootError
-from benchvise.rig.compose import ComposeError
 from benchvise.rig.faults import FlashError, RigError
 from benchvise.rig.hold.boot_session import Seat
+from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck, Facts, Refused
@@ -299,7 +299,7 @@ class RigBench:
         made = self._images.is_made(side, flips)
         try:
             path = self._images.make(side, flips, self._say)
-        except ComposeError as error:
+        except ImageError as error:
             alone = [s.id for s in swapped if len(swapped) == 1 or not self._fits(side, s)]
             raise Refused(error.message, error.remedy, alone) from error
         if not made:
@@ -310,7 +310,7 @@ class RigBench:
         """Whether a layer can be swapped at all."""
         try:
             self._images.make(side, _flips(Arm(side, (suspect,))), self._say)
-        except ComposeError:
+        except ImageError:
             return False
         return True
 

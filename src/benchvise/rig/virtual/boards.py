@@ -19,7 +19,7 @@ from benchvise.rig.virtual.injectable import INJECTABLE, KeyPress, LineNoise, Va
 from benchvise.rig.virtual.machine import Machine
 
 if TYPE_CHECKING:
-    from benchvise.rig.virtual.kinds import Kind
+    from benchvise.rig.virtual.kinds import BoardKind
 
 # Relative to the daemon's directory and to the machine's: a socket's path has at most 107 bytes.
 CONSOLE_SOCKET = "console.sock"
@@ -36,7 +36,7 @@ class VirtualBoard:
     at the same time happen one after the other.
     """
 
-    def __init__(self, index: int, name: str, kind: Kind, directory: Path) -> None:
+    def __init__(self, index: int, name: str, kind: BoardKind, directory: Path) -> None:
         self.index = index
         self.name = name
         self.kind = kind

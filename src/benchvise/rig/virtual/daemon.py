@@ -42,7 +42,7 @@ from benchvise.rig.virtual.endpoints import Answer, Refused
 from benchvise.rig.virtual.injectable import INJECTABLE
 
 if TYPE_CHECKING:
-    from benchvise.rig.virtual.kinds import Kind
+    from benchvise.rig.virtual.kinds import BoardKind
 
 KINDS_MODULE = "benchvise.rig.virtual.kinds"
 BENCH_FILE = "bench.json"
@@ -59,7 +59,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 class BenchDaemon:
     """The boards of one directory, which is the current one."""
 
-    def __init__(self, boards: Sequence[tuple[str, Kind]]) -> None:
+    def __init__(self, boards: Sequence[tuple[str, BoardKind]]) -> None:
         self._boards = [
             VirtualBoard(index, name, kind, Path(name)) for index, (name, kind) in enumerate(boards)
         ]
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-async def _serve(boards: Sequence[tuple[str, Kind]], ready: _Ready) -> int:
+async def _serve(boards: Sequence[tuple[str, BoardKind]], ready: _Ready) -> int:
     ignore_lease_breaks()
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -289,8 +289,8 @@ def _ports_before() -> dict[str, tuple[int, int]]:
     return ports
 
 
-def _boards(text: str, kinds: Mapping[str, Kind]) -> list[tuple[str, Kind]]:
-    boards: dict[str, Kind] = {}
+def _boards(text: str, kinds: Mapping[str, BoardKind]) -> list[tuple[str, BoardKind]]:
+    boards: dict[str, BoardKind] = {}
     for item in text.split(","):
         name, _, kind = item.partition("=")
         if not _NAME.fullmatch(name) or name in boards or name.isdigit():
