@@ -47,10 +47,10 @@ print(opened - begin, time.monotonic() - opened)
 # The capture's own lines, and one that changes as often as a capture may: 100 million times.
 _ZOOMED = f"""
 import numpy as np
-from benchvise.signal.capture import Line
+from benchvise.signal.capture import SignalLine
 from benchvise.signal.levels import items
 random = np.random.default_rng(1)
-dense = Line("dense", False, np.arange(1, 100_000_001, dtype=np.int64) * 5)
+dense = SignalLine("dense", False, np.arange(1, 100_000_001, dtype=np.int64) * 5)
 for lines in (capture.lines[:2], (dense,)):
     took = []
     for _ in range({_QUESTIONS}):

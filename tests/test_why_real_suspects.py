@@ -20,11 +20,11 @@ from benchvise.flows.state import read
 from benchvise.state.intervention import applied
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
-from benchvise.why.admissibility import examine
 from benchvise.why.bench import Facts
 from benchvise.why.model import Grade, ProcessMeans, SettingMeans, Side, Suspect
-from benchvise.why.ranking import rank
-from benchvise.why.suspects import find
+from benchvise.why.suspects.admissibility import examine
+from benchvise.why.suspects.find import find
+from benchvise.why.suspects.ranking import rank
 
 pytestmark = needs_probe
 

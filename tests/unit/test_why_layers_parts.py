@@ -23,17 +23,17 @@ from benchvise.rig.compose.layers.lines import mixed, pieces
 from benchvise.rig.faults import Fault
 from benchvise.rig.images import ImageError
 from benchvise.state.model import Snapshot
-from benchvise.why import images as images_module
-from benchvise.why import rig as rig_module
 from benchvise.why.bench import Facts, Refused
-from benchvise.why.inside import kernel_options, tree_nodes
-from benchvise.why.known import Known
-from benchvise.why.layer_ranking import layer_terms, part_terms
+from benchvise.why.benches import images as images_module
+from benchvise.why.benches import rig as rig_module
+from benchvise.why.benches.images import kernel_options, tree_nodes
+from benchvise.why.benches.rig import RigBench
+from benchvise.why.case import Options
 from benchvise.why.model import Arm, LayerMeans, Metric, Side, Suspect, Trial
-from benchvise.why.options import Options
 from benchvise.why.plan import plan
-from benchvise.why.reduction import reach_of
-from benchvise.why.rig import RigBench
+from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.ranking import layer_terms, part_terms
+from benchvise.why.suspects.reduction import reach_of
 
 # -- texts -----------------------------------------------------------------------------------------
 
@@ -369,7 +369,7 @@ def test_a_boot_is_part_of_the_cost(bench: RigBench) -> None:
 
 
 def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None:
-    planned = plan(bench, Options(), Known())
+    planned = plan(bench, Options(), DiagnosisRules())
     names = [layer.id for layer in planned.layers]
     assert names == ["command-line:kpti", "root", "libc"]
     assert planned.effort.boots == 12, "the gap: six times each image"

@@ -23,8 +23,8 @@ from benchvise.report.html import PAGE
 from benchvise.report.why_plan import plan_page
 from benchvise.report.why_terminal import tables
 from benchvise.text import printable
+from benchvise.why.benches.live_board import PATIENCE_S
 from benchvise.why.events import Event
-from benchvise.why.live_board import PATIENCE_S
 
 
 def why(

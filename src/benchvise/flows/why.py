@@ -31,15 +31,15 @@ from benchvise.state.model import Snapshot
 from benchvise.store import Store
 from benchvise.why import loop
 from benchvise.why.bench import Bench
+from benchvise.why.benches.live_board import still_set
+from benchvise.why.case import Options
 from benchvise.why.events import Event
-from benchvise.why.evidence import FILE, EvidenceLog
-from benchvise.why.known import Known
-from benchvise.why.live_board import still_set
+from benchvise.why.experiments.evidence import FILE, EvidenceLog
 from benchvise.why.model import Diagnosis, Side, Stop, Verdict
-from benchvise.why.options import Options
 from benchvise.why.plan import Plan
 from benchvise.why.plan import plan as make_plan
-from benchvise.why.telling import Telling
+from benchvise.why.progress_log import Telling
+from benchvise.why.rules import DiagnosisRules
 
 REQUEST = "request.json"
 _FORMAT = 1
@@ -191,8 +191,8 @@ def _begun(request: WhyRequest, bench: Bench, options: Options) -> Diagnosis:
     )
 
 
-def _known(request: WhyRequest) -> Known:
-    return Known(with_risk=request.risky)
+def _known(request: WhyRequest) -> DiagnosisRules:
+    return DiagnosisRules(with_risk=request.risky)
 
 
 def _options(request: WhyRequest, bench: Bench, corpus: tuple[Snapshot, ...]) -> Options:

@@ -47,7 +47,7 @@ def open_images(
             "name one board for both images, or two: the good image's and the bad one's",
         )
     from benchvise.rig.hold.boot_session import Seat  # labgrid takes its time
-    from benchvise.why.rig import RigBench
+    from benchvise.why.benches.rig import RigBench
 
     seats = []
     for name in names:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from benchvise.documents import encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import pooled_figures
@@ -234,7 +235,7 @@ def comparison_data(
     the boards' settings differ, null when that is not known.
     """
     return {
-        "state": None if state is None else state.as_json(),
+        "state": None if state is None else encode(state),
         "counters": {
             clean(key): {
                 "changes": [{**asdict(c), "ratio": finite(c.ratio)} for c in table.changes],

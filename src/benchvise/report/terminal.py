@@ -27,7 +27,7 @@ from benchvise.report.tables import (
     list_rows,
     run_rows,
 )
-from benchvise.text import AnyText
+from benchvise.text import AnyText, raw
 
 if TYPE_CHECKING:
     from benchvise.store.reading import RunInfo
@@ -104,7 +104,7 @@ def _render(table: Table) -> RenderableType:
     for index in kept:
         column = table.columns[index]
         grid.add_column(
-            Text(sinks.cell(column.name), overflow="fold"),
+            Text(_heading(column.name), overflow="fold"),
             justify="right" if column.right else "left",
             # The first column, with the long names, is the one to give way.
             no_wrap=column.right,
@@ -115,6 +115,11 @@ def _render(table: Table) -> RenderableType:
         cells = [row[index] for index in kept]
         grid.add_row(*(Text(sinks.cell(cell.text), style=_STYLES[cell.tone]) for cell in cells))
     return Group(grid, "", _remarks(table.remarks)) if table.remarks else grid
+
+
+def _heading(name: AnyText) -> str:
+    """Two lines at most: long headings of ours are broken by hand."""
+    return "\n".join(sinks.cell(part) for part in raw(name).split("\n", 1))
 
 
 def _insight(insight: Insight) -> Group:

@@ -14,7 +14,7 @@ from benchvise.quantities import format_number, format_value
 from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.why.model import FORMAT, Outcome, Purpose, Side
 from benchvise.why.shape import UNKNOWN, faults
-from benchvise.why.words import apart, reach, share
+from benchvise.why.wording import apart, reach, share
 
 Document: TypeAlias = Mapping[str, Any]
 """What ``Diagnosis.as_json`` gives."""

@@ -36,7 +36,7 @@ from benchvise.report.why_figures import diagnosis_figures
 from benchvise.report.why_markdown import markdown
 from benchvise.report.why_words import absent_text, confirmations, left_set, place
 from benchvise.why.model import Verdict
-from benchvise.why.words import apart
+from benchvise.why.wording import apart
 
 DATA = "diagnosis.json"
 SUMMARY = "diagnosis.md"

@@ -61,6 +61,18 @@ class Decoder:
         return ":".join(parts)
 
 
+def parse_decoder(text: str) -> Decoder:
+    """A decoder as ``-P`` of sigrok-cli takes it: ``spi:clk=CLK``; UsageError for what is none."""
+    name, *pairs = text.split(":")
+    options: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"'{pair}' is no option of a decoder", "write NAME:KEY=VALUE:…")
+        options[key] = value
+    return Decoder(name, {}, options)
+
+
 def available() -> bool:
     """Whether sigrok-cli is on this machine."""
     return shutil.which(_PROGRAM) is not None

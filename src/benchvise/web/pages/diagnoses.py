@@ -22,8 +22,8 @@ from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound
 from benchvise.web.live import Publish
-from benchvise.why import told
-from benchvise.why.told import Told
+from benchvise.why import progress_log as told
+from benchvise.why.progress_log import Told
 
 LISTED = 200
 _LOOK_SECONDS = 0.5

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
@@ -61,7 +62,7 @@ def board(request: Request) -> Response:
     document: dict[str, Any] = {
         "board": name,
         "history": None if history is None else history_data(history, by),
-        "now": None if judged is None else judged.as_json(),
+        "now": None if judged is None else encode(judged),
         "runs": [asdict(run) for run in runs if _in(run, since)],
     }
     crumbs = (Crumb("Health", "/health"),)
