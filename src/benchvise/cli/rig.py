@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_progress import RigProgress
 from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
 from benchvise.flows import rig_console
