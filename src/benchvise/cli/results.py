@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
 from benchvise.errors import UsageError
-from benchvise.flows import results as flow
-from benchvise.report.data import comparison_data, run_data
-from benchvise.report.state_tables import around_comparison
-from benchvise.report.terminal import (
-    compare_table,
-    counter_table,
-    rendered,
-    run_table,
-    runs_table,
-)
-from benchvise.report.why_document import counted
-from benchvise.report.why_tables import diagnosis_rows
-from benchvise.report.why_terminal import tables
-from benchvise.store import RunFilter, RunInfo
 from benchvise.text import printable
+
+if TYPE_CHECKING:
+    from benchvise.store import RunInfo
 
 LINE_LIMIT = 1000
 """Characters of a line of a console that are shown."""
@@ -74,6 +63,10 @@ def runs(
 
     Example: benchvise runs --limit 5 --tag nightly
     """
+    from benchvise.flows import results as flow
+    from benchvise.report.terminal import runs_table
+    from benchvise.store import RunFilter
+
     if diagnoses:
         _list_diagnoses(store, limit, as_json=as_json)
         return
@@ -90,10 +83,15 @@ def runs(
         stdout().print("No run yet. Measure this machine: benchvise run")
     made = len(flow.list_diagnoses(store, None))
     if made:
-        stdout().print(f"{counted(made, 'diagnosis', 'diagnoses')}: benchvise runs --diagnoses")
+        noun = "diagnosis" if made == 1 else "diagnoses"
+        stdout().print(f"{made} {noun}: benchvise runs --diagnoses")
 
 
 def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
+    from benchvise.flows import results as flow
+    from benchvise.report.terminal import rendered
+    from benchvise.report.why_tables import diagnosis_rows
+
     infos = flow.list_diagnoses(store, limit)
     if as_json:
         print_json("diagnosis-list", [asdict(info) for info in infos])
@@ -116,6 +114,8 @@ def tag(
 
     Example: benchvise tag @ nightly before-upgrade
     """
+    from benchvise.flows import results as flow
+
     info = flow.tag_run(store, run, names, remove=remove)
     _print_said(info, f"tags: {' '.join(info.tags) or 'none'}", as_json=as_json)
 
@@ -130,6 +130,8 @@ def note(
 
     Example: benchvise note @ "heat sink off"
     """
+    from benchvise.flows import results as flow
+
     info = flow.note_run(store, run, text)
     _print_said(info, f"note: {info.note or 'none'}", as_json=as_json)
 
@@ -166,6 +168,10 @@ def show(
 
     Example: benchvise show @
     """
+    from benchvise.flows import results as flow
+    from benchvise.report.data import run_data
+    from benchvise.report.terminal import run_table
+
     if console:
         said = flow.console_of(store, run)
         if as_json:
@@ -192,6 +198,8 @@ def show(
 
 def show_diagnosis(document: Mapping[str, Any], *, as_json: bool) -> None:
     """A diagnosis on standard output: for `show`, and for `why` itself."""
+    from benchvise.report.why_terminal import tables
+
     if as_json:
         print_json("diagnosis", document)
     else:
@@ -199,6 +207,8 @@ def show_diagnosis(document: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bool) -> None:
+    from benchvise.flows import results as flow
+
     found = flow.trace_of(store, run, output)
     if as_json:
         print_json("recording", found)
@@ -240,6 +250,11 @@ def compare(
 
     Example: benchvise compare before after --threshold 5
     """
+    from benchvise.flows import results as flow
+    from benchvise.report.data import comparison_data
+    from benchvise.report.state_tables import around_comparison
+    from benchvise.report.terminal import compare_table, counter_table
+
     compared = flow.compare(store, base, other, figures=figures, every=everything)
     result = compared.result
     if as_json:
@@ -276,6 +291,8 @@ def report(
 
     Example: benchvise report before after -o report
     """
+    from benchvise.flows import results as flow
+
     page = flow.report(store, runs, output)
     if as_json:
         print_json("report", {"page": str(page)})
