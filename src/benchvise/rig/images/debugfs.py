@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.tools import Tools
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _LONGEST = 8000  # its buffer for a line has 8192 bytes
 
@@ -19,7 +19,7 @@ def quoted(name: str) -> str:
     """A file name as one word of a command. ImageError for one that cannot be said."""
     if "\n" in name or "\0" in name or len(encoded(name)) > _LONGEST // 2:
         raise ImageError(
-            f"the file name '{printable(name)}' cannot be handled", "remove it from the image"
+            f"the file name '{Untrusted(name)}' cannot be handled", "remove it from the image"
         )
     return '"' + name.replace('"', '""') + '"'
 
@@ -38,8 +38,8 @@ def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool =
     output = tools.run(argv, input=encoded(script), allowed=range(256))
     complaints = [line for line in output.stderr.splitlines() if line and b"debugfs 1." not in line]
     if complaints:
-        complaint = printable(complaints[0])
-        if "unsupported" in complaint:
+        complaint = Untrusted(complaints[0].decode(errors="replace"))
+        if "unsupported" in complaint.raw:
             raise ImageError(
                 f"the ext file system has a feature that debugfs does not know ({complaint})",
                 "install a newer e2fsprogs",

@@ -15,7 +15,7 @@ from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import answers, encoded, execute, quoted
 from benchvise.rig.images.filesystems import MOST_BYTES, FileSystem, file_system
 from benchvise.rig.images.tools import Tools
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _ROOT_INODE = 2
 _MOST_LINKS = 40  # as Linux: more symbolic links than these on one path are a circle
@@ -221,7 +221,7 @@ class Ext:
         node = self.find(path)
         if node is None or not node.is_file or node.size > MOST_BYTES:
             raise ImageError(
-                f"{self._where} has no file {printable(path)}", "look at what the image holds"
+                f"{self._where} has no file {Untrusted(path)}", "look at what the image holds"
             )
         return next(self.contents([node]))[1][:limit]
 
@@ -237,7 +237,7 @@ class Ext:
         room = self.summary.free + (located[1].size if located else 0)
         if len(data) > room:
             raise ImageError(
-                f"{self._where} has no room for {printable(path)}: it takes {len(data)} bytes, "
+                f"{self._where} has no room for {Untrusted(path)}: it takes {len(data)} bytes, "
                 f"{room} are free",
                 "take the other image as the base, and the other layers from this one",
             )
@@ -262,7 +262,7 @@ class Ext:
         if located is not None:
             if not located[1].is_directory:
                 raise ImageError(
-                    f"{self._where}: {printable(directory)} is no directory", "look at the image"
+                    f"{self._where}: {Untrusted(directory)} is no directory", "look at the image"
                 )
             return located[0]
         path = posixpath.join(

@@ -30,7 +30,7 @@ from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.virtual import daemon, rigfile
 from benchvise.rig.virtual.messages import BenchFile, BenchStatus, BoardPorts
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
@@ -265,5 +265,5 @@ def _get(place: Path, bench: BenchFile, path: str) -> bytes:
             Fault.RIG_BROKEN, f"the virtual bench in {place} does not answer ({error})", _LOOK
         ) from error
     if response.status != 200:
-        raise UsageError(printable(body, 400))
+        raise UsageError(body.decode(errors="replace"))
     return body

@@ -12,7 +12,7 @@ from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import quoted
 from benchvise.rig.images.ext import Ext, Inode
 from benchvise.rig.images.graft import graft
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _MOST_BYTES = 256 << 10
 """Larger files are no settings that somebody wrote line by line."""
@@ -77,7 +77,7 @@ def apply_parts(
     if unknown:
         raise ImageError(
             f"the init settings of {swap.target.name} and {swap.source.name} do not differ in "
-            f"'{printable(unknown[0], 200)}'",
+            f"'{Untrusted(unknown[0])}'",
             "name a part in which they do",
         )
     chosen: dict[str, set[str]] = {}
