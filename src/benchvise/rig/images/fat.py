@@ -65,7 +65,8 @@ class Fat:
         entry = self._find(path)
         if entry is None or entry[1]:
             raise ImageError(
-                f"{self._where} has no file {Untrusted(path)}", "look at what the image holds"
+                f"{self._where} has no file {Untrusted(path)}",
+                "list its contents: benchvise rig compose --from IMAGE",
             )
         return self._run(["mtype", "-i", self._image, _literal(entry[0])]).stdout[:limit]
 
