@@ -13,10 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import typer.main
 
 from benchvise.cli.json_kinds import json_kinds
-from benchvise.cli.main import table
+from benchvise.cli.main import program
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
@@ -53,7 +52,7 @@ def leaf_commands(command: object, path: str) -> Iterator[tuple[str, object]]:
         yield from leaf_commands(subcommand, f"{path} {name}")
 
 
-COMMANDS = dict(leaf_commands(typer.main.get_command(table()), "benchvise"))
+COMMANDS = dict(leaf_commands(program(), "benchvise"))
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -179,7 +178,7 @@ def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None
         assert f"| `{name}` |" in page
 
 
-def test_every_kind_of_json_has_its_schema() -> None:
+def test_every_kind_of_json_has_its_schema(generate: ModuleType) -> None:
     page = generate.json_page()
     for kind in json_kinds():
         assert f"## `{kind}`" in page

@@ -11,10 +11,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from typer.testing import CliRunner
 
 from benchvise.cli.json_kinds import document_schema, json_kinds
-from benchvise.cli.main import table
+from benchvise.cli.main import run
 from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable
 from benchvise.flows.restore import RestoredSession, RestoredSetting
@@ -128,11 +127,16 @@ def store(tmp_path: Path) -> str:
     ],
 )
 def test_commands(
-    kind: str, words: list[str], store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    words: list[str],
+    store: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BENCHVISE_STORE", store)
-    result = CliRunner().invoke(table(), [*words, "--json"], catch_exceptions=False)
-    document: dict[str, Any] = json.loads(result.stdout)
+    run([*words, "--json"])
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert document["kind"] == kind
     jsonschema.validate(document, document_schema(kind, KINDS[kind]))

@@ -14,15 +14,12 @@ from benchvise.documents import in_json
 from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.model import Benchmark, Figure, Parameter
 
-app = typer.Typer(help="What can be measured.", no_args_is_help=True)
-
 DRIVEN_BY = {
     "probe": "the probe on the board",
     "host": "this machine, with the board at the other end",
 }
 
 
-@app.command("list")
 def list_benchmarks(as_json: JsonOption = False) -> None:
     """List the benchmarks.
 
@@ -56,7 +53,6 @@ class BenchmarkDocument:
     """Parameters that it has in common with the others."""
 
 
-@app.command("show")
 def show_benchmark(
     benchmark_id: Annotated[str, typer.Argument(metavar="ID", help="For example memory.copy.")],
     as_json: JsonOption = False,
