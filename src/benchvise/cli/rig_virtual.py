@@ -14,7 +14,6 @@ from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.flows import rig_virtual as flow
 from benchvise.rig.virtual.bench import inject
 from benchvise.rig.virtual.injectable import INJECTABLE
-from benchvise.text import printable
 
 DirectoryOption = Annotated[
     Path | None,
@@ -98,7 +97,7 @@ def fault(
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
-        stdout().print(Text(f"{printable(board)}: {printable(name)} = {printable(value)}"))
+        stdout().print(Text(f"{board}: {name} = {value}"))
 
 
 def image(
@@ -123,6 +122,6 @@ def _table(bench: flow.RunningBench) -> None:
         table.add_column(column)
     for board in bench.boards:
         document = flow.board_document(board)
-        table.add_row(*(Text(printable(str(document[key]))) for key in flow.COLUMNS))
+        table.add_row(*(Text(str(document[key])) for key in flow.COLUMNS))
     stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)
