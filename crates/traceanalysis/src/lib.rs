@@ -26,6 +26,7 @@ mod actors;
 mod ahead;
 mod bindings;
 mod block;
+mod bound;
 mod causes;
 mod columns;
 mod corrections;
