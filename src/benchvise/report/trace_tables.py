@@ -74,7 +74,7 @@ def _table(table: AnswerTable[Any], cautions: Sequence[str], *, stacked: bool) -
 
 def conclusion_cell(conclusion: Conclusion) -> Cell:
     """A line below the tables."""
-    return Cell(conclusion.text, conclusion.emphasis)
+    return Cell(conclusion.text, conclusion.tone)
 
 
 def _cell(column: Column[Any], row: object) -> Cell:
@@ -83,10 +83,10 @@ def _cell(column: Column[Any], row: object) -> Cell:
         return _cell(column.otherwise, row)
     if value is None:
         return Cell(ABSENT, "muted")
-    emphasis = column.emphasis if isinstance(column.emphasis, str) else column.emphasis(row)
-    if emphasis == "plain" and column.unit in (Unit.COUNT, Unit.SHARE) and not value:
-        emphasis = "muted"
-    return Cell(_text(column.unit, value), emphasis)
+    tone = column.tone if isinstance(column.tone, str) else column.tone(row)
+    if tone == "plain" and column.unit in (Unit.COUNT, Unit.SHARE) and not value:
+        tone = "muted"
+    return Cell(_text(column.unit, value), tone)
 
 
 def _text(unit: Unit, value: Any) -> str:

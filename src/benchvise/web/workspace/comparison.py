@@ -12,8 +12,7 @@ from benchvise.text import printable
 from benchvise.trace.analysis.actors import describe, instance_metrics, instances_of, response
 from benchvise.trace.analysis.compare import METRICS, MetricChange, Rate
 from benchvise.trace.analysis.model import NONE, Ints
-from benchvise.trace.catalogue.compare import COMPARE
-from benchvise.trace.catalogue.request import Request
+from benchvise.trace.catalogue.compare import COMPARE, CompareRequest
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import since
 from benchvise.web.workspace.shapes import shapes
@@ -59,7 +58,7 @@ def compare_traces(a: LoadedTrace, b: LoadedTrace) -> SideBySide:
     waited longer. Within each, that which surely changed most: the bound of the ratio's 95 %
     interval that is nearer to 1 decides, so that a few wild instances do not stand above many.
     """
-    answer = COMPARE.analyse((a, b), Request())
+    answer = COMPARE.analyse((a, b), CompareRequest(a=a.path, b=b.path))
     by_actor: dict[str, dict[str, MetricChange]] = {}
     for change in answer.changes:
         by_actor.setdefault(change.actor, {})[change.metric] = change

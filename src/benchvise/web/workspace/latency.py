@@ -8,8 +8,8 @@ from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.latency import Hop, Occurrence, Way
-from benchvise.trace.catalogue.latency import LATENCY
-from benchvise.trace.catalogue.request import Match, Request
+from benchvise.trace.catalogue.latency import LATENCY, LatencyRequest
+from benchvise.trace.catalogue.options import Match
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery, head, since
 from benchvise.web.workspace.shapes import steps
@@ -28,7 +28,8 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     start, end = query.text("from"), query.text("to")
     if not start or not end:
         raise UsageError("a latency has two ends", "say from= and to=: irq:NAME, task:NAME, ...")
-    request = Request(
+    request = LatencyRequest(
+        file=part.path,
         start=start,
         end=end,
         via=tuple(query.lines("via")),
