@@ -70,7 +70,7 @@ def _print_tables(
 
 
 def option_parameters(options: type) -> Iterator[inspect.Parameter]:
-    """The parameters of a command: arguments first, then options, those of the class itself first."""
+    """A command's parameters: arguments, options of the class itself, those that it inherits."""
     hints = get_type_hints(options, include_extras=True)
     by_name = {field.name: field for field in fields(options)}
     own_first = [name for base in options.__mro__ for name in inspect.get_annotations(base)]

@@ -23,12 +23,13 @@ from benchvise.quantities import (
 from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Table
 from benchvise.report.tables import Column as Head
-from benchvise.report.text import clean
+from benchvise.text import printable
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Bars,
     Column,
     Conclusion,
+    TableShape,
     Unit,
 )
 
@@ -111,9 +112,9 @@ def _bars(bars: Bars) -> str:
 
 
 _WRITERS: dict[Unit, Callable[[Any], str]] = {
-    Unit.TEXT: lambda value: clean(value, _CELL),
-    Unit.ACTOR: lambda name: clean(name, _ACTOR),
-    Unit.STAGE: lambda name: clean(name, _CELL),
+    Unit.TEXT: str,
+    Unit.ACTOR: lambda name: printable(name, _ACTOR),
+    Unit.STAGE: str,
     Unit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
     Unit.COUNT: format_count,
     Unit.NS: lambda time: format_value(time, "ns"),
@@ -186,6 +187,20 @@ _SUFFIXES = {
 }
 
 
+def described_columns(shape: TableShape[Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """For each column of a table: its whole header, the unit of its values, its names in CSV."""
+    for header, column in _headed(shape.columns):
+        names = [name for name, of in _names(shape.columns) if of in (column, column.otherwise)]
+        match column.unit:
+            case Unit.NS_RANGE:
+                names = [f"{name}_{end}_ns" for name in names for end in ("low", "high")]
+            case Unit.RATIO_RANGE:
+                names = [f"{name}_{end}" for name in names for end in ("low", "high")]
+            case Unit.BARS:
+                names = ["from_…_ns"]
+        yield header, column.unit.value, names
+
+
 def _names(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]:
     """Columns with their names in CSV, made of their headers; both of one that has another."""
     for header, column in _headed(columns):
@@ -206,7 +221,7 @@ def _headed(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]
 
 def _suffix(name: str, unit: Unit) -> str:
     suffix = _SUFFIXES.get(unit, "")
-    return "" if name.endswith(suffix) else suffix
+    return "" if name.endswith(suffix.lstrip("_")) else suffix
 
 
 def _identifier(header: str) -> str:
@@ -224,10 +239,10 @@ def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
 
     numeric = [_is_numeric(kind) for kind in answer.types]
     names = zip(answer.columns, numeric, strict=True)
-    columns = tuple(Head(clean(name), right=right) for name, right in names)
+    columns = tuple(Head(name, right=right) for name, right in names)
     rows = tuple(
         tuple(
-            Cell(ABSENT, "muted") if value is None else Cell(clean(sql_text(value), _CELL))
+            Cell(ABSENT, "muted") if value is None else Cell(printable(sql_text(value), _CELL))
             for value in row
         )
         for row in answer.rows

@@ -54,7 +54,7 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
 
 
 def _hop(hop: Hop) -> dict[str, Any]:
-    return {**encode(hop), "start": printable(hop.start), "end": printable(hop.end)}
+    return {**encode(hop), "start": hop.start, "end": hop.end}
 
 
 def _way(way: Way) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _occurrence(loaded: LoadedTrace, occurrence: Occurrence) -> dict[str, Any]:
         "latency": occurrence.latency,
         "begin_cpu": occurrence.begin_cpu,
         "end_cpu": occurrence.end_cpu,
-        "end_actor": printable(occurrence.end_actor),
+        "end_actor": occurrence.end_actor,
         "actor": _actor(loaded, occurrence),
         "stages": [
             {"name": printable(name, _STAGE), "time": time} for name, time in occurrence.stages

@@ -19,7 +19,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
 from benchvise.trace.levels import shift_of, states
 from benchvise.web.answers import Json, arrow
 from benchvise.web.context import context
@@ -39,23 +38,21 @@ def info(trace: ServedTrace, _query: Query) -> dict[str, Any]:
     """What the trace is, and what must be known of it."""
     loaded, outline = trace.loaded, trace.trace.outline
     return {
-        "name": printable(trace.path.name),
+        "name": trace.path.name,
         "format": outline["format"],
         "clock": outline["clock"],
-        "environment": {
-            printable(name): printable(value) for name, value in outline["environment"].items()
-        },
+        "environment": outline["environment"],
         "origin": str(trace.origin),
         "duration": trace.whole.end - trace.origin,
         "events": trace.trace.events,
         "cpus": loaded.analysis.cpus,
         "actors": len(loaded.analysis.actors),
         "losses": len(trace.trace.losses),
-        "damage": [printable(place["what"]) for place in trace.trace.damage],
-        "remarks": [printable(text, 1000) for text in (*trace.trace.notes, *trace.trace.remarks)],
-        "cautions": [printable(text, 1000) for text in loaded.cautions],
+        "damage": [place["what"] for place in trace.trace.damage],
+        "remarks": [*trace.trace.notes, *trace.trace.remarks],
+        "cautions": list(loaded.cautions),
         "states": states(),
-        "event_types": [printable(name) for name in outline["events"]],
+        "event_types": list(outline["events"]),
         "tag": trace.tag,
     }
 
@@ -66,7 +63,7 @@ def rows(trace: ServedTrace, _query: Query) -> list[dict[str, Any]]:
         {
             "id": row.id,
             "kind": row.kind,
-            "name": printable(row.name),
+            "name": row.name,
             "cpu": row.cpu,
             "tid": row.tid,
             "actor": row.actor,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from benchvise.text import printable
 from benchvise.trace.analysis.series import OverTime, Series
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.catalogue.series import LOAD, SWITCHES, SeriesRequest
@@ -53,7 +52,7 @@ def _over_time(
 
 def _series(loaded: LoadedTrace, series: Series) -> dict[str, Any]:
     return {
-        "name": printable(series.name),
+        "name": series.name,
         "ids": list(series.ids),
         "whole": series.whole,
         "values": list(series.values),

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
 from benchvise.trace.analysis.model import NONE, Actor, Span
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.http import Query
@@ -80,7 +79,7 @@ def head(loaded: LoadedTrace) -> dict[str, Any]:
     return {
         "begin": span.begin - whole.begin,
         "end": min(span.end, whole.end) - whole.begin,
-        "cautions": [printable(caution, 1000) for caution in loaded.cautions],
+        "cautions": list(loaded.cautions),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from benchvise.documents import encode
-from benchvise.text import printable
 from benchvise.trace.analysis.actors import ActorMetrics
 from benchvise.trace.catalogue.actors import ACTORS, ActorsRequest
 from benchvise.trace.catalogue.stats import STATS, StatsRequest
@@ -41,7 +40,7 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
         "actors": [
             {
                 **encode(actor),
-                "actor": printable(actor.actor),
+                "actor": actor.actor,
                 **_metrics(part, metrics.get(actor.ids)),
             }
             for actor in listed
