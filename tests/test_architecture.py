@@ -153,7 +153,7 @@ NEEDED = {
     "state": {"numpy"},
     "measure": {"numpy", "sqlalchemy"},
     "results": {"numpy", "sqlalchemy"},
-    "trace": {"duckdb", "numpy", "pyarrow"},
+    "trace": set[str](),
 }
 
 

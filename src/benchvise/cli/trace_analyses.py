@@ -50,6 +50,8 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
                 for filled in record.tables(answer, request)
                 if table is None or filled.shape.name == table
             ]
+            if not tables:
+                raise UsageError(f"this answer has no table {table}", "name the actors")
             if as_csv:
                 _print_csv(tables)
             else:
