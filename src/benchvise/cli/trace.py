@@ -1,4 +1,4 @@
-"""``benchvise trace``: the analyses of the catalogue, and what is no analysis: query and export."""
+"""``benchvise trace query`` and ``export``; the analyses are made of their records."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from typing import Annotated
 import typer
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
-from benchvise.cli.trace_analyses import analysis_command
-from benchvise.cli.trace_record import record
-from benchvise.trace.catalogue import ANALYSES
 from benchvise.trace.catalogue.options import CACHE, FILE
-
-app = typer.Typer(help="Record, query, analyse and export kernel traces.", no_args_is_help=True)
-
 
 TraceArgument = Annotated[Path, typer.Argument(metavar=FILE.metavar, help=FILE.help)]
 CacheOption = Annotated[bool, typer.Option(CACHE.flag, help=CACHE.help)]
@@ -121,12 +115,3 @@ def export(
     console.print(Text(summary), soft_wrap=True)
     for remark in exported.remarks:
         console.print(Text(remark, style="dim"), soft_wrap=True)
-
-
-_analyses = {analysis.name: analysis_command(analysis) for analysis in ANALYSES}
-app.command("info")(_analyses.pop("info"))
-app.command("query")(query)
-app.command("record")(record)
-for _name, _command in _analyses.items():
-    app.command(_name)(_command)
-app.command("export")(export)
