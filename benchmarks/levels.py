@@ -32,7 +32,7 @@ from benchvise.trace.levels import shift_of
 from benchvise.trace.opening import open_trace
 from benchvise.web.answers import arrow
 from benchvise.web.app import create_app
-from benchvise.web.files import key_of
+from benchvise.web.file_index import key_of
 from benchvise.web.settings import Settings
 from benchvise.web.workspace import levels
 from benchvise.web.workspace.opened import OpenTraces

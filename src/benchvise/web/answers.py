@@ -1,13 +1,12 @@
-"""Every way to answer: a page or its twin, Arrow, an error in its one shape.
+"""Pages, their twins in JSON, and errors in their one shape.
 
-A page is made of a *document*, plain JSON with the figures as they are. Its twin, the same address
+A page is made of a *document*, plain JSON with the numbers as they are. Its twin, the same address
 with ``.json``, is ``{"benchvise": VERSION, "kind": KIND, "data": DOCUMENT}``, as ``--json`` prints
 it. The template gets the document as ``d``.
 """
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-import pyarrow as pa
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
 from markupsafe import Markup
 from starlette.requests import Request
@@ -31,7 +29,6 @@ from benchvise.text import aligned, printable
 from benchvise.web.assets import Built
 from benchvise.web.errors import status_of
 
-ARROW = "application/vnd.apache.arrow.stream"
 MESSAGE_LIMIT = 2000
 NAME_LIMIT = 120
 TEXT_LIMIT = 4000
@@ -93,14 +90,6 @@ def shaped(kind: str, document: object, status: int = 200) -> Response:
     """A document as JSON, in the shape that commands have with ``--json``."""
     data = {"benchvise": benchvise.__version__, "kind": kind, "data": document}
     return JSONResponse(data, status, {"Cache-Control": "no-store"})
-
-
-def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
-    """A table as an Arrow IPC stream."""
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return Response(sink.getvalue(), headers=dict(headers or {}), media_type=ARROW)
 
 
 def failure(request: Request, error: BenchviseError, status: int | None = None) -> Response:

@@ -18,9 +18,9 @@ from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
+from benchvise.web.http import posted_text
 from benchvise.web.rig import boots, console, watching
 from benchvise.web.rig.control import ACTIONS
-from benchvise.web.sent import sent_text
 
 _RUNS = 15
 
@@ -140,7 +140,7 @@ async def attend(request: Request) -> Response:
                 raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
             said = await run_in_threadpool(attending.begin, rig, name)
         case "type":
-            said = await run_in_threadpool(attending.type, name, await sent_text(request, "text"))
+            said = await run_in_threadpool(attending.type, name, await posted_text(request, "text"))
         case "cycle":
             said = await run_in_threadpool(attending.cycle, name)
         case "end":

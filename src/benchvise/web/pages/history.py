@@ -16,8 +16,8 @@ from benchvise.store import RunFilter
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
-from benchvise.web.figures import drawn
-from benchvise.web.links import address, chosen, link, number
+from benchvise.web.http import address, choice, link, number
+from benchvise.web.tabs import chart_context
 
 SERIES = 400
 """Series that are offered in one page."""
@@ -44,7 +44,7 @@ def history(request: Request) -> Response:
             f"no run{where}{with_tag} has a series {clean(key)!r}", "choose one at /history"
         )
     data = history_data(key, past)
-    by = cast(By, chosen(request, "by", ("order", "time")))
+    by = cast(By, choice(request, "by", ("order", "time")))
     urls = {one.run.id: address(f"/runs/{one.run.id}", [("series", key)]) for one in past}
     figure = history_figure(data, by, urls)
     figures = Figures(FORMAT, (), (), (), ())
@@ -70,7 +70,7 @@ def history(request: Request) -> Response:
         tags=list(shared.store.choices().tags),
         link=partial(link, request),
         more_runs=link(request, limit=most) if limit < most else "",
-        **drawn(figures, histories=[asdict(figure)]),
+        **chart_context(figures, histories=[asdict(figure)]),
     )
 
 

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.levels import shift_of, states
-from benchvise.web.answers import arrow
+from benchvise.web.http import arrow
 from benchvise.web.workspace.item import described
 from benchvise.web.workspace.opened import Opened, opened
 

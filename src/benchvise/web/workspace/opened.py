@@ -26,7 +26,7 @@ from benchvise.web.errors import Busy
 
 if TYPE_CHECKING:
     from benchvise.web.context import Context
-    from benchvise.web.files import Shelved
+    from benchvise.web.file_index import IndexedFile
 
 MOST = 4
 """Traces that stay open. Their columns are mapped files: the kernel may take the memory back."""
@@ -224,7 +224,7 @@ def opened(request: Request) -> Opened:
         UsageError, TraceError, Busy: see ``OpenTraces.get``.
     """
     shared: Context = request.app.state.context
-    file: Shelved = shared.traces.find(request.path_params["key"])
+    file: IndexedFile = shared.traces.find(request.path_params["key"])
     return shared.opened.get(file.path)
 
 

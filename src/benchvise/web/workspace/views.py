@@ -18,9 +18,8 @@ from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.flows.trace_analyses import Loaded
-from benchvise.web.answers import arrow
 from benchvise.web.errors import Busy
-from benchvise.web.sent import sent_text
+from benchvise.web.http import arrow, posted_text
 from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
 from benchvise.web.workspace.asking import Asking
 from benchvise.web.workspace.opened import opened
@@ -72,7 +71,7 @@ async def in_time(work: Callable[[], T]) -> T:
 
 async def _query(request: Request) -> Response:
     """``POST {"sql": "SELECT ..."}``."""
-    text = await sent_text(request, "sql")
+    text = await posted_text(request, "sql")
     if not text.strip():
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
     asking = Asking(request.query_params)
