@@ -63,10 +63,15 @@ def _command(command: object, path: str) -> Iterator[str]:
     yield from _table(
         ("argument or option", "meaning"),
         [
-            *((f"`{a.metavar or a.name}`", a.help or "") for a in arguments),
-            *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", o.help or "") for o in options),
+            *((f"`{a.metavar or a.name}`", _unmarked(a.help)) for a in arguments),
+            *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", _unmarked(o.help)) for o in options),
         ],
     )
+
+
+def _unmarked(text: str | None) -> str:
+    """Help without what keeps Rich from taking a bracket for markup."""
+    return (text or "").replace(r"\[", "[")
 
 
 def benchmarks_page(registry: Registry) -> str:

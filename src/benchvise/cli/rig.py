@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_compose import compose
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_progress import RigProgress
 from benchvise.cli.rig_soak import soak
 from benchvise.cli.rig_virtual import app as virtual
 from benchvise.errors import UsageError

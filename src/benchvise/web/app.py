@@ -36,7 +36,7 @@ from benchvise.web.pages import (
 )
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
-from benchvise.web.workspace import levels, views
+from benchvise.web.workspace import timeline, views
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -55,7 +55,7 @@ def create_app(settings: Settings) -> Starlette:
             *history.routes,
             *traces.routes,
             *trace.routes,
-            *levels.routes,
+            *timeline.routes,
             *views.routes,
             Mount("/assets", StaticFiles(directory=assets.DIRECTORY, check_dir=False)),
         ],

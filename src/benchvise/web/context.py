@@ -19,15 +19,15 @@ from benchvise.web.report_cache import ReportCache
 from benchvise.web.rig.attending import Attending
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
-from benchvise.web.workspace.opened import OpenTraces
+from benchvise.web.workspace.served import ServedTrace, ServedTraces
 
 
 @dataclass
 class Context:
     """The settings, the open store, the live streams, the rig, and the files to look at.
 
-    ``opened`` are the traces that are open, ``served_captures`` the captures; ``readings`` says how
-    boards were when somebody last looked.
+    ``served_traces`` and ``served_captures`` are the open files; ``readings`` tells how boards were
+    when they were last read.
     """
 
     settings: Settings
@@ -36,7 +36,7 @@ class Context:
     captures: FileIndex
     readings: HealthReadings = field(default_factory=HealthReadings, init=False)
     served_captures: ServedCaptures = field(default_factory=ServedCaptures, init=False)
-    opened: OpenTraces = field(default_factory=OpenTraces, init=False)
+    served_traces: ServedTraces = field(default_factory=ServedTraces, init=False)
     report_cache: ReportCache = field(init=False)
     control: Control = field(default_factory=Control, init=False)
     attending: Attending = field(default_factory=Attending, init=False)
@@ -70,6 +70,15 @@ class Context:
             return None
         return load_rig(path)
 
+    def trace(self, key: str) -> ServedTrace:
+        """The trace that a key of the list names, opened.
+
+        Raises:
+            NotFound: there is none of that key.
+            UsageError, TraceError, Busy: as ``ServedTraces.get`` does.
+        """
+        return self.served_traces.get(self.traces.find(key).path)
+
     def capture(self, key: str, view: CaptureView) -> ServedCapture:
         """The capture that a key of the list names, opened and decoded as ``view`` says.
 
@@ -83,7 +92,7 @@ class Context:
         """Ends what was opened."""
         self.hub.close()
         self.attending.close()
-        self.opened.close()
+        self.served_traces.close()
         with self._lock:
             if self._store is not None:
                 self._store.close()

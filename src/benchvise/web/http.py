@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from benchvise.errors import UsageError
+from benchvise.report.sinks import json_text
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -84,7 +85,7 @@ class Query:
         except ValueError:
             value = math.nan
         if not abs(value) < below or (positive and value <= 0):
-            raise UsageError(f"{name}={text[:_QUOTED]} is no number that fits", "write a number: 1.65, 1e6")
+            raise UsageError(f"{name}={text[:_QUOTED]} is no number that fits", "write 1.65 or 1e6")
         return value
 
     def flag(self, name: str) -> bool:
@@ -179,6 +180,14 @@ async def posted_form(request: Request) -> dict[str, str]:
 # -- answers ---------------------------------------------------------------------------------------
 
 
+class JsonAnswer(JSONResponse):
+    """A document as JSON, with its texts as ``sinks.json_text`` has them."""
+
+    def render(self, content: Any) -> bytes:
+        """As bytes, which are ASCII."""
+        return json_text(content, tight=True).encode()
+
+
 def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
     """A table as an Arrow IPC stream."""
     sink = io.BytesIO()
@@ -193,11 +202,12 @@ def tagged_answer(
     make: Callable[[], Any],
     *,
     lasting: bool = False,
-    headers: Mapping[str, str] | None = None,
+    headers: Callable[[], Mapping[str, str]] | None = None,
 ) -> Response:
     """JSON, or Arrow for a table, which the browser keeps under ``tag``; 304 where it has it.
 
     ``lasting``: an address with ``v=TAG`` need not be asked for again.
+    ``headers`` are further ones, made when the answer is.
     """
     fresh = lasting and request.query_params.get("v") == tag
     kept = {
@@ -207,7 +217,7 @@ def tagged_answer(
     if request.headers.get("if-none-match") == kept["ETag"]:
         return Response(status_code=304, headers=kept)
     content = make()
-    everything = {**kept, **(headers or {})}
+    everything = {**kept, **(headers() if headers else {})}
     if isinstance(content, pa.Table):
         return arrow(content, everything)
-    return JSONResponse(content, headers=everything)
+    return JsonAnswer(content, headers=everything)

@@ -9,6 +9,7 @@ the ``tag`` that ``info`` gave it need not be asked for again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -39,6 +40,12 @@ class TimelinePart:
     begin: float
     end: float
     width: int
+
+    @property
+    def nanoseconds(self) -> tuple[int, int]:
+        """Begin and end as whole numbers, at least one apart."""
+        begin = math.floor(self.begin)
+        return begin, max(begin + 1, math.floor(self.end))
 
 
 class TimelineSource(Protocol):
@@ -117,7 +124,7 @@ def _route(
             source.tag,
             lambda: answer(source, Query(request.query_params)),
             lasting=True,
-            headers=source.info_headers if name == "info" else None,
+            headers=(lambda: source.info_headers) if name == "info" else None,
         )
 
     return Route(path, respond)

@@ -27,9 +27,9 @@ from benchvise.report.grids import grid_figures
 from benchvise.report.html import facts, sample_groups
 from benchvise.report.latency_figures import latency_figures
 from benchvise.report.state_tables import diff_rows, unseen_rows
-from benchvise.report.text import clean
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Store
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
@@ -268,8 +268,8 @@ def _counters_of(store: Store, data: ReportData, row: ComparedSeries) -> SeriesC
         by_run.append(counters_per_iteration(records[0]) if records else {})
         if records:
             for reason, names in missing_counters(records[0]).items():
-                missing[clean(reason)] = tuple(
-                    dict.fromkeys((*missing.get(clean(reason), ()), *map(clean, names)))
+                missing[printable(reason)] = tuple(
+                    dict.fromkeys((*missing.get(printable(reason), ()), *map(printable, names)))
                 )
     return SeriesCounters(row.key, row, _side_by_side(by_run), missing)
 
@@ -277,7 +277,7 @@ def _counters_of(store: Store, data: ReportData, row: ComparedSeries) -> SeriesC
 def _side_by_side(by_run: Sequence[dict[str, float]]) -> dict[str, tuple[float | None, ...]]:
     """By counter what each run has of it; those that are zero everywhere are left out."""
     names = dict.fromkeys(name for counted in by_run for name in counted)
-    table = {clean(name): tuple(counted.get(name) for counted in by_run) for name in names}
+    table = {printable(name): tuple(counted.get(name) for counted in by_run) for name in names}
     return {name: values for name, values in table.items() if any(values)}
 
 
@@ -288,7 +288,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     """The series with this key. NotFound when none of the runs has it."""
     row = next((row for row in compared_series(data) if row.key == key), None)
     if row is None:
-        raise NotFound(f"none of the runs has a series {clean(key)!r}", "see what changed")
+        raise NotFound(f"none of the runs has a series {printable(key)!r}", "see what changed")
     runs = [replace(run, series=tuple(s for s in run.series if s.key == key)) for run in data.runs]
     members = [series for run in runs for series in run.series]
     measured = [series for series in members if series.summary]
@@ -336,7 +336,7 @@ def _state_tab(_request: Request, shared: Context, data: ReportData) -> PageTab:
                 "same": difference.same,
             }
         )
-        document.append(difference.as_json())
+        document.append(encode(difference))
     return PageTab({"state": document}, {"states": tables})
 
 

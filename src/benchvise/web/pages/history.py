@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
-from benchvise.report.text import clean
 from benchvise.store import RunFilter
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
@@ -38,10 +38,10 @@ def history(request: Request) -> Response:
     limit = max(2, number(request, "limit", RUNS, MOST_RUNS))
     past, total = shared.store.history(key, matching, limit=limit)
     if not past:
-        where = f" on {clean(board)}" if board else ""
-        with_tag = f" with the tag {clean(tag)}" if tag else ""
+        where = f" on {printable(board)}" if board else ""
+        with_tag = f" with the tag {printable(tag)}" if tag else ""
         raise NotFound(
-            f"no run{where}{with_tag} has a series {clean(key)!r}", "choose one at /history"
+            f"no run{where}{with_tag} has a series {printable(key)!r}", "choose one at /history"
         )
     data = history_data(key, past)
     by = cast(By, choice(request, "by", ("order", "time")))

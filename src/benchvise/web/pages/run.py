@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows.tracing import ATTACHMENT as TRACE
 from benchvise.measure.counters import counters_per_iteration, missing_counters
@@ -26,7 +27,6 @@ from benchvise.report.html import sample_groups
 from benchvise.report.latency_figures import latency_figures
 from benchvise.report.spread import REACH, WIDTH
 from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
-from benchvise.report.text import clean
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Entry, Snapshot
@@ -215,7 +215,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     shown = next((one for one in run.series if one.key == key), None)
     records = shared.store.series_of(run.id, key)
     if shown is None or not records:
-        raise NotFound(f"the run {run.id} has no series {clean(key)!r}", "see its results")
+        raise NotFound(f"the run {run.id} has no series {printable(key)!r}", "see its results")
     record = records[0]
     found = batches(record, shared.store.host_of(run.id))
     evidence = (evidence_figure(sample_figure(shown), found),) if shown.summary else ()
@@ -225,7 +225,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
         "series": {**asdict(replace(shown, samples=())), "samples": [asdict(b) for b in found]},
         "counters": counters_per_iteration(record),
         "not_counted": {
-            clean(reason): list(names) for reason, names in missing_counters(record).items()
+            printable(reason): list(names) for reason, names in missing_counters(record).items()
         },
         "not_read": missing_evidence(record),
     }
@@ -271,14 +271,14 @@ def _state_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
     skip = number(request, "skip", 0, max(0, len(entries) - 1))
     meanwhile = diff_snapshots(before, after) if after is not None else None
     document = {
-        "taken": clean(before.taken),
+        "taken": printable(before.taken),
         "digest": before.digest,
-        "privilege": clean(before.privilege),
+        "privilege": printable(before.privilege),
         "find": wanted,
         "total": len(entries),
         "skip": skip,
         "entries": entries[skip : skip + ROWS],
-        "meanwhile": meanwhile.as_json() if meanwhile is not None else None,
+        "meanwhile": encode(meanwhile) if meanwhile is not None else None,
     }
     more = {
         "seen": snapshot_rows(before),
@@ -299,12 +299,12 @@ def _entry(kind: str, entry: Entry) -> dict[str, Any]:
     item = items_by_id().get(entry.item)
     return {
         "kind": kind,
-        "item": clean(entry.item),
-        "key": clean(entry.key),
+        "item": printable(entry.item),
+        "key": printable(entry.key),
         "value": None if entry.missing else value_text(entry.value),
         "missing": str(entry.missing) if entry.missing else None,
-        "reason": clean(entry.reason),
-        "path": clean(entry.path),
+        "reason": printable(entry.reason),
+        "path": printable(entry.path),
         "title": item.title if item else "",
     }
 
