@@ -23,6 +23,7 @@ TEXT_LIMIT = 2000
 """Characters of one parameter."""
 
 _LARGEST = 1e15
+_LATEST = 2.0**62
 _QUOTED = 40
 """Characters of a parameter that an error repeats."""
 
@@ -71,12 +72,26 @@ class Query:
             raise UsageError(f"{name}={value} is out of range", f"say {low} to {high}")
         return value
 
-    def number(self, name: str, *, positive: bool = False, below: float = _LARGEST) -> float | None:
+    def number(self, name: str, *, positive: bool = False) -> float | None:
         """A number, above zero where it is ``positive``; None when nothing is said.
 
         Raises:
             UsageError: it is none, or none that fits.
         """
+        value = self._float(name, _LARGEST, "is no number that fits", "write 1.65 or 1e6")
+        if positive and value is not None and value <= 0:
+            raise UsageError(f"{name}={value:g} is no number that fits", "write 1.65 or 1e6")
+        return value
+
+    def time(self, name: str) -> float | None:
+        """Nanoseconds since the begin; None when nothing is said.
+
+        Raises:
+            UsageError: it is no number.
+        """
+        return self._float(name, _LATEST, "is no time", "say nanoseconds since the begin")
+
+    def _float(self, name: str, below: float, fault: str, remedy: str) -> float | None:
         text = self.text(name)
         if not text:
             return None
@@ -84,8 +99,8 @@ class Query:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not abs(value) < below or (positive and value <= 0):
-            raise UsageError(f"{name}={text[:_QUOTED]} is no number that fits", "write 1.65 or 1e6")
+        if not abs(value) < below:
+            raise UsageError(f"{name}={text[:_QUOTED]} {fault}", remedy)
         return value
 
     def flag(self, name: str) -> bool:
@@ -102,25 +117,6 @@ class Query:
         if text not in choices:
             raise UsageError(f"{name}={text[:_QUOTED]} is unknown", f"say {', '.join(choices)}")
         return text
-
-    def nanoseconds(self, name: str) -> int | None:
-        """Nanoseconds since the first event; None when nothing is said.
-
-        Raises:
-            UsageError: it is no number.
-        """
-        text = self.text(name)
-        if not text:
-            return None
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not abs(value) < 2**62:
-            raise UsageError(
-                f"{name}={text[:_QUOTED]} is no moment", "say nanoseconds since the first event"
-            )
-        return round(value)
 
 
 def number(request: Request, name: str, default: int, most: int) -> int:

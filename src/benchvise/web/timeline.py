@@ -29,7 +29,6 @@ _ROWS_LIMIT = 50_000
 _MOST_CELLS = 1 << 20
 """Rows times pixels: so many items an answer has at most."""
 _OVERVIEW_WIDTH = 1024
-_LATEST = 2.0**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +131,9 @@ def _route(
 
 def parse_time(query: Query, name: str) -> float:
     """Nanoseconds since the begin. UsageError where they are missing or no number."""
-    time = query.number(name, below=_LATEST)
+    time = query.time(name)
     if time is None:
-        raise UsageError(f"{name} is missing", "say nanoseconds since the begin")
+        raise UsageError(f"{name}= is no time", "say nanoseconds since the begin")
     return time
 
 
