@@ -17,7 +17,7 @@ from benchvise.flows import rig as flow
 from benchvise.rig import locks
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.hold.places import Taker, taker
+from benchvise.rig.hold.places import PlaceOwner, taker
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_place_of_another_user_is_busy_and_stays_his(running: Lab, rig: Rig) -
     assert "here/eve" in one.error.message
     assert two.error is None
     assert running.relays.on == {0: False, 1: True}
-    assert taker(rig.path, "one") == Taker("here/eve", ours=False)
+    assert taker(rig.path, "one") == PlaceOwner("here/eve", ours=False)
     assert status(rig)["holder"] == {"pid": 0, "what": "place of here/eve"}
 
 
@@ -84,7 +84,7 @@ def test_a_place_that_its_user_had_taken_before_stays_his(running: Lab, rig: Rig
     (one,) = flow.power(rig, ["one"], "cycle")
     assert one.error is None
     assert one.found["power"] == "on"
-    assert taker(rig.path, "one") == Taker("here/we", ours=True)
+    assert taker(rig.path, "one") == PlaceOwner("here/we", ours=True)
     assert status(rig)["power"] == "on"
 
 
@@ -93,7 +93,7 @@ def test_a_place_that_is_shared_with_us_is_used(running: Lab, rig: Rig) -> None:
     assert running.labgrid("-p", "one", "allow", "here/we", user="eve").returncode == 0
     (one,) = flow.power(rig, ["one"], "on")
     assert one.error is None
-    assert taker(rig.path, "one") == Taker("here/eve", ours=True)
+    assert taker(rig.path, "one") == PlaceOwner("here/eve", ours=True)
 
 
 def test_a_killed_client_gives_its_place_back(running: Lab, rig: Rig) -> None:
@@ -116,7 +116,7 @@ def test_a_worker_that_is_told_to_end_gives_its_place_back(running: Lab, rig: Ri
 
 def test_what_a_killed_worker_left_is_taken_over_and_given_back(running: Lab, rig: Rig) -> None:
     end_worker(running, rig, signal.SIGKILL)
-    assert taker(rig.path, "one") == Taker("here/we", ours=True)
+    assert taker(rig.path, "one") == PlaceOwner("here/we", ours=True)
     (one,) = flow.power(rig, ["one"], "off")
     assert one.error is None
     assert taker(rig.path, "one") is None

@@ -92,7 +92,7 @@ def script(path: Path, text: str) -> Path:
     return path.parent
 
 
-def flash(shelf: Shelf, image: Path, observe: RigObserver | None = None) -> flow.Outcome:
+def flash(shelf: Shelf, image: Path, observe: RigObserver | None = None) -> flow.BoardOutcome:
     (outcome,) = flow.flash(load_rig(shelf.lab.rig_file), ["one"], str(image), observe)
     return outcome
 

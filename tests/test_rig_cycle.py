@@ -86,7 +86,7 @@ def test_boards_are_compared(rig: TestBench, measured: Ran) -> None:
 
 
 @pytest.fixture(scope="module")
-def failed(rig: TestBench, measured: Ran) -> dict[str, flow.Outcome]:
+def failed(rig: TestBench, measured: Ran) -> dict[str, flow.BoardOutcome]:
     """One board with a kernel that panics, one whose bootloader somebody stops, one so slow that
     it does not come to its end; all at once.
     """
@@ -108,7 +108,7 @@ def failed(rig: TestBench, measured: Ran) -> dict[str, flow.Outcome]:
     ],
 )
 def test_a_board_that_fails_is_named_for_how_and_switched_off(
-    rig: TestBench, failed: dict[str, flow.Outcome], board: str, fault: str, words: str
+    rig: TestBench, failed: dict[str, flow.BoardOutcome], board: str, fault: str, words: str
 ) -> None:
     said = failed[board].as_json()
     assert said["error"]["fault"] == fault, said
@@ -119,7 +119,7 @@ def test_a_board_that_fails_is_named_for_how_and_switched_off(
     assert (told["relay"], told["running"]) == (0, False)
 
 
-def test_off_cuts_the_power_of_all(rig: TestBench, failed: dict[str, flow.Outcome]) -> None:
+def test_off_cuts_the_power_of_all(rig: TestBench, failed: dict[str, flow.BoardOutcome]) -> None:
     assert rig.command("rig", "power", "all", "on").code == 0
     machines = [told["pid"] for told in rig.told().values()]
     assert all(machines)

@@ -80,11 +80,11 @@ class Batch:
     """All faults of one kind at once, each on a board of its own, beside one that is well."""
 
     rig: TestBench
-    outcomes: dict[str, flow.Outcome]
+    outcomes: dict[str, flow.BoardOutcome]
     events: list[Seen] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
 
-    def outcome(self, board: str) -> flow.Outcome:
+    def outcome(self, board: str) -> flow.BoardOutcome:
         if board in self.skipped:
             pytest.skip(self.skipped[board])
         return self.outcomes[board]

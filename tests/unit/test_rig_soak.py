@@ -13,17 +13,17 @@ from scipy.stats import binomtest
 
 from benchvise.errors import Interrupted, UsageError
 from benchvise.report.boot_tables import boot_line, soak_table
-from benchvise.rig.boot.verdict import BootError, BootReport, Verdict
+from benchvise.rig.boot.verdict import BootError, BootReport, BootVerdict
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.soak.cores import Core
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, soak
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak
 from benchvise.rig.soak.statistics import durations, exact_rate, outliers, summarise
 
-GOOD = Verdict(None, "it came up", "")
+GOOD = BootVerdict(None, "it came up", "")
 
 
 def report(
-    verdict: Verdict = GOOD,
+    verdict: BootVerdict = GOOD,
     phases: dict[str, float] | None = None,
     console: str = "console.log",
     restarts: int = 0,
@@ -33,7 +33,7 @@ def report(
 
 
 def panic(line: str = "[    1.25] Kernel panic - not syncing: VFS") -> BootReport:
-    verdict = Verdict(Fault.KERNEL_PANIC, "the kernel panicked", line)
+    verdict = BootVerdict(Fault.KERNEL_PANIC, "the kernel panicked", line)
     return report(verdict, {"kernel": 1.0}, "bad.log")
 
 
@@ -130,7 +130,7 @@ def test_equal_boots_and_few_boots_have_no_outliers() -> None:
 
 def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
     def hangs(line: str, seconds: float) -> BootReport:
-        return report(Verdict(Fault.HANG, "it hangs", line), {"init": seconds})
+        return report(BootVerdict(Fault.HANG, "it hangs", line), {"init": seconds})
 
     hang, other = hangs("eth0: link at 0xffff8000", 3), hangs("eth0: link at 0xdead1234", 4)
     result = soaked([report(), hang, panic(), report(), other, panic("[    9.9] Kernel panic - B")])
@@ -222,7 +222,7 @@ def test_a_boot_that_began_again_says_so() -> None:
 
 
 def test_progress_hears_of_every_boot() -> None:
-    heard: list[Boot | RigFault] = []
+    heard: list[SoakBoot | RigFault] = []
     soaked([report(), RigError(Fault.BUSY, "b1 is taken"), panic()], on_boot=heard.append)
     assert [boot_line(entry) for entry in heard] == [
         "boot 1: up after 2.50 s",

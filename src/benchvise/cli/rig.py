@@ -22,7 +22,7 @@ from benchvise.cli.rig_virtual import app as virtual
 from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
 from benchvise.flows import rig_console
-from benchvise.flows.rig import Outcome
+from benchvise.flows.rig import BoardOutcome
 from benchvise.rig.boot.verdict import BootReport
 
 app = typer.Typer(
@@ -196,21 +196,21 @@ def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> N
         stderr().print(Text(f"\nconsole kept in {kept}", style="dim"))
 
 
-def _report(outcome: Outcome) -> BootReport | None:
+def _report(outcome: BoardOutcome) -> BootReport | None:
     if outcome.error is None:
         return BootReport.from_json(outcome.found["report"])
     report: BootReport | None = getattr(outcome.error, "report", None)
     return report
 
 
-def _reached(outcome: Outcome) -> str:
+def _reached(outcome: BoardOutcome) -> str:
     address = outcome.found.get("address")
     if not address:
         return "no network; its console carries what is asked of it"
     return f"answers to SSH at {address}, port {outcome.found['port']}"
 
 
-def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
+def _state(outcome: BoardOutcome) -> tuple[Text, Text, Text]:
     if outcome.error is not None:
         return Text("?", style="red"), Text("?"), Text(printable(outcome.error.message, 80))
 
@@ -228,7 +228,7 @@ def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
 
 
 def _show(
-    outcomes: list[Outcome],
+    outcomes: list[BoardOutcome],
     kind: str,
     line: Callable[[Mapping[str, Any]], str],
     *,
@@ -243,7 +243,7 @@ def _show(
     _fail(outcomes, quiet=as_json)
 
 
-def _fail(outcomes: list[Outcome], *, quiet: bool) -> None:
+def _fail(outcomes: list[BoardOutcome], *, quiet: bool) -> None:
     """The errors, one line each with the fault's name, and the exit code of the first."""
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     for error in () if quiet else errors:

@@ -14,7 +14,7 @@ from benchvise.errors import Interrupted, UsageError
 from benchvise.flows import rig as rig_flow
 
 if TYPE_CHECKING:
-    from benchvise.rig.soak.soak import Boot, RigFault
+    from benchvise.rig.soak.soak import RigFault, SoakBoot
 
 
 def soak(
@@ -63,7 +63,7 @@ def soak(
 
     console = stderr()
 
-    def told(boot: Boot | RigFault) -> None:
+    def told(boot: SoakBoot | RigFault) -> None:
         if console.is_terminal:
             console.print(Text(boot_line(boot), style="dim"))
 

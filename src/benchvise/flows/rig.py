@@ -15,7 +15,7 @@ from benchvise.rig.hold.client import HeldBoard, all_at_once
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BoardOutcome:
     """What became of one board: what it said, or its error."""
 
     board: str
@@ -41,24 +41,24 @@ def load(rig_file: str | None) -> Rig:
     return load_rig(find_rig_file(rig_file))
 
 
-def status(rig: Rig, words: Sequence[str]) -> list[Outcome]:
+def status(rig: Rig, words: Sequence[str]) -> list[BoardOutcome]:
     """Power, card and holder of boards, asked of the rig; changes nothing and locks nothing."""
     return _each(rig, words or ["all"], "", lambda held: held.request("status"))
 
 
-def power(rig: Rig, words: Sequence[str], to: str) -> list[Outcome]:
+def power(rig: Rig, words: Sequence[str], to: str) -> list[BoardOutcome]:
     """Switches boards on or off, or off and on again."""
     return _each(rig, words, f"rig power {to}", lambda held: held.request("power", to=to))
 
 
-def mux(rig: Rig, words: Sequence[str], to: str) -> list[Outcome]:
+def mux(rig: Rig, words: Sequence[str], to: str) -> list[BoardOutcome]:
     """Turns the cards of boards to this side or to theirs."""
     return _each(rig, words, f"rig mux {to}", lambda held: held.request("mux", to=to))
 
 
 def flash(
     rig: Rig, words: Sequence[str], image: str, observe: RigObserver | None = None
-) -> list[Outcome]:
+) -> list[BoardOutcome]:
     """Writes an image to the cards of boards, which are off then."""
 
     def write(held: HeldBoard) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ def flash(
 
 def boot(
     rig: Rig, words: Sequence[str], *, keep_on: bool = True, observe: RigObserver | None = None
-) -> list[Outcome]:
+) -> list[BoardOutcome]:
     """Boots boards from off to a shell; one that does not come there is switched off."""
 
     def start(held: HeldBoard) -> Mapping[str, Any]:
@@ -98,7 +98,7 @@ def _each(
     purpose: str,
     work: Callable[[HeldBoard], Mapping[str, Any]],
     observe: RigObserver | None = None,
-) -> list[Outcome]:
+) -> list[BoardOutcome]:
     """The same for each board that is meant, all at once."""
 
     def hold(name: str) -> Mapping[str, Any]:
@@ -106,6 +106,6 @@ def _each(
             return work(held)
 
     return [
-        Outcome(name, found or {}, error)
+        BoardOutcome(name, found or {}, error)
         for name, found, error in all_at_once(rig.select(words), hold)
     ]

@@ -12,13 +12,13 @@ from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import SIMULATED, Rig
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.soak.cores import REGISTERS, Core, Symbols, cores_by_gdb
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, soak
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak
 from benchvise.rig.virtual.harts.soak import HART_IDS, soak_harts
 
 PREFIX = "harts:"
 """How the boot programs for many harts are named: ``harts:faulty``."""
 
-OnBoot = Callable[[Boot | RigFault], None]
+OnBoot = Callable[[SoakBoot | RigFault], None]
 
 
 def soak_board(

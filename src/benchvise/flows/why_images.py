@@ -46,12 +46,12 @@ def open_images(
             else f"--board names {len(names)} boards",
             "name one board for both images, or two: the good image's and the bad one's",
         )
-    from benchvise.rig.hold.boot_session import Seat  # labgrid takes its time
+    from benchvise.rig.hold.boot_session import BootSession  # labgrid takes its time
     from benchvise.why.rig import RigBench
 
     seats = []
     for name in names:
-        seat = Seat(rig, name, f"why {Path(good).name} {Path(bad).name}", observe)
+        seat = BootSession(rig, name, f"why {Path(good).name} {Path(bad).name}", observe)
         stack.callback(seat.close)
         seats.append(seat)
     bench = RigBench(

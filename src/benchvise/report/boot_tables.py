@@ -15,8 +15,8 @@ from rich.text import Text
 from benchvise.report.text import clean
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.boot.verdict import BootReport
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult
-from benchvise.rig.soak.statistics import Rate
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult
+from benchvise.rig.soak.statistics import FailureRate
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -151,7 +151,7 @@ def soak_table(result: SoakResult) -> RenderableType:
     return Group(*parts)
 
 
-def boot_line(boot: Boot | RigFault) -> str:
+def boot_line(boot: SoakBoot | RigFault) -> str:
     """One boot in one line, for the progress of a soak."""
     if isinstance(boot, RigFault):
         return f"boot {boot.number}: the rig: {boot.fault}: {boot.sentence}"
@@ -162,7 +162,7 @@ def boot_line(boot: Boot | RigFault) -> str:
     return f"boot {boot.number}{conditions}: up after {seconds:.2f} s"
 
 
-def rate_text(rate: Rate) -> str:
+def rate_text(rate: FailureRate) -> str:
     """``3 of 100 failed: 3.00 %, between 0.62 % and 8.52 % with 95 % confidence``."""
     return (
         f"{rate.count} of {rate.total} failed: {100 * rate.value:.2f} %, between "

@@ -54,7 +54,7 @@ _KEY_LINE = re.compile(r"^((?:ssh|ecdsa|sk)-[\w@.-]{1,60}) ([A-Za-z0-9+/]{40,400
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class BoardAddress:
     """An address of the board: the interface (empty where not known), and its network if known."""
 
     interface: str
@@ -71,7 +71,7 @@ class Address:
         return None
 
 
-def addresses(board: Board) -> list[Address]:
+def addresses(board: Board) -> list[BoardAddress]:
     """The board's own addresses, those of its loopback left out.
 
     Raises what ``board.run`` raises.
@@ -80,18 +80,18 @@ def addresses(board: Board) -> list[Address]:
     return parse_addresses(said)
 
 
-def parse_addresses(said: str) -> list[Address]:
+def parse_addresses(said: str) -> list[BoardAddress]:
     """From what ``ip -o addr``, either kind of ``ifconfig``, or /proc/net/fib_trie says."""
-    found: dict[Ip, Address] = {}
+    found: dict[Ip, BoardAddress] = {}
     for interface, text, prefix in (*_of_ip(said), *_of_ifconfig(said), *_of_trie(said)):
         with contextlib.suppress(ValueError):
             ip = ipaddress.ip_address(text)
             if not (ip.is_loopback or ip.is_unspecified or ip.is_multicast) and interface != "lo":
-                found.setdefault(ip, Address(interface, ip, prefix))
+                found.setdefault(ip, BoardAddress(interface, ip, prefix))
     return list(found.values())[:_MOST]
 
 
-def by_preference(found: Iterable[Address], host: Iterable[Ip]) -> list[Address]:
+def by_preference(found: Iterable[BoardAddress], host: Iterable[Ip]) -> list[BoardAddress]:
     """Those that this machine can most likely reach first.
 
     In one of its own networks before others, IPv4 before IPv6, addresses without DHCP
@@ -99,7 +99,7 @@ def by_preference(found: Iterable[Address], host: Iterable[Ip]) -> list[Address]
     """
     own = list(host)
 
-    def order(address: Address) -> tuple[bool, bool, bool]:
+    def order(address: BoardAddress) -> tuple[bool, bool, bool]:
         network = address.network
         near = network is not None and any(ip in network for ip in own)
         return (address.ip.is_link_local, not near, address.ip.version == 6)
@@ -114,7 +114,7 @@ def reachable_address(
     port: int = 22,
     timeout: float = DHCP_SECONDS,
     connects: Callable[[Ip, int], bool] | None = None,
-) -> Address:
+) -> BoardAddress:
     """The board's address at which ``port`` answers this machine, waiting for DHCP if need be.
 
     Raises BoardUnreachable after ``timeout`` seconds, which names the addresses that were tried.

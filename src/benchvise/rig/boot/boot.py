@@ -17,11 +17,11 @@ from labgrid.driver.exception import ExecutionError
 from benchvise.board.protocol import Completed
 from benchvise.board.sanitise import printable
 from benchvise.rig.boot.address import addresses, by_preference, host_keys, own_address_towards
-from benchvise.rig.boot.patterns import Patterns
+from benchvise.rig.boot.patterns import BootPatterns
 from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.verdict import BootError, BootReport
-from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, End, Outcome, watch
-from benchvise.rig.console.recorder import Recorder
+from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, BootEnd, BootOutcome, watch
+from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.faults import Fault
 
 _NETWORK_SECONDS = 30.0
@@ -32,7 +32,7 @@ _SSH_PORT = 22
 _PIECE_BYTES = 4096
 
 
-class Boot:
+class BoardBoot:
     """Records and watches one boot; the console's log goes to ``directory``, by default a new one.
 
     The boot has failed after ``silence_s`` seconds without a byte, or ``limit_s`` seconds after
@@ -42,7 +42,7 @@ class Boot:
     def __init__(
         self,
         name: str,
-        patterns: Patterns,
+        patterns: BootPatterns,
         directory: Path | None = None,
         *,
         silence_s: float = SILENCE_SECONDS,
@@ -58,7 +58,7 @@ class Boot:
         self._on_phase = on_phase
         self._told: set[str] = set()
         directory = directory or Path(tempfile.mkdtemp(prefix=f"benchvise-boot-{name}-"))
-        self.recorder = Recorder(directory / "console.log", listen=self._heard)
+        self.recorder = ConsoleRecorder(directory / "console.log", listen=self._heard)
         self._timeline: Timeline | None = None
         self._console: Any = None
 
@@ -101,10 +101,10 @@ class Boot:
         except (pexpect.ExceptionPexpect, ExecutionError) as error:
             said = printable(str(getattr(error, "msg", error)), 200)
             timeline.settle()
-            return self._reported(Outcome(End.NOT_LOGGED_IN, self._now(), 0.0, said=said))
+            return self._reported(BootOutcome(BootEnd.NOT_LOGGED_IN, self._now(), 0.0, said=said))
         timeline.reached("shell", time.monotonic_ns())
         self._tell()
-        return self._reported(Outcome(End.SHELL, self._now(), 0.0))
+        return self._reported(BootOutcome(BootEnd.SHELL, self._now(), 0.0))
 
     def find_address(self, shell: Any, service: tuple[str, int, str] | None) -> dict[str, Any]:
         """Where the board answers to SSH; without ``address`` when it does not.
@@ -118,7 +118,7 @@ class Boot:
             self._begun().settle()
             silent = self._now() - (self._begun().last_byte_s or 0.0)
             said = printable(str(getattr(error, "msg", error)), 200)
-            outcome = Outcome(End.SHELL_LOST, self._now(), silent, said=said)
+            outcome = BootOutcome(BootEnd.SHELL_LOST, self._now(), silent, said=said)
             raise self.failed(self._reported(outcome)) from error
 
     def failed(self, report: BootReport) -> BootError:
@@ -143,7 +143,7 @@ class Boot:
                 if _answers(address, port):
                     timeline.reached("network", time.monotonic_ns())
                     self._tell()
-                    self._reported(Outcome(End.SHELL, self._now(), 0.0))
+                    self._reported(BootOutcome(BootEnd.SHELL, self._now(), 0.0))
                     return {"address": address, "port": port, "user": user, "host_keys": keys}
             time.sleep(_AGAIN_SECONDS if service else 1.0)
         return {"address": None}
@@ -159,7 +159,7 @@ class Boot:
                 self._told.add(name)
                 self._on_phase(name, seconds)
 
-    def _reported(self, outcome: Outcome) -> BootReport:
+    def _reported(self, outcome: BootOutcome) -> BootReport:
         self.report = BootReport.of(self._begun(), outcome, self.recorder.path)
         return self.report
 

@@ -26,7 +26,7 @@ _REMEDY = "get both the image and its block map again, or make the map anew with
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class MappedRange:
     """A part of the image in bytes; ``checksum`` in hexadecimal, None where the map has none."""
 
     offset: int
@@ -48,7 +48,7 @@ class Bmap:
     image_size: int
     block_size: int
     checksum_type: str | None
-    ranges: tuple[Range, ...]
+    ranges: tuple[MappedRange, ...]
 
     @property
     def mapped(self) -> int:
@@ -172,8 +172,8 @@ def _count(path: Path, elements: _Elements, name: str) -> int:
     return int(text)
 
 
-def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[Range, ...]:
-    ranges: list[Range] = []
+def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[MappedRange, ...]:
+    ranges: list[MappedRange] = []
     end = 0
     for attributes, text in elements.ranges:
         found = _RANGE.fullmatch(text)
@@ -183,7 +183,7 @@ def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[Ran
         if not end <= offset < stop or last * block >= size:
             raise _damaged(path, f"has a range '{printable(text, 40)}' that cannot be")
         checksum = attributes.get("chksum") or attributes.get("sha1")
-        ranges.append(Range(offset, stop - offset, checksum.lower() if checksum else None))
+        ranges.append(MappedRange(offset, stop - offset, checksum.lower() if checksum else None))
         end = (last + 1) * block
     return tuple(ranges)
 

@@ -28,7 +28,7 @@ from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.board.sanitise import last_line, printable
 from benchvise.board.shell import command_line
 from benchvise.errors import BoardUnreachable, BoardUnusable
-from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, Place
+from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, ConsoleTools
 from benchvise.rig.console.link import Link, Shell, new_word
 
 LOST_STATUS = 255
@@ -116,7 +116,7 @@ class ConsoleBoard:
 
     kind = "console"
 
-    def __init__(self, shell: Shell, name: str, place: Place | None = None) -> None:
+    def __init__(self, shell: Shell, name: str, place: ConsoleTools | None = None) -> None:
         self.name = name
         self._shell = shell
         self._number = 0 if place is None else time.monotonic_ns()
@@ -213,7 +213,7 @@ class ConsoleBoard:
 class _Bridge:
     """A bridge process, and the thread that carries the console's bytes to it and back."""
 
-    def __init__(self, shell: Shell, name: str, place: Place, argv: Sequence[str]) -> None:
+    def __init__(self, shell: Shell, name: str, place: ConsoleTools, argv: Sequence[str]) -> None:
         self._shell = shell
         self._stop = threading.Event()
         here, there = socket.socketpair()

@@ -21,7 +21,7 @@ from benchvise.rig.hold.client import EventObserver, HeldBoard, all_at_once
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class BoardStart:
     """How a board was brought to its shell: what was written to its card, and how it booted."""
 
     report: BootReport
@@ -34,7 +34,7 @@ class RigBoard:
 
     held: HeldBoard
     reached: Board
-    fresh: Fresh
+    fresh: BoardStart
     off_at_end: bool = True
     kind: str = "rig"
     _closed: bool = field(default=False, init=False)
@@ -127,7 +127,7 @@ def boot_held(held: HeldBoard, written: Mapping[str, Any] | None, *, off_at_end:
     report = BootReport.from_json(found["report"])
     held.request("off_at_end", off=off_at_end)
     reached = _reach(held, found, directory)
-    return RigBoard(held, reached, Fresh(report, written), off_at_end)
+    return RigBoard(held, reached, BoardStart(report, written), off_at_end)
 
 
 def _reach(held: HeldBoard, found: Mapping[str, Any], directory: Path) -> Board:
@@ -181,6 +181,3 @@ def open_board(name: str, rig_file: str | None = None) -> RigBoard:
         raise error
     assert board is not None  # noqa: S101 - the one or the other
     return board
-
-
-__all__ = ["ConsoleShell", "Fresh", "RigBoard", "boot_held", "open_all", "open_board"]

@@ -15,7 +15,7 @@ from benchvise.rig.hold.board import RigBoard, boot_held
 from benchvise.rig.hold.client import EventObserver, HeldBoard
 
 
-class Seat:
+class BootSession:
     """Holds one board until ``close``, which switches it off; nobody else gets it in between.
 
     The card is written when another image is asked for than it has; the writer reads it back and
@@ -66,7 +66,7 @@ class Seat:
         self.boots += 1
         self.seconds[written is not None].append(time.monotonic() - begun)
         self._board = booted
-        return _Lent(booted.held, booted.reached, booted.fresh)
+        return _SessionBoard(booted.held, booted.reached, booted.fresh)
 
     def close(self) -> None:
         """Switches the board off and lets it go. May be called more than once."""
@@ -89,7 +89,7 @@ class Seat:
         self.close()
 
 
-class _Lent(RigBoard):
+class _SessionBoard(RigBoard):
     """One boot of a seat's board: closing it ends the connection only."""
 
     def close(self) -> None:

@@ -24,14 +24,14 @@ _DEFAULT_ADDRESS = "127.0.0.1:20408"
 
 
 @dataclass(frozen=True, slots=True)
-class Taker:
+class PlaceOwner:
     """Who has a place, as HOST/USER; ``ours`` if labgrid lets this user on this host use it."""
 
     name: str
     ours: bool
 
 
-def taker(rig: Path, place: str) -> Taker | None:
+def taker(rig: Path, place: str) -> PlaceOwner | None:
     """Who has the place; None when it is free. RigError when the coordinator does not know it."""
     session = _session(_address(rig))
     return _taker(session, _found(session, place))
@@ -166,11 +166,11 @@ def _found(session: Any, place: str) -> Any:
         ) from error
 
 
-def _taker(session: Any, found: Any) -> Taker | None:
+def _taker(session: Any, found: Any) -> PlaceOwner | None:
     if not found.acquired:
         return None
     me = _me(session)
-    return Taker(str(found.acquired), found.acquired == me or me in found.allowed)
+    return PlaceOwner(str(found.acquired), found.acquired == me or me in found.allowed)
 
 
 def _me(session: Any) -> str:

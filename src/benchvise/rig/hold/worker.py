@@ -35,13 +35,13 @@ from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig import locks
 from benchvise.rig.boot.boot import read_console
 from benchvise.rig.boot.verdict import BootError
-from benchvise.rig.card.flash import Progress
+from benchvise.rig.card.flash import FlashProgress
 from benchvise.rig.card.image import open_image
-from benchvise.rig.card.mux import Side
-from benchvise.rig.console.recorder import Recorder
+from benchvise.rig.card.mux import MuxSide
+from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.hold.places import Taker, acquired, taker
+from benchvise.rig.hold.places import PlaceOwner, acquired, taker
 from benchvise.rig.hold.target import analyser_of, open_target
 from benchvise.rig.power import device_key
 
@@ -74,7 +74,7 @@ class Worker:
         os.dup2(2, 1)  # what a driver prints must not become part of the answers
         self._stack = ExitStack()
         self._strategy: Any = None
-        self._place_taker: Taker | None = None
+        self._place_taker: PlaceOwner | None = None
         self._console: Any = None
         self._request_id = 0
         self._off_at_end = False
@@ -198,21 +198,21 @@ class Worker:
         mux = self._strategy.card_mux
         if mux is None:
             raise RigError(Fault.CARD_MISSING, f"{self._name} has no SD mux in the rig file")
-        if mux.side() is not Side(to):
+        if mux.side() is not MuxSide(to):
             if self._strategy.outlet.state() is True:
                 raise RigError(
                     Fault.BUSY,
                     f"{self._name} has power: its card is neither taken away nor put in",
                     f"switch it off first: benchvise rig power {self._name} off",
                 )
-            mux.turn(Side(to))
+            mux.turn(MuxSide(to))
         return {"mux": self._mux_side()}
 
     def op_flash(self, *, image: str) -> dict[str, Any]:
         """Writes the card, with the board off."""
         last = 0.0
 
-        def report(progress: Progress) -> None:
+        def report(progress: FlashProgress) -> None:
             nonlocal last
             self._check()
             now = time.monotonic()
@@ -244,7 +244,7 @@ class Worker:
 
     def op_console(self, *, path: str) -> dict[str, Any]:
         """Opens the console as it is, recorded in the file ``path``."""
-        self._strategy.open_console(Recorder(Path(path)))
+        self._strategy.open_console(ConsoleRecorder(Path(path)))
         return {}
 
     def op_shell(self, *, command: str, timeout: float = 60.0) -> dict[str, Any]:

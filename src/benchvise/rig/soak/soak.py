@@ -18,9 +18,9 @@ from benchvise.rig.faults import FlashError, RigError
 from benchvise.rig.soak.cores import Core
 from benchvise.rig.soak.statistics import (
     CONFIDENCE,
+    FailureRate,
     Outlier,
-    Phase,
-    Rate,
+    PhaseTimes,
     exact_rate,
     outliers,
     summarise,
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
+class SoakBoot:
     """One boot of a soak.
 
     ``number`` counts from 1. ``fault`` is empty for a good boot, else the fault's name, with
@@ -108,7 +108,7 @@ class RigFault:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FailureGroup:
     """Boots that failed in the same way; ``boots`` are their numbers."""
 
     fault: str
@@ -136,7 +136,7 @@ class SoakResult:
 
     board: str
     wanted: int
-    boots: tuple[Boot, ...]
+    boots: tuple[SoakBoot, ...]
     rig_faults: tuple[RigFault, ...] = ()
     ended: str = ""
     simulated: bool = False
@@ -144,31 +144,31 @@ class SoakResult:
     confidence: float = CONFIDENCE
 
     @property
-    def failed(self) -> tuple[Boot, ...]:
+    def failed(self) -> tuple[SoakBoot, ...]:
         """The boots after which the board was not up."""
         return tuple(boot for boot in self.boots if not boot.ok)
 
     @property
-    def failure_rate(self) -> Rate | None:
+    def failure_rate(self) -> FailureRate | None:
         """How often it fails, with the exact interval; None when no boot counts."""
         if not self.boots:
             return None
         return exact_rate(len(self.failed), len(self.boots), self.confidence)
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[FailureGroup, ...]:
         """The failures by fault and by where they stood, the most frequent first."""
-        found: dict[tuple[str, str], list[Boot]] = {}
+        found: dict[tuple[str, str], list[SoakBoot]] = {}
         for boot in self.failed:
             found.setdefault((boot.fault, boot.where), []).append(boot)
         groups = [
-            Group(fault, where, tuple(boot.number for boot in boots), boots[0].sentence)
+            FailureGroup(fault, where, tuple(boot.number for boot in boots), boots[0].sentence)
             for (fault, where), boots in found.items()
         ]
         return tuple(sorted(groups, key=lambda group: (-len(group.boots), group.boots)))
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def phases(self) -> tuple[PhaseTimes, ...]:
         """How long each phase took, over the boots that reached it; failed ones among them."""
         return summarise([boot.phases for boot in self.boots])
 
@@ -177,7 +177,7 @@ class SoakResult:
         """Phases of good boots that took far longer, or far less, than in the others."""
         return outliers({boot.number: boot.phases for boot in self.boots if boot.ok})
 
-    def boot(self, number: int) -> Boot:
+    def boot(self, number: int) -> SoakBoot:
         """A boot by its number. KeyError when it does not count or was not made."""
         for boot in self.boots:
             if boot.number == number:
@@ -210,7 +210,7 @@ def soak(
     *,
     board: str,
     cores: Callable[[int], Sequence[Core]] | None = None,
-    on_boot: Callable[[Boot | RigFault], None] = lambda _boot: None,
+    on_boot: Callable[[SoakBoot | RigFault], None] = lambda _boot: None,
     simulated: bool = False,
     about: dict[str, str] | None = None,
     confidence: float = CONFIDENCE,
@@ -227,7 +227,7 @@ def soak(
     than one boot, and whatever else ``boot_once`` raises.
     """
 
-    def one(number: int) -> Boot:
+    def one(number: int) -> SoakBoot:
         try:
             boot = _from_report(number, boot_once(number))
         except BootError as error:
@@ -246,11 +246,11 @@ def soak(
 
 
 def run(
-    one: Callable[[int], Boot],
+    one: Callable[[int], SoakBoot],
     boots: int,
     *,
     board: str,
-    on_boot: Callable[[Boot | RigFault], None] = lambda _boot: None,
+    on_boot: Callable[[SoakBoot | RigFault], None] = lambda _boot: None,
     simulated: bool = False,
     about: dict[str, str] | None = None,
     confidence: float = CONFIDENCE,
@@ -258,12 +258,12 @@ def run(
     """The same as ``soak`` for whoever makes the record of each boot himself."""
     if boots < 1:
         raise UsageError(f"a soak of {boots} boots finds nothing", "ask for one at least")
-    done: list[Boot] = []
+    done: list[SoakBoot] = []
     rig_faults: list[RigFault] = []
     ended = ""
     try:
         for outcome in _outcomes(one, boots):
-            if isinstance(outcome, Boot):
+            if isinstance(outcome, SoakBoot):
                 done.append(outcome)
             else:
                 rig_faults.append(outcome)
@@ -285,7 +285,7 @@ def run(
     )
 
 
-def _outcomes(one: Callable[[int], Boot], boots: int) -> Iterator[Boot | RigFault]:
+def _outcomes(one: Callable[[int], SoakBoot], boots: int) -> Iterator[SoakBoot | RigFault]:
     for number in range(1, boots + 1):
         try:
             yield one(number)
@@ -293,16 +293,16 @@ def _outcomes(one: Callable[[int], Boot], boots: int) -> Iterator[Boot | RigFaul
             yield RigFault(number, str(error.fault), printable(error.message, _SENTENCE))
 
 
-def _rig_is_broken(done: Sequence[Boot], rig_faults: Sequence[RigFault]) -> bool:
+def _rig_is_broken(done: Sequence[SoakBoot], rig_faults: Sequence[RigFault]) -> bool:
     last = rig_faults[-RIG_FAULTS_IN_A_ROW:]
     counted = done[-1].number if done else 0
     return len(last) == RIG_FAULTS_IN_A_ROW and counted < last[0].number
 
 
-def _from_report(number: int, report: BootReport) -> Boot:
+def _from_report(number: int, report: BootReport) -> SoakBoot:
     fault = report.verdict.fault
     name = "" if report.ok else str(fault) if fault is not None else "unknown"
-    return Boot(
+    return SoakBoot(
         number,
         name,
         printable(report.verdict.sentence, _SENTENCE) if name else "",
@@ -313,13 +313,13 @@ def _from_report(number: int, report: BootReport) -> Boot:
     )
 
 
-def _from_error(number: int, error: BootError) -> Boot:
+def _from_error(number: int, error: BootError) -> SoakBoot:
     if error.report is not None and not error.report.ok:
         return _from_report(number, error.report)
-    return Boot(number, str(error.fault), printable(error.message, _SENTENCE))
+    return SoakBoot(number, str(error.fault), printable(error.message, _SENTENCE))
 
 
-def _with_cores(boot: Boot, cores: Callable[[int], Sequence[Core]]) -> Boot:
+def _with_cores(boot: SoakBoot, cores: Callable[[int], Sequence[Core]]) -> SoakBoot:
     try:
         found = tuple(cores(boot.number))
     except RigError as error:

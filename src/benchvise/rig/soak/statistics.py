@@ -22,7 +22,7 @@ _LEAST_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class FailureRate:
     """How often something happened: ``count`` of ``total``, and the interval of its probability.
 
     ``low`` and ``high`` are between 0 and 1 and hold the true probability with at least
@@ -52,7 +52,7 @@ class Rate:
         }
 
 
-def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> Rate:
+def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> FailureRate:
     """``count`` events in ``total`` trials, with the exact interval of their probability.
 
     The probabilities at which as many or more, and as few or fewer, would be seen with half of
@@ -65,7 +65,7 @@ def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> Rate:
     tail = (1.0 - confidence) / 2.0
     low = 0.0 if count == 0 else 1.0 - _highest(total - count, total, tail)
     high = 1.0 if count == total else _highest(count, total, tail)
-    return Rate(count, total, low, high, confidence)
+    return FailureRate(count, total, low, high, confidence)
 
 
 def _highest(count: int, total: int, tail: float) -> float:
@@ -118,7 +118,7 @@ def spread(seconds: Sequence[float]) -> Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class PhaseTimes:
     """A phase of the boot: ``at`` since power on, ``took`` since the phase before."""
 
     name: str
@@ -164,7 +164,7 @@ def durations(phases: Mapping[str, float]) -> dict[str, float]:
     return took
 
 
-def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[Phase, ...]:
+def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[PhaseTimes, ...]:
     """The phases of all boots, in the order of the boot that came furthest.
 
     Boots that did not reach a phase are missing from its ``n``.
@@ -177,7 +177,7 @@ def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[Phase, ...]:
             took.setdefault(name, []).append(seconds)
     order = max((list(durations(phases)) for phases in boots), key=len, default=[])
     order += sorted(set(at) - set(order), key=lambda name: median(at[name]))
-    return tuple(Phase(name, spread(at[name]), spread(took[name])) for name in order)
+    return tuple(PhaseTimes(name, spread(at[name]), spread(took[name])) for name in order)
 
 
 def outliers(boots: Mapping[int, Mapping[str, float]]) -> tuple[Outlier, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchvise.board.sanitise import printable
 from benchvise.flows import rig as flow
-from benchvise.flows.rig import Outcome
+from benchvise.flows.rig import BoardOutcome
 from benchvise.rig.environment import Rig
 from benchvise.web.errors import NotFound
 
@@ -24,7 +24,7 @@ class Action:
     """What can be done to a board: its name for people, and the doing."""
 
     name: str
-    do: Callable[[Rig, str], list[Outcome]]
+    do: Callable[[Rig, str], list[BoardOutcome]]
 
 
 ACTIONS = {

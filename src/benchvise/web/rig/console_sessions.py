@@ -28,7 +28,7 @@ _READ_S = 0.1
 
 
 @dataclass
-class _Attendance:
+class _ConsoleSession:
     """One board that is held, with what has come of it."""
 
     held: HeldBoard
@@ -38,11 +38,11 @@ class _Attendance:
     thread: threading.Thread | None = None
 
 
-class Attending:
+class ConsoleSessions:
     """The boards on whose consoles pages type. May be used by any thread."""
 
     def __init__(self) -> None:
-        self._boards: dict[str, _Attendance] = {}
+        self._boards: dict[str, _ConsoleSession] = {}
         self._ended: dict[str, dict[str, str]] = {}
         self._lock = threading.Lock()
 
@@ -68,7 +68,7 @@ class Attending:
             except BaseException:
                 held.abort()
                 raise
-            attendance = _Attendance(held)
+            attendance = _ConsoleSession(held)
             attendance.thread = threading.Thread(
                 target=self._attend, args=(name, attendance), daemon=True
             )
@@ -112,14 +112,14 @@ class Attending:
         for name in list(self._boards):
             self.end(name)
 
-    def _there(self, name: str) -> _Attendance:
+    def _there(self, name: str) -> _ConsoleSession:
         with self._lock:
             attendance = self._boards.get(name)
         if attendance is None:
             raise Refused("nobody types on this console", "take it first")
         return attendance
 
-    def _attend(self, name: str, attendance: _Attendance) -> None:
+    def _attend(self, name: str, attendance: _ConsoleSession) -> None:
         """Reads, so that it is recorded, until the end."""
         ended: dict[str, str] = {}
         try:
