@@ -54,8 +54,8 @@ def test_a_machine_without_a_disk_has_nothing_to_boot(
     machines.append(Machine("-machine", "pc,graphics=off"))
     timeline, outcome = boot(tmp_path / "log", machines[0], silence_s=6.0)
     report = BootReport.of(timeline, outcome, tmp_path / "log")
-    assert report.verdict.fault is Fault.NO_BOOT_MEDIUM, report
-    assert "No bootable device" in report.verdict.evidence
+    assert report.fault is Fault.NO_BOOT_MEDIUM, report
+    assert "No bootable device" in report.evidence
     assert list(report.phases) == ["power-on", "first-byte", "bootloader"]
 
 
@@ -83,5 +83,5 @@ def test_a_board_at_its_shell_is_usable_over_its_console(
     machines[0].write(b"echo c > /proc/sysrq-trigger\n")
     timeline, outcome = boot(tmp_path / "log2", machines[0])
     report = BootReport.of(timeline, outcome, tmp_path / "log2")
-    assert report.verdict.fault is Fault.KERNEL_PANIC, report
-    assert "sysrq triggered crash" in report.verdict.evidence
+    assert report.fault is Fault.KERNEL_PANIC, report
+    assert "sysrq triggered crash" in report.evidence

@@ -150,7 +150,7 @@ def test_how_far_a_card_is_written_is_seen(server: Serving, bench: TestBench) ->
     rig = Watching(server, "/live/rig")
     rig.until(lambda: rig.last.get("holders"), "the holders")
     with locks.held(key, "rig flash"):
-        locks.doing(key, {"op": "flash", "flash": writing[0]})
+        locks.note_activity(key, {"op": "flash", "flash": writing[0]})
         shown = rig.until(lambda: [h for h in held_by(rig, "two") if h["flash"]], "the writing")[-1]
         assert shown["doing"] == "flashing" and shown["flash"]["total"] == 12 << 20
     rig.until(lambda: rig.last["holders"]["holders"]["two"] is None, "the end")

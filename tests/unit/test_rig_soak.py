@@ -29,7 +29,7 @@ def report(
     restarts: int = 0,
 ) -> BootReport:
     reached = phases or {"kernel": 1.0, "login": 2.5}
-    return BootReport(verdict.fault is None, verdict, reached, console, restarts)
+    return BootReport(verdict.fault, verdict.sentence, verdict.evidence, reached, console, restarts)
 
 
 def panic(line: str = "[    1.25] Kernel panic - not syncing: VFS") -> BootReport:

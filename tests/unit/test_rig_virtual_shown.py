@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchvise.flows import rig_virtual
 from benchvise.rig.virtual import bench as bench
+from benchvise.rig.virtual import standard_bench
 
 BOARD = {
     "name": "arm64-1",
@@ -38,8 +38,8 @@ def test_every_column_has_something_to_show(
     said: dict[str, Any], power: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench, "status", lambda directory: {"boards": [{**BOARD, **said}]})
-    (shown,) = rig_virtual.status(tmp_path).boards
-    assert [shown[column] for column in rig_virtual.COLUMNS] == [
+    (shown,) = standard_bench.status(tmp_path).boards
+    assert [shown[column] for column in standard_bench.COLUMNS] == [
         "arm64-1",
         "arm64-uboot",
         power,

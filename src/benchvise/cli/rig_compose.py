@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,6 @@ from rich.text import Text
 from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.errors import UsageError
-from benchvise.flows.rig_compose import parse_layers
 
 if TYPE_CHECKING:
     from benchvise.rig.compose import Composition, Layout
@@ -87,3 +87,16 @@ def _show_composition(made: Composition) -> None:
 def _show_layout(layout: Layout) -> None:
     for line in layout.lines():
         stdout().print(Text(line), soft_wrap=True)
+
+
+def parse_layers(words: Sequence[str]) -> dict[str, Path]:
+    """``LAYER=IMAGE`` words as layers; UsageError for one that is not, or is given twice."""
+    layers: dict[str, Path] = {}
+    for word in words:
+        name, equals, path = word.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--layer {printable(word)} is not LAYER=IMAGE", "kernel=fast.wic")
+        if name in layers:
+            raise UsageError(f"--layer {printable(name)} is given twice", "choose one image")
+        layers[name] = Path(path).expanduser()
+    return layers

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from benchvise.rig.card.flash import FlashProgress
+from benchvise.rig.hold.messages import BoardEvent, PhaseReached
 
 
 class RigProgress:
     """A line a board: how far its card is written, then how far it has booted.
 
-    Told by several threads at once. Silent where standard error is no terminal.
+    Called by several threads at once. Silent where standard error is no terminal.
     """
 
     def __init__(self, console: Console) -> None:
@@ -41,27 +42,24 @@ class RigProgress:
     ) -> None:
         self._progress.stop()
 
-    def observe(self, board: str, event: Mapping[str, Any]) -> None:
-        """Takes note of an event of a board."""
+    def observe(self, board: str, event: BoardEvent) -> None:
+        """Shows an event of a board."""
         with self._lock:
             if board not in self._tasks:
                 self._tasks[board] = self._progress.add_task("", total=None, board=board)
             task = self._tasks[board]
-            if event.get("event") == "flash":
-                self._progress.update(
-                    task,
-                    completed=event.get("done", 0),
-                    total=event.get("total"),
-                    description=_flash(event),
-                )
-            elif event.get("event") == "phase":
-                self._progress.update(
-                    task, total=None, description=f"{event['phase']} at {event['seconds']:.1f} s"
-                )
+            match event:
+                case FlashProgress():
+                    self._progress.update(
+                        task, completed=event.done, total=event.total, description=_flash(event)
+                    )
+                case PhaseReached():
+                    reached = f"{event.phase} at {event.seconds:.1f} s"
+                    self._progress.update(task, total=None, description=reached)
 
 
-def _flash(event: Mapping[str, Any]) -> str:
-    verb = "writing" if event.get("phase") == "write" else "reading back"
-    text = f"{verb}, {float(event.get('rate') or 0) / 1e6:.0f} MB/s"
-    left = event.get("remaining_s")
-    return f"{text}, {left:.0f} s left" if isinstance(left, int | float) else text
+def _flash(progress: FlashProgress) -> str:
+    verb = "writing" if progress.phase == "write" else "reading back"
+    text = f"{verb}, {progress.rate / 1e6:.0f} MB/s"
+    remaining = progress.remaining_s
+    return text if remaining is None else f"{text}, {remaining:.0f} s left"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stdout
-from benchvise.flows import rig_virtual as flow
+from benchvise.rig.virtual import standard_bench
 
 app = typer.Typer(
     help="Boards that QEMU simulates, behind the same endpoints as real ones.",
@@ -48,7 +48,7 @@ def up(
 
     Example: benchvise rig virtual up --boards 3
     """
-    bench = flow.up(boards, directory)
+    bench = standard_bench.up(boards, directory)
     if as_json:
         print_json("rig-virtual", bench.as_json())
         return
@@ -68,7 +68,7 @@ def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> No
 
     Example: benchvise rig virtual status
     """
-    bench = flow.status(directory)
+    bench = standard_bench.status(directory)
     if as_json:
         print_json("rig-virtual", bench.as_json())
     else:
@@ -81,7 +81,7 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
 
     Example: benchvise rig virtual down
     """
-    flow.down(directory)
+    standard_bench.down(directory)
     if as_json:
         print_json("rig-virtual", {"running": False})
     else:
@@ -92,7 +92,7 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
 def fault(
     board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
     name: Annotated[
-        str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(flow.INJECTABLE)}.")
+        str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(standard_bench.INJECTABLE)}.")
     ],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="`off` ends it.")] = "on",
     directory: DirectoryOption = None,
@@ -102,7 +102,7 @@ def fault(
 
     Example: benchvise rig virtual fault arm64-1 relay-stuck 1
     """
-    flow.fault(board, name, value, directory)
+    standard_bench.fault(board, name, value, directory)
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
@@ -119,18 +119,20 @@ def image(
 
     Example: benchvise rig virtual image arm64-1
     """
-    path = flow.image(kind, variant)
+    path = standard_bench.image(kind, variant)
     if as_json:
         print_json("rig-virtual-image", {"kind": kind, "variant": variant, "path": str(path)})
     else:
         print(path)
 
 
-def _table(bench: flow.Shown) -> None:
+def _table(bench: standard_bench.Shown) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        table.add_row(*(Text(printable(str(board.get(key, "-")))) for key in flow.COLUMNS))
+        table.add_row(
+            *(Text(printable(str(board.get(key, "-")))) for key in standard_bench.COLUMNS)
+        )
     stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

@@ -78,8 +78,8 @@ def _reached(
     rig = load_rig(find_rig_file(rig_file))
     # Only looked at: somebody else may boot it meanwhile, which is what one wants to record.
     with HeldBoard(rig, board.removeprefix(PREFIX), "") as held:
-        found = held.request("analyser")
-        yield Analyser(tuple(found["words"]), tuple(found["prefix"]))
+        command = held.find_analyser()
+        yield Analyser(command.words, command.prefix)
 
 
 def _run(command: Sequence[str]) -> int:

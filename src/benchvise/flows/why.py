@@ -18,10 +18,9 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchvise.errors import BenchviseError, Interrupted, StoreError, UsageError
-from benchvise.flows.boards import RigObserver
 from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.report.why_page import write_page
 from benchvise.state.interrupts import deferred, let_through
@@ -39,6 +38,9 @@ from benchvise.why.options import Options
 from benchvise.why.plan import Plan
 from benchvise.why.plan import plan as make_plan
 from benchvise.why.telling import Telling
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 REQUEST = "request.json"
 _FORMAT = 1
@@ -122,7 +124,7 @@ def why(
     *,
     directory: Path | None = None,
     resume: bool = False,
-    observe_rig: RigObserver | None = None,
+    observe_rig: EventObserver | None = None,
 ) -> Answer:
     """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
 
@@ -165,7 +167,7 @@ def why(
     return answer
 
 
-def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None = None) -> Plan:
+def plan(request: WhyRequest, store: str | None, observe_rig: EventObserver | None = None) -> Plan:
     """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)

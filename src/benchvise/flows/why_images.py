@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
-from benchvise.flows.boards import RigObserver
 from benchvise.measure.suite import Entry
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
 from benchvise.why.bench import Bench
 from benchvise.why.model import Side
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 
 def open_images(
@@ -23,7 +26,7 @@ def open_images(
     stack: ExitStack,
     *,
     rig_file: str | None = None,
-    observe: RigObserver | None = None,
+    observe: EventObserver | None = None,
 ) -> Bench:
     """A bench of two images; ``stack`` lets the boards go, switched off.
 

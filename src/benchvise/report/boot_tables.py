@@ -77,7 +77,7 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
             cells = _cells(report.phases[phase], longest, width)
             bar.append("█" * (cells - filled), style=_STYLES[i % len(_STYLES)])
             filled = max(filled, cells)
-        fault = report.verdict.fault
+        fault = report.fault
         if fault is not None:
             cells = _cells(report.seconds, longest, width)
             bar.append("░" * (cells - filled), style="red")
@@ -92,17 +92,17 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
 
 
 def _verdict(report: BootReport) -> list[Text]:
-    fault = report.verdict.fault
+    fault = report.fault
     lines = []
     if fault is None:
-        lines.append(Text(clean(report.verdict.sentence), style="bold blue"))
+        lines.append(Text(clean(report.sentence), style="bold blue"))
     else:
-        sentence = clean(report.verdict.sentence, 400)
+        sentence = clean(report.sentence, 400)
         lines.append(Text.assemble((fault, "bold red"), f": {sentence}"))
-        if report.verdict.evidence:
-            lines.append(Text(f"  '{clean(report.verdict.evidence)}'"))
-        if report.verdict.remedy:
-            lines.append(Text(f"  {report.verdict.remedy}", style="dim"))
+        if report.evidence:
+            lines.append(Text(f"  '{clean(report.evidence)}'"))
+        if report.remedy:
+            lines.append(Text(f"  {report.remedy}", style="dim"))
         lines.append(Text(f"  console: {clean(report.console, 400)}", style="dim"))
     return lines
 

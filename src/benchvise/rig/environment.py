@@ -14,8 +14,6 @@ from typing import Any
 
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
-from benchvise.rig.virtual.bench import default_directory, runs
-from benchvise.rig.virtual.rigfile import RIG_FILE
 
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"
@@ -131,6 +129,9 @@ def find_rig_file(given: str | None = None) -> Path:
             if not path.is_file():
                 raise UsageError(f"{source}: there is no file {path}", "name a labgrid environment")
             return path
+    from benchvise.rig.virtual.bench import default_directory, runs  # late: it is large
+    from benchvise.rig.virtual.rigfile import RIG_FILE
+
     path = default_directory() / RIG_FILE
     if not path.is_file() or not runs(default_directory()):
         raise UsageError(

@@ -34,6 +34,7 @@ from labgrid.strategy import Strategy, StrategyError
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig import locks
+from benchvise.rig.boot.address import SshService
 from benchvise.rig.boot.boot import BoardBoot
 from benchvise.rig.boot.patterns import load_patterns
 from benchvise.rig.boot.verdict import BootReport
@@ -43,7 +44,7 @@ from benchvise.rig.card.mux import DRIVERS, Mux, MuxSide
 from benchvise.rig.console.recorder import ConsoleRecorder, attach
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, FlashError, RigError
-from benchvise.rig.power import Outlet, device_key
+from benchvise.rig.power import Outlet, device_key, outlet_of
 
 _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
@@ -113,13 +114,10 @@ class CardStrategy(Strategy):
     def outlet(self) -> Outlet:
         """The board's power, ready to be switched even when all else is broken."""
         self._ready(self.power, "power switch")
-        supplier: Any = self.power
-        while getattr(supplier, "suppliers", None):
-            supplier = next(iter(supplier.suppliers))
         return Outlet(
             self.target.name,
             self.power,
-            device_key(supplier),
+            device_key(outlet_of(self.power)),
             self.options,
             self._ledger,
             self.watts,
@@ -247,11 +245,12 @@ class CardStrategy(Strategy):
         self.target.activate(self.loader)
         self.status = Status.bootloader
 
-    def service(self) -> tuple[str, int, str] | None:
-        """Address, port and user of the NetworkService in the rig file; None without one."""
+    def service(self) -> SshService | None:
+        """The NetworkService in the rig file; None without one."""
         for resource in self.target.resources:
             if isinstance(resource, NetworkService):
-                return resource.address, int(resource.port or 22), str(resource.username or "root")
+                port, user = int(resource.port or 22), str(resource.username or "root")
+                return SshService(resource.address, port, user)
         return None
 
     # What labgrid's clients call

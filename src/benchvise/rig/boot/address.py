@@ -71,6 +71,16 @@ class BoardAddress:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class SshService:
+    """An SSH server of the board, and its host keys (``TYPE BASE64``) as far as they are known."""
+
+    address: str
+    port: int
+    user: str
+    host_keys: tuple[str, ...] = ()
+
+
 def addresses(board: Board) -> list[BoardAddress]:
     """The board's own addresses, those of its loopback left out.
 

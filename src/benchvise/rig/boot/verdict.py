@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from benchvise.board.sanitise import printable
+from benchvise.documents import computed
 from benchvise.errors import BenchviseError
 from benchvise.rig.boot.patterns import PHASES, Prompt
 from benchvise.rig.boot.timeline import BootEvent, Timeline
@@ -22,7 +23,6 @@ from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
 
 _EVIDENCE = 200  # characters
-_TEXT_LIMIT = 1000
 _JUNK_SHARE = 0.05
 _JUNK_BYTES = 16  # of fewer nothing can be said
 _LOGIN_PROMPTS = 3
@@ -78,35 +78,51 @@ class BootVerdict:
         return _REMEDIES.get(self.fault, "") if self.fault is not None else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BootReport:
-    """How one boot went. ``phases`` are seconds since power on, in order; ``console`` is the path
-    of the raw log; ``seconds`` is how long the boot was watched."""
+    """How one boot went, as it is kept, sent between processes, and shown."""
 
-    ok: bool
-    verdict: BootVerdict
-    phases: dict[str, float]
+    fault: Fault | None
+    """What kept the board from booting; None when it booted."""
+    sentence: str
+    evidence: str
+    """Quoted from the console."""
+    phases: Mapping[str, float]
+    """Seconds since power on, in order."""
     console: str
+    """The path of the raw log."""
     restarts: int = 0
     seconds: float = 0.0
+    """How long the boot was watched."""
 
     @classmethod
     def of(cls, timeline: Timeline, outcome: BootOutcome, console: str | Path) -> BootReport:
         """The report of a boot that was watched."""
         verdict = classify(timeline, outcome)
         return cls(
-            verdict.fault is None,
-            verdict,
+            verdict.fault,
+            verdict.sentence,
+            verdict.evidence,
             {phase: round(at, 6) for phase, at in timeline.phases.items()},
             str(console),
             timeline.restarts,
             round(outcome.at_s, 6),
         )
 
+    @computed.before("fault")
+    def ok(self) -> bool:
+        """Whether the board booted."""
+        return self.fault is None
+
+    @property
+    def remedy(self) -> str:
+        """What to do about the fault."""
+        return BootVerdict(self.fault, self.sentence).remedy
+
     @property
     def stage(self) -> str:
         """The phase that was reached last."""
-        return next(reversed(self.phases), PHASES[0])
+        return next(reversed(list(self.phases)), PHASES[0])
 
     @property
     def durations(self) -> dict[str, float]:
@@ -115,41 +131,6 @@ class BootReport:
         return {
             later: self.phases[later] - self.phases[earlier] for earlier, later in pairwise(names)
         }
-
-    def as_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return {
-            "ok": self.ok,
-            "fault": self.verdict.fault.value if self.verdict.fault is not None else None,
-            "sentence": self.verdict.sentence,
-            "evidence": self.verdict.evidence,
-            "phases": dict(self.phases),
-            "console": self.console,
-            "restarts": self.restarts,
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> BootReport:
-        """The report that was stored so. Raises ValueError when it is none."""
-        try:
-            fault = Fault(data["fault"]) if data["fault"] is not None else None
-            phases = {str(name): float(at) for name, at in data["phases"].items()}
-            verdict = BootVerdict(
-                fault,
-                printable(str(data["sentence"]), _TEXT_LIMIT),
-                printable(str(data["evidence"]), _TEXT_LIMIT),
-            )
-            return cls(
-                bool(data["ok"]),
-                verdict,
-                {phase: phases[phase] for phase in PHASES if phase in phases},
-                str(data["console"]),
-                int(data.get("restarts", 0)),
-                float(data.get("seconds", 0.0)),
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"not the report of a boot: {error}") from error
 
 
 class BootError(BenchviseError):

@@ -11,6 +11,7 @@ from labgrid.driver import SigrokDriver
 from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold.messages import AnalyserCommand
 
 STRATEGY = "CardStrategy"
 
@@ -85,13 +86,13 @@ class AnalyserDriver(SigrokDriver):
     is for a second of an analyser's.
     """
 
-    def reached(self) -> dict[str, list[str]]:
-        """Words that run a program where it is plugged in, and sigrok-cli with the device."""
-        prefix = list(self.sigrok.command_prefix)
-        return {"prefix": prefix, "words": self._get_sigrok_prefix()[len(prefix) :]}
+    def command(self) -> AnalyserCommand:
+        """How a program is run where it is plugged in, and sigrok-cli with the device."""
+        prefix = tuple(self.sigrok.command_prefix)
+        return AnalyserCommand(prefix, tuple(self._get_sigrok_prefix()[len(prefix) :]))
 
 
-def analyser_of(target: Any, name: str) -> dict[str, list[str]]:
+def analyser_of(target: Any, name: str) -> AnalyserCommand:
     """How the analyser of the board is reached.
 
     RigError when the rig file describes none, or more than one that could be meant.
@@ -108,5 +109,5 @@ def analyser_of(target: Any, name: str) -> dict[str, list[str]]:
             "add it to the resources: `SigrokUSBDevice: {driver: fx2lafw, channels: 'D0=IN'}`",
         ) from error
     target.activate(driver)
-    found: dict[str, list[str]] = driver.reached()
-    return found
+    command: AnalyserCommand = driver.command()
+    return command

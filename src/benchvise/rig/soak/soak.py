@@ -300,13 +300,13 @@ def _rig_is_broken(done: Sequence[SoakBoot], rig_faults: Sequence[RigFault]) -> 
 
 
 def _from_report(number: int, report: BootReport) -> SoakBoot:
-    fault = report.verdict.fault
+    fault = report.fault
     name = "" if report.ok else str(fault) if fault is not None else "unknown"
     return SoakBoot(
         number,
         name,
-        printable(report.verdict.sentence, _SENTENCE) if name else "",
-        printable(report.verdict.evidence, _SENTENCE) if name else "",
+        printable(report.sentence, _SENTENCE) if name else "",
+        printable(report.evidence, _SENTENCE) if name else "",
         dict(report.phases),
         report.console,
         f"began {report.restarts + 1} times" if report.restarts else "",
