@@ -36,8 +36,8 @@ from benchvise.rig.faults import Fault
 SPEAKER = """
 import sys
 from pathlib import Path
-from benchvise.rig.console.recorder import Recorder
-recorder = Recorder(Path(sys.argv[1]))
+from benchvise.rig.console.recorder import ConsoleRecorder
+recorder = ConsoleRecorder(Path(sys.argv[1]))
 n = 0
 while True:
     recorder.received(b"line %d of what a board says\\r\\n" % n)
