@@ -1,1 +1,1 @@
-"""Benchvise beside its peers on this machine, in turn, with ratios."""
+"""Benchvise beside its references on this machine, in turn, with ratios."""

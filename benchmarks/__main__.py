@@ -1,4 +1,4 @@
-"""``make bench``: ours and the peer in turn, many rounds, ratios.
+"""``make bench``: ours and the reference tool in turn, many rounds, ratios.
 
 The ratio is the median of the rounds' own ratios, as the two of a round are neighbours in time
 and a machine's bandwidth may halve from one minute to the next. Its interval is that of order
@@ -111,10 +111,10 @@ def run_own(pair: Pair) -> tuple[float, float]:
     return pair.ours(), time.monotonic() - begin
 
 
-def run_peer(pair: Pair) -> tuple[float, float]:
-    """The peer's figure in our convention, and its wall time."""
+def run_reference(pair: Pair) -> tuple[float, float]:
+    """The reference tool's value in our convention, and its wall time."""
     begin = time.monotonic()
-    result = subprocess.run(pair.peer, capture_output=True, text=True, check=True)
+    result = subprocess.run(pair.reference, capture_output=True, text=True, check=True)
     return pair.read(result.stdout), time.monotonic() - begin
 
 
@@ -123,9 +123,9 @@ def measure(
 ) -> tuple[int, list[tuple[Pair, Side, Side]]]:
     """All pairs, round by round: a slow minute falls on all of them alike.
 
-    A round is ours, peer, peer, ours and counts the mean of each, so that a machine that gets
-    slower meanwhile does so for both. No round begins that would end after ``minutes``, but for
-    the first three; Ctrl-C ends it with the rounds that are whole. Returns their number too.
+    A round is ours, reference, reference, ours and counts the mean of each, so that a machine that
+    gets slower meanwhile does so for both. No round begins that would end after ``minutes``, but
+    for the first three; Ctrl-C ends it with the rounds that are whole. Returns their number too.
     """
     sides = [(pair, Side(), Side()) for pair in chosen]
     begin, done = time.monotonic(), 0
@@ -138,29 +138,29 @@ def measure(
                 if done >= _LEAST_ROUNDS and spent * (done + 1) / done > minutes * 60:
                     return done, sides
                 print(f"round {done + 1}, {spent:.0f} s so far", file=sys.stderr, flush=True)
-                for pair, ours, peer in sides:
-                    take_round(pair, ours, peer)
+                for pair, ours, reference in sides:
+                    take_round(pair, ours, reference)
             done = rounds
         except KeyboardInterrupt:
-            for _, ours, peer in sides:
+            for _, ours, reference in sides:
                 ours.keep(done)
-                peer.keep(done)
+                reference.keep(done)
             if done < _LEAST_ROUNDS:
                 raise
     return done, sides
 
 
-def take_round(pair: Pair, ours: Side, peer: Side) -> None:
+def take_round(pair: Pair, ours: Side, reference: Side) -> None:
     """One round of one pair."""
     runs = [
         run_own(pair),
-        run_peer(pair),
-        run_peer(pair),
+        run_reference(pair),
+        run_reference(pair),
         run_own(pair),
     ]
     (a, a_s), (b, b_s), (c, c_s), (d, d_s) = runs
     ours.add((a + d) / 2, (a_s + d_s) / 2)
-    peer.add((b + c) / 2, (b_s + c_s) / 2)
+    reference.add((b + c) / 2, (b_s + c_s) / 2)
 
 
 def overstatement(rounds: int) -> Table:
@@ -202,35 +202,35 @@ def main() -> None:
     if arguments.only:
         chosen = [p for p in chosen if any(part in p.name for part in arguments.only)]
     rounds, measured = measure(chosen, arguments.rounds, arguments.minutes)
-    table = Table(title=f"Ours : peer, {rounds} rounds in turn, medians", title_justify="left")
+    table = Table(title=f"Ours : reference, {rounds} rounds in turn, medians", title_justify="left")
     for heading in (
         "pair",
         "ours",
-        "peer",
+        "reference",
         "ratio",
         "95 %",
         "claimed",
         "within",
         "spread ours",
-        "spread peer",
+        "spread reference",
         "s ours",
-        "s peer",
+        "s reference",
     ):
         table.add_column(heading, justify="left" if heading == "pair" else "right")
-    for pair, ours, peer in measured:
-        times, interval = ratio(ours, peer)
+    for pair, ours, reference in measured:
+        times, interval = ratio(ours, reference)
         table.add_row(
             pair.name,
             f"{ours.median:.4g}",
-            f"{peer.median:.4g}",
+            f"{reference.median:.4g}",
             f"{times:.3f}",
             f"{interval.low:.3f} … {interval.high:.3f}",
             pair.claim,
             "yes" if pair.holds(times) else "no",
             f"{ours.spread:.1%}",
-            f"{peer.spread:.1%}",
+            f"{reference.spread:.1%}",
             f"{statistics.median(ours.seconds):.2f}",
-            f"{statistics.median(peer.seconds):.2f}",
+            f"{statistics.median(reference.seconds):.2f}",
         )
     if measured:
         console.print(table)
@@ -241,7 +241,7 @@ def main() -> None:
         console.print(levels.costs(min(rounds, 3)))
     if any(pair.name.startswith("signal") for pair in chosen):
         console.print(pairs_signal.table(min(rounds, 5)))
-    if not arguments.only or any(part in "time line" for part in arguments.only):
+    if not arguments.only or any(part in "timeline" for part in arguments.only):
         without = timeline.missing()
         console.print(without or timeline.table(min(rounds, 5)))
     if not arguments.only:

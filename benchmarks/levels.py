@@ -1,4 +1,4 @@
-"""The time line of a large trace: how soon it is there, and what a question takes.
+"""The timeline of a large trace: how soon it is there, and what a question takes.
 
 Each figure is of a process of its own, on a second name of the trace that nothing is kept of:
 first what follows decoding, then what is kept of it. A question is what a screen asks while it is
@@ -34,8 +34,9 @@ from benchvise.web.answers import arrow
 from benchvise.web.app import create_app
 from benchvise.web.files import key_of
 from benchvise.web.settings import Settings
+from benchvise.web.http import Query
 from benchvise.web.workspace import levels
-from benchvise.web.workspace.opened import OpenTraces
+from benchvise.web.workspace.served import ServedTraces
 
 path, rounds, root = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 WIDTH, ROWS = 2000, 60
@@ -54,12 +55,12 @@ def watch():
 watcher = threading.Thread(target=watch)
 watcher.start()
 begin = time.monotonic()
-traces = OpenTraces()
+traces = ServedTraces()
 opened = traces.get(path)
 table = opened.levels.items(list(range(ROWS)), 0, opened.loaded.analysis.whole.end - opened.origin,
     shift_of(0, opened.loaded.analysis.whole.end - opened.origin, WIDTH))
 arrow(table)
-JSONResponse(levels.rows(opened, {}))
+JSONResponse(levels.rows(opened, Query({})))
 first = time.monotonic() - begin
 traces.close()
 done.set()
@@ -76,7 +77,7 @@ for _ in range(rounds):
     row = chance.randrange(max(1, min(600, opened.levels.row_count - ROWS)))
     rows = f"0-1,{row}-{row + ROWS - 3}"  # the CPUs, and what else is on the screen
     asked.append({"begin": begin, "end": begin + length, "width": WIDTH, "rows": rows})
-asked = [{name: str(value) for name, value in query.items()} for query in asked]
+asked = [Query({name: str(value) for name, value in query.items()}) for query in asked]
 
 opened = traces.get(path)
 found = {"first": first, "peak": peak}
@@ -116,8 +117,8 @@ print(json.dumps(found))
 
 
 def costs(rounds: int) -> Table:
-    """What the time line of each large trace takes here, medians of the rounds."""
-    table = Table(title=f"Time lines, {rounds} rounds", title_justify="left")
+    """What the timeline of each large trace takes here, medians of the rounds."""
+    table = Table(title=f"Timelines, {rounds} rounds", title_justify="left")
     for heading in ("what", "seen", "asked"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for name in ("f10m", "vm-huge"):
@@ -152,7 +153,7 @@ def _of(path: Path, rounds: int) -> list[tuple[str, str, str]]:
         return f"{half:.2f} / {high:.2f} ms"
 
     return [
-        ("first time line after decoding", f"{median(firsts, 'first'):.3f} s", "≤ 1 s"),
+        ("first timeline after decoding", f"{median(firsts, 'first'):.3f} s", "≤ 1 s"),
         ("opened again", f"{median(agains, 'first') * 1e3:.0f} ms", "≤ 100 ms"),
         ("a question, median / p99", percentiles("levels"), "p99 ≤ 8 ms"),
         ("a question over HTTP, median / p99", percentiles("http"), ""),

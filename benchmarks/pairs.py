@@ -1,4 +1,4 @@
-"""The pairs: a benchmark of ours, a peer, and how the peer's figure is put into our convention."""
+"""The pairs: a benchmark of ours, a reference tool, and how its value becomes one of ours."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PROBE = HERE.parent / "src" / "benchvise" / "board" / "probes" / platform.machin
 GIB = float(1 << 30)
 LARGE = "256M"  # far beyond the last-level cache of any board
 LARGE_BYTES = str(256 << 20)
-FEW = ("--batches", "12")  # so that ours takes no longer than the peer
+FEW = ("--batches", "12")  # so that ours takes no longer than the reference tool
 
 
 @dataclass(frozen=True)
 class Pair:
     """``ours`` are words for ``bvprobe run``, or gives our figure itself; ``read`` takes our unit
-    out of the peer's output.
+    out of the reference tool's output.
 
     ``agreement`` is how far apart the medians may be, where the conventions are aligned. Where it
     is not agreement that is claimed, ``bounds`` are the least and the largest ratio.
@@ -35,7 +35,7 @@ class Pair:
 
     name: str
     ours: tuple[str, ...] | Callable[[], float]
-    peer: tuple[str, ...]
+    reference: tuple[str, ...]
     read: Callable[[str], float]
     agreement: float
     prefix: tuple[str, ...] = ()
@@ -70,24 +70,26 @@ def _perf_us(text: str) -> float:
     return float(re.findall(r"([\d.]+) usecs/op", text)[-1]) * 1000
 
 
-def build_peer(name: str, *flags: str) -> Path | None:
-    """Compiles a peer of ours, ``peers/NAME.c``; None without a compiler."""
+def build_reference(name: str, *flags: str) -> Path | None:
+    """Compiles a reference program of ours, ``references/NAME.c``; None without a compiler."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return None
     BUILD.mkdir(parents=True, exist_ok=True)
     program = BUILD / name
-    source = HERE / "peers" / f"{name}.c"
+    source = HERE / "references" / f"{name}.c"
     subprocess.run([compiler, "-O3", *flags, "-o", str(program), str(source)], check=True)
     return program
 
 
 def build_stream() -> Path | None:
-    """The STREAM-like peer; None without a compiler.
+    """The STREAM-like reference; None without a compiler.
 
     The loop must stay a loop: gcc would make it a call of memcpy, which is another pair.
     """
-    return build_peer("stream", "-march=native", "-fopenmp", "-fno-tree-loop-distribute-patterns")
+    return build_reference(
+        "stream", "-march=native", "-fopenmp", "-fno-tree-loop-distribute-patterns"
+    )
 
 
 def pairs() -> tuple[list[Pair], list[str]]:

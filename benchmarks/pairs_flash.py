@@ -1,8 +1,8 @@
 """Writing cards beside dd and bmaptool: the same image, the same medium.
 
 The figure is bytes written a second until they are on the medium, by each side's own account, so
-without the start of the programs. Reading back and comparing, which neither peer does, comes on
-top of that: it is reported apart. The checksums of a plain image's block map are computed beside
+without the start of the programs. Reading back and comparing, which neither reference does, comes
+on top of that: it is reported apart. The checksums of a plain image's block map are computed beside
 the writing; where that ends later, the rest counts with the reading back. The image is in the page
 cache for both sides.
 
@@ -114,12 +114,17 @@ def _bmaptool(text: str) -> float:
 
 
 def _pair(
-    name: str, image: Path, card: Path, peer: str, read: Callable[[str], float], suffix: str = ""
+    name: str,
+    image: Path,
+    card: Path,
+    reference: str,
+    read: Callable[[str], float],
+    suffix: str = "",
 ) -> Pair:
     return Pair(
         name,
         _ours(name, image, card),
-        ("sh", "-c", f"LC_ALL=C; export LC_ALL; {peer} 2>&1"),
+        ("sh", "-c", f"LC_ALL=C; export LC_ALL; {reference} 2>&1"),
         read,
         0.1,
         scene=images(suffix),

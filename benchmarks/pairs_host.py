@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks.pairs import Pair
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
+from benchvise.board.messages import SampleMessage
 from benchvise.measure.hostside import HOST_BENCHMARKS
 from benchvise.measure.sources import Sources, board_registry
 
@@ -67,18 +68,18 @@ def pairs() -> tuple[list[Pair], list[str]]:
 
 def _command_pairs(hyperfine: str) -> Iterator[Pair]:
     words = ("command.time", "--run", COMMAND, "--batches", str(RUNS))
-    peer = (
+    reference = (
         hyperfine,
         "-N",  # or it adds a shell and subtracts what it believes that one to cost
         *("--warmup", "1", "--runs", str(RUNS)),
         *("--style", "none", "--export-json", "/dev/stdout"),
         f"sh -c '{COMMAND}'",
     )
-    yield Pair("command.time wall : hyperfine", words, peer, partial(_ns, ("median",)), 0.02)
+    yield Pair("command.time wall : hyperfine", words, reference, partial(_ns, ("median",)), 0.02)
     yield Pair(
         "command.time cpu : hyperfine",
         (*words, "--metric", "cpu"),
-        peer,
+        reference,
         partial(_ns, ("user", "system")),
         0.02,
     )
@@ -137,8 +138,9 @@ def run_requests(params: dict[str, str]) -> float:
         Sources(board, channel) as sources,
     ):
         spec = board_registry(channel).spec(benchmark, params)
-        (sample,) = (line for line in sources.lines(spec, 1) if line["type"] == "sample")
-    return float(sample["value"])
+        (sample,) = (m for m in sources.messages(spec, 1) if isinstance(m, SampleMessage))
+    assert sample.value is not None
+    return sample.value
 
 
 _running: list[object] = []

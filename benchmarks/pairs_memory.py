@@ -11,8 +11,8 @@ from benchmarks.pairs import FEW, LARGE, LARGE_BYTES, Pair, build_stream
 def pairs() -> tuple[list[Pair], list[str]]:
     """What can be run here, and a line for each pair that cannot.
 
-    multichase, the peer of memory.latency, is in no Debian release; lat_mem_rd's default stride
-    is one that prefetchers foresee.
+    multichase, the reference tool of memory.latency, is in no Debian release; lat_mem_rd's default
+    stride is one that prefetchers foresee.
     """
     stream = build_stream()
     if stream is None:

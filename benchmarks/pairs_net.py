@@ -1,9 +1,9 @@
-"""Network pairs: two namespaces joined by a veth pair, our sink and the peers' servers in one.
+"""Network pairs: two namespaces joined by a veth pair, all servers in one of them.
 
-Board and peer are both this machine then, so what is compared is what the programs cost, not a
-wire; but a second veth pair has a limit, as a wire has. Server and client are pinned apart, both
-ours and the peer's: on few CPUs the scheduler's choice would otherwise decide, and iperf3 before
-3.16 has one thread for all its streams.
+Board and remote host are both this machine then, so what is compared is what the programs cost, not
+a wire; but a second veth pair has a limit, as a wire has. Server and client are pinned apart, both
+ours and the reference tool's: on few CPUs the scheduler's choice would otherwise decide, and iperf3
+before 3.16 has one thread for all its streams.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 
 from benchmarks.pairs import PROBE, Pair, measured_cpu
 
-BOARD, PEER = f"bvboard{os.getpid()}", f"bvpeer{os.getpid()}"
+BOARD, REMOTE = f"bvboard{os.getpid()}", f"bvpeer{os.getpid()}"
 # Addresses set aside for benchmarks (RFC 2544); the network of each device.
 DEVICES = {"bench0": "198.18.0", "bench1": "198.18.1"}
 FREE, LIMITED = (f"{network}.2" for network in DEVICES.values())
 LIMIT = ("tbf", "rate", "200mbit", "burst", "32k", "latency", "20ms")
 IN_BOARD = ("ip", "netns", "exec", BOARD)
-IN_PEER = ("ip", "netns", "exec", PEER)
+IN_REMOTE = ("ip", "netns", "exec", REMOTE)
 SECONDS = "3"
 
 
@@ -36,7 +36,7 @@ def server_cpu() -> str:
 
 
 def servers() -> dict[str, tuple[str, ...]]:
-    """What listens in the peer's namespace, of what is installed."""
+    """What listens in the remote host's namespace, of what is installed."""
     commands = {
         "sink": (str(PROBE), "sink"),
         "iperf3": ("iperf3", "-s"),
@@ -70,20 +70,20 @@ class Scene:
             self.parts.close()
 
     def _make(self) -> None:
-        for name in (BOARD, PEER):
+        for name in (BOARD, REMOTE):
             ip("netns", "add", name)
             self.parts.callback(ip, "netns", "del", name)
         for device, network in DEVICES.items():
-            ends = ("netns", BOARD, "type", "veth", "peer", device, "netns", PEER)
+            ends = ("netns", BOARD, "type", "veth", "peer", device, "netns", REMOTE)
             ip("link", "add", device, *ends)
-            for last, name in enumerate((BOARD, PEER), 1):
+            for last, name in enumerate((BOARD, REMOTE), 1):
                 ip("-n", name, "addr", "add", f"{network}.{last}/24", "dev", device)
                 ip("-n", name, "link", "set", device, "up")
-        for name in (BOARD, PEER):
+        for name in (BOARD, REMOTE):
             command = ["tc", "-n", name, "qdisc", "add", "dev", "bench1", "root", *LIMIT]
             subprocess.run(command, check=True)
         for words in servers().values():
-            self.parts.enter_context(running((*IN_PEER, "taskset", "-c", server_cpu(), *words)))
+            self.parts.enter_context(running((*IN_REMOTE, "taskset", "-c", server_cpu(), *words)))
         time.sleep(1)  # until they listen
 
 
@@ -129,10 +129,10 @@ def _qperf_ns(text: str) -> float:
 
 
 def _pair(
-    name: str, ours: str, peer: str, read: Callable[[str], float], agreement: float = 0.10
+    name: str, ours: str, reference: str, read: Callable[[str], float], agreement: float = 0.10
 ) -> Pair:
     prefix = (*IN_BOARD, "taskset", "-c", str(measured_cpu()))
-    words = (*prefix, *peer.split())
+    words = (*prefix, *reference.split())
     return Pair(name, tuple(ours.split()), words, read, agreement, prefix, lambda: SCENE)
 
 

@@ -1,8 +1,9 @@
 """Pairs of the operating system's benchmarks.
 
-lmbench, which these follow, is not in Debian's main archive; ``peers/os.c`` has its loops, written
-anew on the system's own C library. ``perf bench sched messaging`` and hackbench count messages of
-many processes at once, stress-ng counts rounds of mixed work: neither has an equal here.
+lmbench, which these follow, is not in Debian's main archive; ``references/os.c`` has its loops,
+written anew on the system's own C library. ``perf bench sched messaging`` and hackbench count
+messages of many processes at once, stress-ng counts rounds of mixed work: neither has an equal
+here.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ CLIENT = (*ADDRESS, "-t", "1", "-m", "14", "--full-rtt")
 
 
 def build_loops(compiler: tuple[str, ...], name: str) -> tuple[Path | None, str]:
-    """``peers/os.c`` by that compiler, static as the probe is, or why it could not be built."""
+    """``references/os.c``, static as the probe is, or why that compiler cannot build it."""
     program = BUILD / name
     BUILD.mkdir(parents=True, exist_ok=True)
     flags = ["-std=gnu11", "-O2", "-D_GNU_SOURCE", "-static", "-pthread"]
-    command = [*compiler, *flags, "-o", str(program), str(HERE / "peers" / "os.c")]
+    command = [*compiler, *flags, "-o", str(program), str(HERE / "references" / "os.c")]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -74,9 +75,9 @@ def loops(cpu: str, program: Path) -> list[Pair]:
     """Each benchmark beside the same loop."""
     pin = ("taskset", "-c", cpu, str(program))
 
-    def pair(name: str, ours: str, peer: str, agreement: float) -> Pair:
+    def pair(name: str, ours: str, reference: str, agreement: float) -> Pair:
         words = (*ours.split(), "--batches", "63")
-        return Pair(name, words, (*pin, *peer.split()), float, agreement)
+        return Pair(name, words, (*pin, *reference.split()), float, agreement)
 
     return [
         pair("fstat : loop", "os.syscall --call fstat", "fstat 1000000", 0.10),
@@ -91,7 +92,7 @@ def loops(cpu: str, program: Path) -> list[Pair]:
             0.30,
         ),
         pair("mmap, first page : loop", "os.mmap", f"mmap 42000 {MIB}", 0.10),
-        # the 21 parts of the peer touch 16 MiB each
+        # the 21 parts of the reference tool touch 16 MiB each
         pair(
             "page fault : loop", "os.page_fault --size 16M", f"pages {4096 * 21} {16 << 20}", 0.10
         ),
@@ -116,25 +117,27 @@ def loops(cpu: str, program: Path) -> list[Pair]:
 def pairs() -> tuple[list[Pair], list[str]]:
     """What can be run here, and a line for each pair that cannot."""
     cpu = str(measured_cpu())
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     missing: list[str] = []
     program, reason = build_loops(("gcc",), "os")
     if program:
-        found += loops(cpu, program)
+        pairs += loops(cpu, program)
     else:
-        missing.append(f"the loops of peers/os.c are left out: {reason}")
-    # another C library keeps the stacks of threads: only the probe's own makes the same calls
+        missing.append(f"the loops of references/os.c are left out: {reason}")
+    # Another C library keeps the stacks of threads, and spins for a semaphore otherwise: only the
+    # probe's own does the same.
     zig = (sys.executable, "-m", "ziglang", "cc")
     musl = ("-target", f"{PROBE.parent.name}-linux-musl")
     program, reason = build_loops((*zig, *musl), "os-musl")
     if program:
-        words = ("os.thread", "--batches", "63")
-        peer = ("taskset", "-c", cpu, str(program), "thread", "8400")
-        found.append(Pair("thread : loop, musl", words, peer, float, 0.10))
+        for name, iterations in (("thread", "8400"), ("semaphore", "84000")):
+            words = (f"os.{name}", "--batches", "63")
+            reference = ("taskset", "-c", cpu, str(program), name, iterations)
+            pairs.append(Pair(f"{name} : loop, musl", words, reference, float, 0.10))
     else:
-        missing.append(f"the loop of threads is left out: {reason}")
+        missing.append(f"the loops of threads and semaphores are left out: {reason}")
     if shutil.which("sockperf"):
-        found += [sockperf(cpu, "udp"), sockperf(cpu, "tcp", "--tcp")]
+        pairs += [sockperf(cpu, "udp"), sockperf(cpu, "tcp", "--tcp")]
     else:
         missing.append("sockperf is not installed (Debian: sockperf): its pairs are left out")
-    return found, missing
+    return pairs, missing

@@ -7,14 +7,14 @@ import shlex
 import shutil
 from pathlib import Path
 
-from benchmarks.pairs import Pair, build_peer, measured_cpu
+from benchmarks.pairs import Pair, build_reference, measured_cpu
 
 BYTES = 1 << 30
 BATCHES = ("--batches", "40")
 # GNU yes writes buffers of 8 KiB (until version 9.6) or 16 KiB into a pipe of 64 KiB.
 LIKE_YES = ("--block", "8K", *BATCHES)
 PAGES = ("--writer", "vmsplice", "--block", "1M", "--pipe", "1M", *BATCHES)
-# What is claimed where the peer's own reader or writer is half of the figure.
+# What is claimed where the reference tool's own reader or writer is half of the figure.
 ORDER = (1 / 3, 3.0)
 
 
@@ -48,7 +48,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
     """
     found: list[Pair] = []
     missing: list[str] = []
-    drain = build_peer("drain")
+    drain = build_reference("drain")
     if drain:
         found += [
             Pair(

@@ -3,7 +3,7 @@
 The capture has half a thousand million samples of two lines, a stimulus and an answer every
 millisecond, as a session that libsigrok could have written. sigrok-cli reads it and writes the
 samples to nowhere; ours gives the edges of each line. What sigrok-cli has not, its response times
-and what a time line asks while it is panned and zoomed, stands in a table of its own.
+and what a timeline asks while it is panned and zoomed, stands in a table of its own.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ print(opened - begin, time.monotonic() - opened)
 # The capture's own lines, and one that changes as often as a capture may: 100 million times.
 _ZOOMED = f"""
 import numpy as np
-from benchvise.signal.capture import Line
+from benchvise.signal.capture import SignalLine
 from benchvise.signal.levels import items
 random = np.random.default_rng(1)
-dense = Line("dense", False, np.arange(1, 100_000_001, dtype=np.int64) * 5)
+dense = SignalLine("dense", False, np.arange(1, 100_000_001, dtype=np.int64) * 5)
 for lines in (capture.lines[:2], (dense,)):
     took = []
     for _ in range({_QUESTIONS}):
@@ -113,7 +113,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
         Pair(
             name="signal open 500 M samples : sigrok-cli",
             ours=_ours,
-            peer=("true",),
+            reference=("true",),
             read=_theirs,
             agreement=0.0,
             bounds=(0.5, math.inf),
@@ -123,7 +123,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
 
 
 def table(rounds: int = 3) -> Table:
-    """Seconds for opening, for all response times, and for what one screen of a time line asks (99
+    """Seconds for opening, for all response times, and for what one screen of a timeline asks (99
     of 100 questions take less), beside what is asked."""
     found = [_times(_PROGRAM + _ZOOMED) for _ in range(rounds)]
     shown = Table(title="A capture of 500 million samples")

@@ -29,15 +29,15 @@ def pairs() -> tuple[list[Pair], list[str]]:
     if os.getuid() != 0:
         return [], ["cyclictest needs root here: its pairs are left out"]
     words = f"-a {measured_cpu()} -t1 -i 1000 -l {WAKEUPS} -m -N -q -h {LONGEST_NS}"
-    peer = (cyclictest, *words.split())
+    reference = (cyclictest, *words.split())
     ours = ("timer.wakeup", "--batches", str(WAKEUPS // 200))
     real_time = (*ours, "--policy", "fifo", "--priority", PRIORITY)
     found = [
-        Pair("wake-up : cyclictest", ours, (*peer, "--default-system"), median, 0.10),
+        Pair("wake-up : cyclictest", ours, (*reference, "--default-system"), median, 0.10),
         Pair(
             "wake-up fifo : cyclictest -p",
             real_time,
-            (*peer, "-p", PRIORITY, "--default-system"),
+            (*reference, "-p", PRIORITY, "--default-system"),
             median,
             0.10,
         ),
@@ -47,7 +47,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
             Pair(
                 "wake-up fifo, no idle states : cyclictest -p",
                 (*real_time, "--dma_latency", "zero"),
-                (*peer, "-p", PRIORITY),
+                (*reference, "-p", PRIORITY),
                 median,
                 0.10,
             )

@@ -2,7 +2,7 @@
 
 Ours is the whole way to Arrow tables in this program: opening the file, then every field of every
 event (*all*), or the fields by which scheduling and interrupts are analysed, with all such events
-(*sched*); with the index of all events in time. The peers' figure is the number of events by the
+(*sched*); with the index of all events in time. The references' rate is the number of events by the
 time of the whole process, as they print nothing else, so at the small end their start counts; the
 traces are large enough for it not to matter. Pages are warm on both sides.
 
@@ -120,7 +120,8 @@ def _ours(path: Path, chosen: dict[str, list[str]] | None) -> Callable[[], float
     return run
 
 
-# bash's own stopwatch: the peers print no time, and the pairs' reader sees standard output only.
+# bash's own stopwatch: the reference tools print no time, and the pairs' reader sees standard
+# output only.
 _TIMED = "TIMEFORMAT='seconds %R cpu %U %S'; time {} > /dev/null 2> /dev/null"
 
 

@@ -1,8 +1,8 @@
-"""The time line in the browser: a scripted pan and zoom over a trace of 10 million events.
+"""The timeline in the browser: a scripted pan and zoom over a trace of 10 million events.
 
 ``web/scripts/panzoom.js`` moves about in headless Chromium, without a GPU, for ten seconds; the
-server runs beside it on the same CPUs. There is no peer: the table tells the figures and what is
-asked of them.
+server runs beside it on the same CPUs. There is no reference: the table shows each value
+beside its bound.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _FIRST = (
 def missing() -> str:
     """Why it cannot be measured here; empty when it can."""
     if trace("f10m") is None:
-        return "there is no ../shared/data/traces: the time line is left out"
+        return "there is no ../shared/data/traces: the timeline is left out"
     if not _CHROMIUM.exists():
-        return f"no browser at {_CHROMIUM}: the time line is left out"
+        return f"no browser at {_CHROMIUM}: the timeline is left out"
     if not shutil.which("node") or not (_WEB / "node_modules" / "playwright-core").exists():
-        return "no node with web/node_modules: the time line is left out"
+        return "no node with web/node_modules: the timeline is left out"
     return ""
 
 
@@ -77,7 +77,7 @@ def table(rounds: int) -> Table:
     _first(path, False)
     firsts = {known: [_first(path, known) for _ in range(rounds)] for known in (False, True)}
     shown = Table(
-        title=f"Time line of f10m, pan and zoom for 10 s, {rounds} rounds", title_justify="left"
+        title=f"Timeline of f10m, pan and zoom for 10 s, {rounds} rounds", title_justify="left"
     )
     for heading in ("what", "median", "worst", "asked", "within"):
         shown.add_column(heading, justify="left" if heading == "what" else "right")

@@ -25,11 +25,11 @@ from benchvise.measure.suite import load_suite, suite_names
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
-from benchvise.why.artefacts import Artefact, artefacts
 from benchvise.why.cards import Card, CounterSign, load_cards
-from benchvise.why.counters import COUNTERS
-from benchvise.why.priors import Direction, Prior, commands, priors, symptoms, unlisted
+from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.shape import FIELDS
+from benchvise.why.suspects.artefacts import Artefact, artefacts
+from benchvise.why.suspects.priors import Direction, Prior, commands, priors, symptoms, unlisted
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
 
@@ -63,10 +63,15 @@ def _command(command: object, path: str) -> Iterator[str]:
     yield from _table(
         ("argument or option", "meaning"),
         [
-            *((f"`{a.metavar or a.name}`", a.help or "") for a in arguments),
-            *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", o.help or "") for o in options),
+            *((f"`{a.metavar or a.name}`", _unmarked(a.help)) for a in arguments),
+            *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", _unmarked(o.help)) for o in options),
         ],
     )
+
+
+def _unmarked(text: str | None) -> str:
+    """Help without what keeps Rich from taking a bracket for markup."""
+    return (text or "").replace(r"\[", "[")
 
 
 def benchmarks_page(registry: Registry) -> str:

@@ -37,6 +37,7 @@ static benchmark_table benchmarks = {
 	&os_mmap,
 	&os_futex,
 	&os_eventfd,
+	&os_semaphore,
 	&os_context_switch,
 	&os_context_switch_grid,
 	&pipe_latency,

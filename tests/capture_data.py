@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchvise.signal.capture import Capture, Line, clock_of_rate, edges_of
+from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 CAPTURES = SHARED / "captures"
@@ -26,7 +26,7 @@ def sampled(rate: int, **lines: Sequence[int] | np.ndarray) -> Capture:
     made = []
     for name, levels in lines.items():
         starts_high, edges = edges_of(np.asarray(levels, dtype=bool))
-        made.append(Line(name, starts_high, edges))
+        made.append(SignalLine(name, starts_high, edges))
     length = len(next(iter(lines.values())))
     return Capture(Path("made.sr"), "made", clock_of_rate(rate), length, tuple(made))
 

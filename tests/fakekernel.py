@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from benchvise.board.channel import FileError, FileValue, FileWritten
+from benchvise.board.messages import FileError, FileValue, FileWritten
 from benchvise.errors import BoardUnreachable
 from benchvise.state.intervention import BOOT_ID
 from benchvise.state.model import Family, Flip, Item, Knob

@@ -40,6 +40,7 @@ BENCHMARKS = (
     "os.mmap",
     "os.futex",
     "os.eventfd",
+    "os.semaphore",
     "os.context_switch",
     "os.context_switch_grid",
     "pipe.latency",
@@ -62,8 +63,8 @@ BENCHMARKS = (
 IN_BVIO = tuple(n for n in BENCHMARKS if n.startswith(("storage.", "net.", "gpio.")))
 WIRED = ("gpio.response",)  # measures only between lines that somebody has joined
 # these cannot be measured without another end; see test_probe_net
-WITH_PEER = ("net.tcp", "net.udp", "net.latency")
-MEASURABLE = tuple(name for name in BENCHMARKS if name not in WIRED + WITH_PEER)
+WITH_REMOTE = ("net.tcp", "net.udp", "net.latency")
+MEASURABLE = tuple(name for name in BENCHMARKS if name not in WIRED + WITH_REMOTE)
 HUGE = "memory.tlb"  # not possible without huge pages
 IN_MEMORY = tuple(name for name in BENCHMARKS if name.startswith("memory.") and name != HUGE)
 TWO_ENDS = (
@@ -72,6 +73,7 @@ TWO_ENDS = (
     "pipe.throughput",
     "os.futex",
     "os.eventfd",
+    "os.semaphore",
     "socket.latency",
     "socket.throughput",
 )

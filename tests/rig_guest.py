@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchvise.rig.virtual.kinds import Kind
+from benchvise.rig.virtual.kinds import BoardKind
 
 LOGIN = r" login: "
 PROMPT = r"root@[\w-]+:[^ ]+# "
@@ -21,7 +21,7 @@ PROMPT = r"root@[\w-]+:[^ ]+# "
 class Guest:
     """A board of a kind that is powered within the context, with everything that it has said."""
 
-    def __init__(self, kind: Kind, card: Path | None, directory: Path) -> None:
+    def __init__(self, kind: BoardKind, card: Path | None, directory: Path) -> None:
         self.directory = directory
         self.said = ""
         self._seen = 0  # the end of what was last waited for

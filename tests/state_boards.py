@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchvise.board.channel import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.entries import entries_of

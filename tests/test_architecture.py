@@ -13,13 +13,17 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "benchvise"
 
 # The ground floor: what every package may import, and what imports nothing of ours but that.
-GROUND = {"documents", "text"}
+GROUND = {"command", "documents", "quantities", "text"}
 
 # What each package may import of the others; top-level modules stand under their own name.
 ALLOWED = {
     "__init__": set[str](),
+    "command": set[str](),
     "documents": set[str](),
+    "quantities": set[str](),
+    "text": set[str](),
     "errors": set[str](),
+    "output_files": {"errors"},
     "resources": set[str](),
     "statistics": set[str](),
     "board": {"errors"},
@@ -27,15 +31,16 @@ ALLOWED = {
     "kernel_log": set[str](),
     "state": {"board", "errors", "kernel_log", "resources"},
     "health": {"board", "errors", "kernel_log", "state", "statistics"},
-    "rig": {"board", "errors"},
-    "signal": {"board", "errors", "statistics"},
-    "trace": {"board", "errors", "statistics"},
+    "rig": {"board", "errors", "output_files"},
+    "signal": {"board", "errors", "output_files", "statistics"},
+    "trace": {"board", "errors", "output_files", "statistics"},
     "store": {"errors", "health", "measure", "state"},
     "report": {
         "errors",
         "health",
         "kernel_log",
         "measure",
+        "output_files",
         "rig",
         "signal",
         "state",
@@ -49,6 +54,7 @@ ALLOWED = {
         "errors",
         "health",
         "measure",
+        "output_files",
         "report",
         "rig",
         "signal",
@@ -64,6 +70,7 @@ ALLOWED = {
         "flows",
         "health",
         "measure",
+        "output_files",
         "report",
         "rig",
         "signal",
@@ -139,6 +146,7 @@ def test_the_probe_knows_nothing_of_the_host() -> None:
 # What takes longer to import than most commands take to do, and what each command may have of it.
 SLOW = {"duckdb", "jinja2", "msgspec", "numpy", "pyarrow", "sqlalchemy", "starlette"}
 NEEDED = {
+    "signal": set[str](),
     "main": set[str](),
     "restore": set[str](),
     "rig": set[str](),

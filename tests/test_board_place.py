@@ -172,5 +172,5 @@ class TestNoPlace:
             deployed = deploy(board)
             assert deployed.directory == str(private(home))
             with open_channel(board) as channel:
-                assert channel.ready["arch"] == ARCH
+                assert channel.ready.arch == ARCH
             assert remove(board) == (str(private(home)),)

@@ -24,6 +24,7 @@ from sshd import (
 from benchvise.board import Board, open_board, ssh
 from benchvise.board.channel import ProbeChannel, open_channel
 from benchvise.board.deploy import deploy, packaged_architectures, remove
+from benchvise.board.messages import Message, SampleMessage
 from benchvise.board.probes import load_probe
 from benchvise.errors import BoardUnreachable, BoardUnusable, ProbeError, UsageError
 
@@ -49,11 +50,11 @@ class TestHappyPath:
             assert first.sent == load_probe(ARCH).size
             assert (first.identity.machine, first.identity.arch) == (ARCH, ARCH)
             with open_channel(board) as channel:
-                assert channel.ready["arch"] == ARCH
-                assert channel.list_benchmarks()["benchmarks"]
+                assert channel.ready.arch == ARCH
+                assert channel.list_benchmarks().benchmarks
                 samples = 0
-                for line in channel.request([*MEASURE, "--batches", "3"], paced=True):
-                    if line["type"] == "sample":
+                for message in channel.request([*MEASURE, "--batches", "3"], paced=True):
+                    if isinstance(message, SampleMessage):
                         samples += 1
                         channel.acknowledge()
                 assert samples == 3
@@ -246,13 +247,13 @@ class TestOddLogins:
 
 
 class TestTrouble:
-    def long_run(self, channel: ProbeChannel) -> Iterator[dict[str, object]]:
+    def long_run(self, channel: ProbeChannel) -> Iterator[Message]:
         """A run that would go on for minutes, after its first sample."""
-        lines = channel.request([*MEASURE, "--batches", "100000"])
-        for line in lines:
-            if line["type"] == "sample":
+        messages = channel.request([*MEASURE, "--batches", "100000"])
+        for message in messages:
+            if isinstance(message, SampleMessage):
                 break
-        return lines
+        return messages
 
     def probe_processes(self, home: Path, word: str) -> list[int]:
         return [pid for pid, line in processes_with(str(home)).items() if f" {word}" in line]

@@ -25,11 +25,11 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
-from benchvise.why.artefacts import artefacts
 from benchvise.why.cards import load_cards
-from benchvise.why.counters import COUNTERS
-from benchvise.why.priors import priors, symptoms
+from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.shape import FIELDS
+from benchvise.why.suspects.artefacts import artefacts
+from benchvise.why.suspects.priors import priors, symptoms
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import net_peers
 import plants
 import pytest
+import remote_hosts
 import storage_places
 
 pytest_plugins = ["probe_fixtures"]
@@ -129,9 +129,9 @@ def test_a_planted_difference_is_found_and_nothing_else(experiment: Experiment) 
 
 def test_a_slow_link_is_found(static: Path) -> None:
     """On one side of a pair of virtual interfaces; the other side is a sink of ours."""
-    with net_peers.namespaces() as link, ExitStack() as stack:
-        sink = stack.enter_context(net_peers.sink(static, prefix=link.in_peer))
-        tcp = f"net.tcp:peer={net_peers.PEER_ADDRESS}:{sink.port},batch_ms=60"
+    with remote_hosts.namespaces() as link, ExitStack() as stack:
+        sink = stack.enter_context(remote_hosts.sink(static, prefix=link.in_remote))
+        tcp = f"net.tcp:peer={remote_hosts.REMOTE_ADDRESS}:{sink.port},batch_ms=60"
         before = [*link.in_board]
 
         @contextmanager

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_peers import measure, sink
 from probe_programs import (
     HUGE,
     IN_BVIO,
@@ -23,13 +22,14 @@ from probe_programs import (
     ROOT,
     RUNNER,
     SMALL,
-    WITH_PEER,
+    WITH_REMOTE,
     Result,
     Running,
     build,
     is_evidence,
     run,
 )
+from remote_hosts import measure, sink
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -234,12 +234,12 @@ def test_serve(machine: Machine) -> None:
 
 
 @every_architecture
-@pytest.mark.parametrize("name", WITH_PEER)
-def test_with_a_peer(machine: Machine, static: Path, name: str) -> None:
+@pytest.mark.parametrize("name", WITH_REMOTE)
+def test_with_a_remote(machine: Machine, static: Path, name: str) -> None:
     """Against a sink of this machine's own architecture: both speak the same, byte for byte."""
     command = machine.command(machine.probes / "bvio")
     with sink(static, "--bind", "127.0.0.1") as own:
-        result = measure(command, name, own.peer)
+        result = measure(command, name, own.endpoint)
     begin = result.one("begin")
     assert begin["network"]["interface"] == "lo"
     assert all(sample["value"] > 0 for sample in result.all("sample"))
@@ -248,7 +248,7 @@ def test_with_a_peer(machine: Machine, static: Path, name: str) -> None:
 @every_architecture
 def test_the_sink(machine: Machine, static: Path) -> None:
     with sink(machine.probes / "bvio", prefix=machine.emulator) as own:
-        for name in WITH_PEER:
+        for name in WITH_REMOTE:
             measure((static,), name, f"127.0.0.1:{own.port}")
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_peers import KEY, SHORT, Sink, check_details, eventually, iperf3_server
-from net_peers import measure as measure_net
-from net_peers import sink as start_sink
-from probe_programs import ROOT, WITH_PEER, Line, Result, Running, run
+from probe_programs import ROOT, WITH_REMOTE, Line, Result, Running, run
+from remote_hosts import KEY, SHORT, Sink, check_details, eventually, iperf3_server
+from remote_hosts import measure as measure_net
+from remote_hosts import sink as start_sink
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -60,7 +60,7 @@ def sink(probe: Path) -> Iterator[Sink]:
 
 
 def measure(probe: Path, name: str, sink: Sink, *words: str, code: int | None = 0) -> Result:
-    return measure_net((probe,), name, sink.peer, "--key", KEY, *words, code=code)
+    return measure_net((probe,), name, sink.endpoint, "--key", KEY, *words, code=code)
 
 
 # --- measuring --------------------------------------------------------------------------------
@@ -151,15 +151,15 @@ def test_version_6(static: Path) -> None:
     except OSError:
         pytest.skip("no IPv6 here")
     with start_sink(static, "--bind", "::1") as six:
-        for name in WITH_PEER:
-            begin = measure_net((static,), name, six.peer).one("begin")
+        for name in WITH_REMOTE:
+            begin = measure_net((static,), name, six.endpoint).one("begin")
             assert begin["network"]["peer"].startswith("[::1]:")
 
 
 def test_everywhere_is_the_default(static: Path) -> None:
     with start_sink(static) as everywhere:
         assert everywhere.address in ("::", "0.0.0.0")  # noqa: S104 - named, not bound
-        for name in WITH_PEER:  # an IPv4 address at a socket of IPv6
+        for name in WITH_REMOTE:  # an IPv4 address at a socket of IPv6
             measure_net((static,), name, f"{LOOPBACK}:{everywhere.port}")
         begin = measure_net((static,), "net.udp", f"localhost:{everywhere.port}").one("begin")
         assert 60000 < begin["message_bytes"] <= 65507
@@ -169,19 +169,19 @@ def test_a_plain_user_can_measure(unprivileged: dict[str, Any], static: Path) ->
     """Also serve: as a user who may only know ports above 1023."""
     probe, options = unprivileged["probe"], unprivileged["options"]
     with start_sink(static, "--bind", LOOPBACK) as own:
-        for name in WITH_PEER:
-            run([probe, "run", name, "--peer", own.peer, *SHORT], **options)
+        for name in WITH_REMOTE:
+            run([probe, "run", name, "--peer", own.endpoint, *SHORT], **options)
 
 
 def test_served_like_all_others(served: Running, sink: Sink) -> None:
-    served.request(1, "run", "net.tcp", "--peer", sink.peer, "--key", KEY, *SHORT)
+    served.request(1, "run", "net.tcp", "--peer", sink.endpoint, "--key", KEY, *SHORT)
     assert served.until("begin")["params"]["key"] == KEY
     assert served.until("done")["exit"] == 0
 
 
 def test_a_pause_between_batches_does_no_harm(static: Path, sink: Sink) -> None:
     """The host takes its time to store a sample."""
-    words = ("run", "net.tcp", "--peer", sink.peer, "--key", KEY, "--paced", "1", *SHORT)
+    words = ("run", "net.tcp", "--peer", sink.endpoint, "--key", KEY, "--paced", "1", *SHORT)
     with Running(static, *words) as running:
         for _ in range(2):
             running.until("sample")
@@ -201,7 +201,7 @@ def test_a_pause_between_batches_does_no_harm(static: Path, sink: Sink) -> None:
         (("net.latency",), 77, "peer=ADDRESS"),
         (("net.tcp", "--peer", "host:"), 2, "peer=host: is no ADDRESS"),
         (("net.tcp", "--peer", "[::1]x"), 2, "peer=[::1]x is no ADDRESS"),
-        (("net.tcp", "--peer", "no.such.host.invalid"), 1, "no address of the peer"),
+        (("net.tcp", "--peer", "no.such.host.invalid"), 1, "no address of the remote host"),
         (("net.tcp", "--peer", LOOPBACK, "--streams", "17"), 2, "streams=17"),
         (("net.udp", "--peer", LOOPBACK, "--message", "65508"), 2, "message=65508"),
         (
@@ -235,9 +235,9 @@ def test_usage_of_the_sink(probe: Path, words: tuple[str, ...], named: str) -> N
 def test_nobody_listens(probe: Path) -> None:
     with socket.socket() as one:
         one.bind((LOOPBACK, 0))
-        peer = f"{LOOPBACK}:{one.getsockname()[1]}"
-        for name in WITH_PEER:
-            message = measure_net((probe,), name, peer, code=1).failure(1)
+        remote = f"{LOOPBACK}:{one.getsockname()[1]}"
+        for name in WITH_REMOTE:
+            message = measure_net((probe,), name, remote, code=1).failure(1)
             assert LOOPBACK in message
             assert "start `bvprobe sink`" in message
 
@@ -252,7 +252,7 @@ def test_the_sink_cannot_listen(static: Path, sink: Sink) -> None:
 @pytest.mark.parametrize("key", ["", "5ec2e", "5ec2e77", "5EC2E7", "x" * 64])
 def test_a_wrong_key(probe: Path, sink: Sink, key: str) -> None:
     words = ("--key", key)
-    message = measure_net((probe,), "net.tcp", sink.peer, *words, code=1).failure(1)
+    message = measure_net((probe,), "net.tcp", sink.endpoint, *words, code=1).failure(1)
     assert "does not accept the key" in message
     assert sink.sessions == []
 
@@ -282,13 +282,13 @@ def test_more_sessions_than_it_serves(static: Path, sink: Sink) -> None:
     eventually(lambda: sink.sessions == [])
 
 
-def test_a_cpu_that_the_peer_has_not(static: Path, sink: Sink) -> None:
+def test_a_cpu_that_the_remote_has_not(static: Path, sink: Sink) -> None:
     message = measure(static, "net.tcp", sink, "--peer_cpu", "1000", code=1).failure(1)
     assert "cannot do that test" in message
 
 
 def test_affinity_needs_an_interrupt(static: Path, sink: Sink) -> None:
-    for name in WITH_PEER:
+    for name in WITH_REMOTE:
         for affinity in ("same", "other"):
             words = ("--affinity", affinity)
             message = measure(static, name, sink, *words, code=77).failure(77)
@@ -297,7 +297,7 @@ def test_affinity_needs_an_interrupt(static: Path, sink: Sink) -> None:
     assert "contradicts" in result.failure(2)
 
 
-# --- peers that are something else ------------------------------------------------------------
+# --- remote hosts that are something else -----------------------------------------------------
 
 
 @contextmanager
@@ -346,9 +346,9 @@ def saying(text: bytes) -> Callable[[socket.socket], None]:
     ],
 )
 def test_no_sink(probe: Path, text: bytes, named: str) -> None:
-    with impostor(saying(text)) as peer:
-        for name in WITH_PEER:
-            assert named in measure_net((probe,), name, peer, code=1).failure(1)
+    with impostor(saying(text)) as remote:
+        for name in WITH_REMOTE:
+            assert named in measure_net((probe,), name, remote, code=1).failure(1)
 
 
 def test_an_older_client(sink: Sink) -> None:
@@ -361,8 +361,8 @@ def test_an_older_client(sink: Sink) -> None:
 @pytest.mark.parametrize("text", [b"", b"\x09\x0a", b"\xff", b"\xfe\0\0\0\1\0\0\0\2", b"hello\n"])
 def test_no_iperf3_server(probe: Path, text: bytes) -> None:
     words = ("--protocol", "iperf3")
-    with impostor(saying(text)) as peer:
-        message = measure_net((probe,), "net.tcp", peer, *words, code=1).failure(1)
+    with impostor(saying(text)) as remote:
+        message = measure_net((probe,), "net.tcp", remote, *words, code=1).failure(1)
     assert "iperf3 server" in message
 
 
@@ -379,9 +379,9 @@ def test_datagrams_that_do_not_get_through(probe: Path) -> None:
             connection.sendall(f"ready {port}\n".encode())
             connection.recv(1000)
 
-        with impostor(answer) as peer:
+        with impostor(answer) as remote:
             words = ("--message", "100")
-            message = measure_net((probe,), "net.udp", peer, *words, code=1).failure(1)
+            message = measure_net((probe,), "net.udp", remote, *words, code=1).failure(1)
     assert f"port {port}" in message
     assert "firewall" in message
 
@@ -401,8 +401,8 @@ RUNS = [
 
 
 @pytest.mark.parametrize("words", RUNS, ids="_".join)
-def test_the_peer_is_killed(probe: Path, sink: Sink, words: tuple[str, ...]) -> None:
-    with Running(probe, "run", *words, "--peer", sink.peer, "--key", KEY, *LONG) as running:
+def test_the_remote_is_killed(probe: Path, sink: Sink, words: tuple[str, ...]) -> None:
+    with Running(probe, "run", *words, "--peer", sink.endpoint, "--key", KEY, *LONG) as running:
         running.until("sample")
         for session in sink.sessions:
             os.kill(session, signal.SIGKILL)
@@ -412,11 +412,11 @@ def test_the_peer_is_killed(probe: Path, sink: Sink, words: tuple[str, ...]) -> 
         assert running.process.wait(10) == 1
 
 
-def test_the_peer_falls_silent(static: Path) -> None:
+def test_the_remote_falls_silent(static: Path) -> None:
     """Ten seconds of patience, and no more: nothing says that the other end is gone."""
     with (
         start_sink(static, "--bind", LOOPBACK) as own,
-        Running(static, "run", "net.tcp", "--peer", own.peer, *LONG) as running,
+        Running(static, "run", "net.tcp", "--peer", own.endpoint, *LONG) as running,
     ):
         running.until("sample")
         (session,) = own.sessions
@@ -430,7 +430,7 @@ def test_the_peer_falls_silent(static: Path) -> None:
 
 @pytest.mark.parametrize("words", RUNS, ids="_".join)
 def test_the_client_is_killed(probe: Path, sink: Sink, words: tuple[str, ...]) -> None:
-    with Running(probe, "run", *words, "--peer", sink.peer, "--key", KEY, *LONG) as running:
+    with Running(probe, "run", *words, "--peer", sink.endpoint, "--key", KEY, *LONG) as running:
         running.until("sample")
         assert len(sink.sessions) == 1
         running.process.kill()
@@ -441,7 +441,7 @@ def test_the_client_is_killed(probe: Path, sink: Sink, words: tuple[str, ...]) -
 def test_the_sink_ends_with_its_input(probe: Path) -> None:
     with (
         start_sink(probe, "--bind", LOOPBACK) as own,
-        Running(probe, "run", "net.tcp", "--peer", own.peer, *LONG) as client,
+        Running(probe, "run", "net.tcp", "--peer", own.endpoint, *LONG) as client,
     ):
         client.until("sample")
         (session,) = own.sessions
@@ -587,10 +587,10 @@ def test_half_open_connections(static: Path, sink: Sink) -> None:
 def test_an_iperf3_server(
     probe: Path, registry: dict[str, Line], name: str, words: tuple[str, ...]
 ) -> None:
-    with iperf3_server(LOOPBACK) as peer:
+    with iperf3_server(LOOPBACK) as remote:
         for _ in range(2):  # the second shows that the first ended its test as a client should
             protocol = ("--protocol", "iperf3", "--batch_ms", "100")
-            result = measure_net((probe,), name, peer, *protocol, *words)
+            result = measure_net((probe,), name, remote, *protocol, *words)
             check_details(result, registry)
             begin = result.one("begin")
             sends = "receive" not in words
@@ -601,19 +601,19 @@ def test_an_iperf3_server(
 
 
 def test_a_busy_iperf3_server(static: Path) -> None:
-    with iperf3_server(LOOPBACK) as peer:
+    with iperf3_server(LOOPBACK) as remote:
         words = ("--protocol", "iperf3")
-        command = (static, "run", "net.tcp", "--peer", peer, *words, *LONG)
+        command = (static, "run", "net.tcp", "--peer", remote, *words, *LONG)
         with Running(*command) as first:
             first.until("sample")
-            message = measure_net((static,), "net.tcp", peer, *words, code=1).failure(1)
+            message = measure_net((static,), "net.tcp", remote, *words, code=1).failure(1)
             assert "busy with another test" in message
             first.until("sample")
 
 
 def test_an_iperf3_server_that_is_killed(static: Path) -> None:
-    with iperf3_server(LOOPBACK) as peer:
-        command = (static, "run", "net.tcp", "--peer", peer, "--protocol", "iperf3", *LONG)
+    with iperf3_server(LOOPBACK) as remote:
+        command = (static, "run", "net.tcp", "--peer", remote, "--protocol", "iperf3", *LONG)
         running = Running(*command)
         running.until("sample")
     with running:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from net_peers import (
+from probe_programs import WITH_REMOTE, Result, Running
+from remote_hosts import (
     BOARD_ADDRESS,
     DEVICE,
-    PEER_ADDRESS,
-    PEER_V6,
+    REMOTE_ADDRESS,
+    REMOTE_V6,
     Link,
     Sink,
     eventually,
@@ -23,7 +24,6 @@ from net_peers import (
     namespaces,
     sink,
 )
-from probe_programs import WITH_PEER, Result, Running
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -39,38 +39,40 @@ def link() -> Iterator[Link]:
 
 
 @pytest.fixture
-def peer(static: Path, link: Link) -> Iterator[Sink]:
-    with sink(static, "--bind", PEER_ADDRESS, prefix=link.in_peer) as running:
+def remote(static: Path, link: Link) -> Iterator[Sink]:
+    with sink(static, "--bind", REMOTE_ADDRESS, prefix=link.in_remote) as running:
         yield running
 
 
-def board(static: Path, link: Link, name: str, peer: str, *words: str, code: int = 0) -> Result:
-    return measure((*link.in_board, static), name, peer, *words, code=code)
+def board(static: Path, link: Link, name: str, remote: str, *words: str, code: int = 0) -> Result:
+    return measure((*link.in_board, static), name, remote, *words, code=code)
 
 
 def median(result: Result) -> float:
     return statistics.median(float(sample["value"]) for sample in result.all("sample"))
 
 
-def test_no_loopback_and_no_interrupt(static: Path, link: Link, peer: Sink) -> None:
-    for name in WITH_PEER:
-        begin = board(static, link, name, peer.peer).one("begin")
+def test_no_loopback_and_no_interrupt(static: Path, link: Link, remote: Sink) -> None:
+    for name in WITH_REMOTE:
+        begin = board(static, link, name, remote.endpoint).one("begin")
         assert begin["caveats"] == []
         network = begin["network"]
         assert network["interface"] == DEVICE
         assert network["mtu"] == 1500
         assert network["local"].startswith(BOARD_ADDRESS)
-        message = board(static, link, name, peer.peer, "--affinity", "other", code=77).failure(77)
+        message = board(
+            static, link, name, remote.endpoint, "--affinity", "other", code=77
+        ).failure(77)
         assert f"{DEVICE} has no interrupt of its own" in message
-    assert board(static, link, "net.udp", peer.peer).one("begin")["message_bytes"] == 1472
+    assert board(static, link, "net.udp", remote.endpoint).one("begin")["message_bytes"] == 1472
 
 
 def test_version_6(static: Path, link: Link) -> None:
-    with sink(static, "--bind", PEER_V6, prefix=link.in_peer) as six:
-        for name in WITH_PEER:
-            begin = board(static, link, name, six.peer).one("begin")
+    with sink(static, "--bind", REMOTE_V6, prefix=link.in_remote) as six:
+        for name in WITH_REMOTE:
+            begin = board(static, link, name, six.endpoint).one("begin")
             assert begin["network"]["interface"] == DEVICE
-        assert board(static, link, "net.udp", six.peer).one("begin")["message_bytes"] == 1452
+        assert board(static, link, "net.udp", six.endpoint).one("begin")["message_bytes"] == 1452
 
 
 def link_local(namespace: str) -> dict[str, Any]:
@@ -83,13 +85,13 @@ def link_local(namespace: str) -> dict[str, Any]:
 
 def test_link_local(static: Path, link: Link) -> None:
     """An address that means something only with an interface."""
-    for name in (link.board, link.peer):  # until nobody else can have it
+    for name in (link.board, link.remote):  # until nobody else can have it
         eventually(lambda name=name: not link_local(name).get("tentative"))
-    address = link_local(link.peer)["local"]
-    with sink(static, prefix=link.in_peer) as everywhere:
-        peer = f"[{address}%{DEVICE}]:{everywhere.port}"
-        for name in WITH_PEER:
-            begin = board(static, link, name, peer).one("begin")
+    address = link_local(link.remote)["local"]
+    with sink(static, prefix=link.in_remote) as everywhere:
+        remote = f"[{address}%{DEVICE}]:{everywhere.port}"
+        for name in WITH_REMOTE:
+            begin = board(static, link, name, remote).one("begin")
             assert begin["network"]["interface"] == DEVICE
 
 
@@ -106,12 +108,12 @@ def test_link_local(static: Path, link: Link) -> None:
     ],
     ids="_".join,
 )
-def test_a_limit_is_found(static: Path, link: Link, peer: Sink, words: tuple[str, ...]) -> None:
+def test_a_limit_is_found(static: Path, link: Link, remote: Sink, words: tuple[str, ...]) -> None:
     """What a 20 Mbit/s link takes, of Ethernet frames, is what arrives: no more, by however much
     lies in buffers, and not much less."""
     link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
     name, *rest = words
-    result = board(static, link, name, peer.peer, *rest, "--batch_ms", "300")
+    result = board(static, link, name, remote.endpoint, *rest, "--batch_ms", "300")
     # datagrams may have waited in the socket's buffer for a program that waited for its CPU
     most = 30 * MBIT if name == "net.udp" else MOST
     assert 8 * MBIT < median(result) < most
@@ -124,10 +126,10 @@ def test_a_limit_is_found(static: Path, link: Link, peer: Sink, words: tuple[str
 
 
 @pytest.mark.alone
-def test_both_directions_have_the_limit_each(static: Path, link: Link, peer: Sink) -> None:
+def test_both_directions_have_the_limit_each(static: Path, link: Link, remote: Sink) -> None:
     link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
     words = ("--direction", "both", "--batch_ms", "300")
-    for sample in board(static, link, "net.tcp", peer.peer, *words).all("sample"):
+    for sample in board(static, link, "net.tcp", remote.endpoint, *words).all("sample"):
         assert sample["detail"]["sent_rate"] < MOST
         assert sample["detail"]["received_rate"] < MOST
 
@@ -135,7 +137,7 @@ def test_both_directions_have_the_limit_each(static: Path, link: Link, peer: Sin
 @pytest.mark.alone
 @pytest.mark.parametrize("direction", ["send", "receive"])
 def test_an_iperf3_server_behind_a_limit(static: Path, link: Link, direction: str) -> None:
-    with iperf3_server(PEER_ADDRESS, link.in_peer) as server:
+    with iperf3_server(REMOTE_ADDRESS, link.in_remote) as server:
         link.shape("tbf", "rate", "20mbit", "burst", "16k", "latency", "30ms")
         protocol = ("--protocol", "iperf3", "--direction", direction, "--batch_ms", "300")
         tcp = board(static, link, "net.tcp", server, *protocol)
@@ -147,25 +149,29 @@ def test_an_iperf3_server_behind_a_limit(static: Path, link: Link, direction: st
 
 
 @pytest.mark.alone
-def test_a_queue_shows_in_the_round_trip(static: Path, link: Link, peer: Sink) -> None:
+def test_a_queue_shows_in_the_round_trip(static: Path, link: Link, remote: Sink) -> None:
     """A limit with a long queue: under load the round trip takes as long as the queue is."""
-    before = board(static, link, "net.tcp", peer.peer).all("sample")[-1]["detail"]["rtt_ns"]
+    before = board(static, link, "net.tcp", remote.endpoint).all("sample")[-1]["detail"]["rtt_ns"]
     link.shape("tbf", "rate", "10mbit", "burst", "16k", "limit", "400k")
     words = ("--batch_ms", "500", "--streams", "4")
-    after = board(static, link, "net.tcp", peer.peer, *words).all("sample")[-1]["detail"]["rtt_ns"]
+    after = board(static, link, "net.tcp", remote.endpoint, *words).all("sample")[-1]["detail"][
+        "rtt_ns"
+    ]
     assert after > before
     assert after > 5e6
 
 
 @pytest.mark.alone
-def test_delay_and_loss(static: Path, link: Link, peer: Sink) -> None:
+def test_delay_and_loss(static: Path, link: Link, remote: Sink) -> None:
     link.shape("netem", "delay", "10ms", "loss", "2%")
     for kind in ("tcp", "udp"):
-        result = board(static, link, "net.latency", peer.peer, "--kind", kind)
+        result = board(static, link, "net.latency", remote.endpoint, "--kind", kind)
         assert all(sample["detail"]["p50_ns"] >= 20e6 for sample in result.all("sample"))
-    result = board(static, link, "net.tcp", peer.peer, "--batch_ms", "500")
+    result = board(static, link, "net.tcp", remote.endpoint, "--batch_ms", "500")
     assert sum(sample["detail"]["retransmits"] for sample in result.all("sample")) > 0
-    result = board(static, link, "net.udp", peer.peer, "--rate_mbit", "20", "--batch_ms", "500")
+    result = board(
+        static, link, "net.udp", remote.endpoint, "--rate_mbit", "20", "--batch_ms", "500"
+    )
     assert all(0 < sample["detail"]["loss"] < 20 for sample in result.all("sample"))
 
 
@@ -177,12 +183,12 @@ def test_nobody_there(static: Path, link: Link) -> None:
     assert "check address, cable, route and firewall" in unrouted
 
 
-def test_the_link_goes_down(static: Path, link: Link, peer: Sink) -> None:
+def test_the_link_goes_down(static: Path, link: Link, remote: Sink) -> None:
     """A cable that is pulled out says nothing to either end."""
-    words = ("--peer", peer.peer, "--batches", "1000", "--batch_ms", "50", "--warm_ms", "50")
+    words = ("--peer", remote.endpoint, "--batches", "1000", "--batch_ms", "50", "--warm_ms", "50")
     with Running(*link.in_board, static, "run", "net.tcp", *words) as running:
         running.until("sample")
-        subprocess.run(["ip", "-n", link.peer, "link", "set", DEVICE, "down"], check=True)
+        subprocess.run(["ip", "-n", link.remote, "link", "set", DEVICE, "down"], check=True)
         error = running.until("error")
         assert error["exit"] == 1
-        assert PEER_ADDRESS in error["message"]
+        assert REMOTE_ADDRESS in error["message"]

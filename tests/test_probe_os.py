@@ -37,8 +37,10 @@ VARIANTS = (
     ("os.mmap", "--touch", "all", "--size", "5000"),
     ("os.futex", "--ends", "processes"),
     ("os.eventfd", "--ends", "processes"),
+    ("os.semaphore", "--ends", "processes"),
     ("os.futex", "--place", "free"),
     ("os.eventfd", "--place", "free"),
+    ("os.semaphore", "--place", "free"),
     ("socket.latency", "--kind", "tcp", "--message", "16K"),
     ("socket.latency", "--kind", "udp", "--message", "1"),
     ("socket.throughput", "--kind", "tcp", "--block", "1000"),
@@ -369,6 +371,7 @@ def test_whatever_signals_it_was_started_with(
 KILLED: tuple[tuple[str, ...], ...] = (
     ("os.futex", "--ends", "processes"),
     ("os.eventfd", "--ends", "processes"),
+    ("os.semaphore", "--ends", "processes"),
     ("socket.latency", "--kind", "unix"),
     ("socket.latency", "--kind", "tcp"),
     ("socket.latency", "--kind", "udp"),

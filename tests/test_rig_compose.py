@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -19,8 +20,10 @@ from rig_images import MIB, Device, File, Link, Name, Part
 
 from benchvise.errors import UsageError
 from benchvise.rig.card.bmap import read_bmap
-from benchvise.rig.compose import ComposeError, compose, describe
+from benchvise.rig.compose.compose import compose
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.filesystems import file_system
+from benchvise.rig.images.workplace import describe
 
 pytestmark = images.needs_all
 
@@ -194,7 +197,7 @@ def test_init_settings_come_with_owners_devices_and_attributes(tmp_path: Path) -
     assert len(expected) == 18
     assert {path: after[path] for path in expected} == {path: theirs[path] for path in expected}
     assert "/etc/modprobe.d" not in after and "/etc/modprobe.d" in ours
-    assert "/etc/modprobe.d removed" in made.layers[0].done
+    assert "/etc/modprobe.d removed" in made.layers[0].steps
     for path in ("/etc/fstab", "/etc/passwd", "/etc/os-release", "/bin/sh"):
         assert after[path] == ours[path]
     assert "Links: 2" in after["/etc/default/twin"]
@@ -355,7 +358,7 @@ def test_a_boot_loader_that_would_lie_on_a_file_system_is_refused(tmp_path: Path
     good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
     images.mbr(good, [system], first=16 * MIB, raw=ROCKCHIP)
     images.mbr(bad, [system], first=4 * MIB)
-    with pytest.raises(ComposeError, match="keeps room for one up to byte 4194304 only") as caught:
+    with pytest.raises(ImageError, match="keeps room for one up to byte 4194304 only") as caught:
         compose(bad, {"bootloader": good}, out)
     assert "take good.img as the base" in caught.value.remedy
     assert list(tmp_path.iterdir()) == [good, bad] or set(tmp_path.iterdir()) == {good, bad}
@@ -381,7 +384,7 @@ def test_a_libc_that_is_too_old_is_refused(tmp_path: Path) -> None:
     good, bad, out = tmp_path / "good.img", tmp_path / "bad.img", tmp_path / "mix.img"
     fat_and_ext(good, "good", libc="2.31")
     fat_and_ext(bad, "bad", libc="2.36", needs="GLIBC_2.34")
-    with pytest.raises(ComposeError) as caught:
+    with pytest.raises(ImageError) as caught:
         compose(bad, {"libc": good}, out)
     assert caught.value.message == (
         "glibc 2.31 (Test GLIBC 2.31-1) of good.img is too old for 2 programs and libraries of "
@@ -455,7 +458,7 @@ def test_a_root_that_is_larger_shrinks_if_it_can_and_is_refused_if_not(tmp_path:
     images.check(out, starts[0])
     assert made.layout.partitions[0][1].size == 8 * MIB
     assert out.stat().st_size == bad.stat().st_size
-    with pytest.raises(ComposeError, match=r"the root of full\.img is too large for bad\.img"):
+    with pytest.raises(ImageError, match=r"the root of full\.img is too large for bad\.img"):
         compose(bad, {"root": full}, tmp_path / "none.img")
     assert not (tmp_path / "none.img").exists()
 
@@ -481,16 +484,16 @@ def test_what_does_not_fit_together_is_refused(
     )
     tree = images.root_tree("riscv", "6.1-riscv") | {"/boot/x": b""}
     images.mbr(foreign, [Part(boot, "0c"), Part(images.ext(6 * MIB, tree))])
-    with pytest.raises(ComposeError) as caught:
+    with pytest.raises(ImageError) as caught:
         compose(bad, {"kernel": foreign}, out)
     assert caught.value.message == (
         "the kernel of riscv.img is for riscv64, and the programs of bad.img are for aarch64"
     )
     script = tmp_path / "script.img"
     images.mbr(script, [Part(images.fat(4 * MIB, {"/boot.scr": b"x", "/Image": b"x"}), "0c")])
-    with pytest.raises(ComposeError, match=r"it boots by boot\.scr"):
+    with pytest.raises(ImageError, match=r"it boots by boot\.scr"):
         compose(script, {"command-line": good}, out)
-    with pytest.raises(ComposeError, match="boots by extlinux, the other by raspberry-pi"):
+    with pytest.raises(ImageError, match="boots by extlinux, the other by raspberry-pi"):
         pi = tmp_path / "pi.img"
         raspberry(pi, "pi", "")
         compose(pi, {"kernel": good}, out)
@@ -517,7 +520,7 @@ def test_modules_that_do_not_fit_are_refused(
     assert made.layout.modules == ("6.5.0-large",)
     tree["/lib/modules/6.5.0-large/z.ko"] = b"z" * 4 * MIB
     images.mbr(big, [Part(boot, "0c"), Part(images.ext(16 * MIB, tree))])
-    with pytest.raises(ComposeError, match="has no room for"):
+    with pytest.raises(ImageError, match="has no room for"):
         compose(bad, {"kernel": big}, tmp_path / "out.img")
 
 
@@ -536,12 +539,37 @@ def test_a_journal_is_replayed_in_a_copy(
     assert dirty.read_bytes() == before
 
 
+def test_the_result_goes_through_links_and_devices(
+    pair: tuple[Path, Path, list[int]], tmp_path: Path
+) -> None:
+    good, bad, _ = pair
+    link, target = tmp_path / "link.img", tmp_path / "elsewhere" / "real.img"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    compose(bad, {"kernel": good}, link)
+    assert link.is_symlink() and target.stat().st_size == bad.stat().st_size
+    assert [path.name for path in target.parent.iterdir()] == ["real.img"]
+    fifo = tmp_path / "fifo.img"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["sha256sum", fifo], stdout=subprocess.PIPE, text=True) as reader:
+        made = compose(bad, {"kernel": good}, fifo)
+        assert reader.communicate()[0].split()[0] == made.sha256
+    assert fifo.is_fifo()
+    (tmp_path / "directory.img").mkdir()
+    with pytest.raises(UsageError, match="is a directory"):
+        compose(bad, {"kernel": good}, tmp_path / "directory.img")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("directory.img", "elsewhere", "fifo.img"),
+        *("link.img", "link.img.bmap", "link.img.layers.json"),
+    }
+
+
 def test_a_full_disk_is_said_before_anything_is_copied(
     pair: tuple[Path, Path, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, bad, _ = pair
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=1 << 20))
-    with pytest.raises(ComposeError, match=r"has not enough room: \d+ bytes are needed, 1048576"):
+    with pytest.raises(ImageError, match=r"has not enough room: \d+ bytes are needed, 1048576"):
         compose(bad, {"kernel": good}, tmp_path / "mix.img")
     assert not list(tmp_path.iterdir())
 
@@ -553,7 +581,7 @@ def test_what_a_killed_composition_left_goes_away(
     code = """if True:
         import sys
         from pathlib import Path
-        from benchvise.rig.compose import compose
+        from benchvise.rig.compose.compose import compose
 
         def say(step: str) -> None:
             if "kernel" in step:
@@ -628,7 +656,7 @@ def test_a_loader_that_would_not_find_the_libraries_is_refused(tmp_path: Path) -
     tree = {**old_glibc("2.31"), **programs}
     del tree["/etc/ld.so.cache"]
     whole(bad, tree)
-    with pytest.raises(ComposeError, match="does not look in /usr/lib/aarch64-linux-gnu"):
+    with pytest.raises(ImageError, match="does not look in /usr/lib/aarch64-linux-gnu"):
         compose(bad, {"libc": good}, tmp_path / "mix.img")
 
 
@@ -650,9 +678,7 @@ def test_musl_is_known_by_its_functions(tmp_path: Path) -> None:
     programs: images.Tree = {"/bin/a": File(using, 0o755), "/etc/x": b""}
     start = whole(good, {**musl("1.2.5", "puts", "newer"), **programs})
     whole(bad, {**musl("1.1.24", "puts"), **programs})
-    with pytest.raises(
-        ComposeError, match=r"musl 1\.1\.24 of bad\.img is too old .*function newer"
-    ):
+    with pytest.raises(ImageError, match=r"musl 1\.1\.24 of bad\.img is too old .*function newer"):
         compose(good, {"libc": bad}, out)
     made = compose(bad, {"libc": good}, out)
     images.check(out, start)
@@ -660,7 +686,7 @@ def test_musl_is_known_by_its_functions(tmp_path: Path) -> None:
     assert (made.layout.userland.libc.kind, made.layout.userland.libc.version) == ("musl", "1.2.5")
     glibc = tmp_path / "glibc.img"
     whole(glibc, {**images.glibc("2.36"), "/etc/x": b"", "/bin/a": images.needing("GLIBC_2.17")})
-    with pytest.raises(ComposeError, match=r"for musl, and the libc of glibc\.img is glibc"):
+    with pytest.raises(ImageError, match=r"for musl, and the libc of glibc\.img is glibc"):
         compose(bad, {"libc": glibc}, out)
 
 
@@ -726,7 +752,7 @@ def test_an_image_without_a_table_is_one_file_system(tmp_path: Path) -> None:
     assert [kernel.version for _, kernel in made.layout.kernels] == ["6.1-good"]
     assert made.layout.modules == ("6.1-good",)
     assert "echo good" in images.debugfs(out, 0, "cat /etc/rc.local")
-    with pytest.raises(ComposeError, match=r"good\.img has no boot loader: the board brings"):
+    with pytest.raises(ImageError, match=r"good\.img has no boot loader: the board brings"):
         compose(bad, {"bootloader": good}, out)
 
 
@@ -744,6 +770,6 @@ def test_what_is_not_an_ext_root_is_refused(
     )
     images.mbr(squash, [Part(boot, "0c"), Part(b"hsqs" + bytes(MIB))])
     for layer in ("kernel", "root", "init-settings", "libc"):
-        with pytest.raises(ComposeError, match=r"squash\.img has no root file system .*squashfs"):
+        with pytest.raises(ImageError, match=r"squash\.img has no root file system .*squashfs"):
             compose(squash, {layer: good}, tmp_path / "mix.img")
     compose(squash, {"command-line": good, "device-tree": good}, tmp_path / "mix.img")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import rig_images
 
-from benchvise.rig.compose import compose, describe
+from benchvise.rig.compose.compose import compose
+from benchvise.rig.images.workplace import describe
 
 kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
 rig_guest = pytest.importorskip("rig_guest")

@@ -9,9 +9,11 @@ import pytest
 import rig_images as images
 from rig_images import MIB, File, Link, Part
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.rig.compose import ComposeError, compose, differing, inside
-from benchvise.rig.compose.differences import configurations, device_trees
+from benchvise.rig.compose.compose import compose
+from benchvise.rig.compose.differences import configurations, device_trees, differing, layer_parts
+from benchvise.rig.images import ImageError
 
 pytestmark = images.needs_all
 
@@ -77,14 +79,14 @@ def read(path: Path, file: str) -> str:
 def test_only_what_differs_is_told(pair: tuple[Path, Path]) -> None:
     found = differing(*pair)
     assert [different.layer for different in found] == ["init-settings", "command-line"]
-    assert found[1].one.words == "quiet kpti=0"
+    assert found[1].one.text == "quiet kpti=0"
     assert differing(pair[0], pair[0]) == []
 
 
 def test_parts_are_words_lines_and_files(pair: tuple[Path, Path]) -> None:
-    (word,) = inside("command-line", *pair)
+    (word,) = layer_parts("command-line", *pair)
     assert (word.name, word.one, word.other, word.one_line) == ("kpti", "kpti=0", "kpti=1", 4)
-    found = {part.name: part for part in inside("init-settings", *pair)}
+    found = {part.name: part for part in layer_parts("init-settings", *pair)}
     assert set(found) == {
         "/etc/init.d/tune#mode",
         "/etc/rc.local#0",
@@ -94,7 +96,7 @@ def test_parts_are_words_lines_and_files(pair: tuple[Path, Path]) -> None:
     }
     assert (found["/etc/rc.local#1"].other, found["/etc/rc.local#1"].other_line) == ("slow", 4)
     assert found["/etc/udev"].other == "link to /run/udev"
-    assert {part.name for part in inside("init-settings", *reversed(pair))} == set(found)
+    assert {part.name for part in layer_parts("init-settings", *reversed(pair))} == set(found)
 
 
 def test_parts_are_taken_alone(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -107,8 +109,8 @@ def test_parts_are_taken_alone(pair: tuple[Path, Path], tmp_path: Path) -> None:
     assert read(out, "/etc/rc.local") == "#!/bin/sh\necho 1 > /a\nstart\nslow\n"
     assert "Mode:  0755" in images.debugfs(out, ROOT, "stat /etc/rc.local")
     images.check(out, ROOT)
-    assert [inside(layer, one, out)[0].name for layer in parts] == ["/etc/rc.local#0", "kpti"]
-    told = made.as_json()["layers"]
+    assert [layer_parts(layer, one, out)[0].name for layer in parts] == ["/etc/rc.local#0", "kpti"]
+    told = encode(made.manifest())["layers"]
     assert isinstance(told, list)
     assert told[0]["parts"] == ["/etc/rc.local#1"]
 
@@ -118,17 +120,23 @@ def test_files_of_one_side_come_and_go(pair: tuple[Path, Path], tmp_path: Path) 
     names = ["/etc/sysctl.d/20-one.conf#0", "/etc/udev", "/etc/init.d/tune#mode"]
     layer = "init-settings"
     compose(pair[0], {layer: pair[1]}, out, parts={layer: names})
-    assert [p.name for p in inside(layer, out, pair[1])] == ["/etc/rc.local#0", "/etc/rc.local#1"]
+    assert [part.name for part in layer_parts(layer, out, pair[1])] == [
+        "/etc/rc.local#0",
+        "/etc/rc.local#1",
+    ]
     images.check(out, ROOT)
     compose(pair[1], {layer: pair[0]}, out, parts={layer: names})
-    assert [p.name for p in inside(layer, out, pair[0])] == ["/etc/rc.local#0", "/etc/rc.local#1"]
+    assert [part.name for part in layer_parts(layer, out, pair[0])] == [
+        "/etc/rc.local#0",
+        "/etc/rc.local#1",
+    ]
     images.check(out, ROOT)
 
 
 def test_what_is_no_part_is_refused(pair: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "out.img"
     for layer, name in (("command-line", "quiet"), ("init-settings", "/etc/passwd")):
-        with pytest.raises(ComposeError, match="do not differ in"):
+        with pytest.raises(ImageError, match="do not differ in"):
             compose(pair[0], {layer: pair[1]}, out, parts={layer: [name]})
     with pytest.raises(UsageError, match="only taken whole"):
         compose(pair[0], {"kernel": pair[1]}, out, parts={"kernel": ["x"]})

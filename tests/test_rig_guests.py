@@ -13,8 +13,9 @@ import pytest
 from rig_guest import LOGIN, Guest
 
 from benchvise.rig.faults import RigError
+from benchvise.rig.images.tools import installed
 from benchvise.rig.virtual import kinds
-from benchvise.rig.virtual.recipes import keys, tools
+from benchvise.rig.virtual.recipes import keys
 
 BOOT_SECONDS = 180  # so long only where the machine has much else to do
 NEEDED = (
@@ -29,7 +30,7 @@ MACHINES = {
 }
 
 
-def card_of(kind: kinds.Kind, directory: Path, variant: str = "a") -> Path:
+def card_of(kind: kinds.BoardKind, directory: Path, variant: str = "a") -> Path:
     """A card that the image of such a board was written to; skips where there can be none."""
     lacking = kinds.missing(kind)
     if lacking:
@@ -89,7 +90,7 @@ def test_boots_from_its_card_to_a_login(name: str, bench: dict[str, Guest]) -> N
 def test_is_reached_over_ssh_and_known_by_its_key(
     name: str, bench: dict[str, Guest], tmp_path: Path
 ) -> None:
-    if tools.find("ssh") is None:
+    if not installed("ssh"):
         pytest.skip("apt-get install openssh-client")
     assert _ssh(bench[name], name, tmp_path, "hostname; id -u") == f"{name}\n0\n"
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import bench as bench_control
 from benchvise.rig.virtual.bench import Bench, down, inject, up
@@ -88,9 +89,10 @@ class Driven:
         return text
 
     def status(self, board: str = "one") -> dict[str, Any]:
-        told = bench_control.status(self.place)
-        assert told is not None
-        return next(one for one in told["boards"] if one["name"] == board)
+        now = bench_control.status(self.place)
+        assert now is not None
+        status: dict[str, Any] = next(encode(one) for one in now.boards if one.name == board)
+        return status
 
     def console(self, board: str = "one") -> Reader:
         before = self.status(board)["console_readers"]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
 from benchvise.rig.virtual.bench import Bench, down, inject, status, up
@@ -57,10 +58,10 @@ def target(bench: Bench) -> Iterator[Any]:
 
 
 def board(bench: Bench) -> dict[str, Any]:
-    told = status(bench.directory)
-    assert told is not None
-    one: dict[str, Any] = told["boards"][0]
-    return one
+    now = status(bench.directory)
+    assert now is not None
+    board: dict[str, Any] = encode(now.boards[0])
+    return board
 
 
 def ssh(bench: Bench, command: str) -> str:

@@ -17,7 +17,7 @@ from benchvise.signal.decoders import Decoder, decode, decode_by_row
 from benchvise.signal.flow_control import control_lines, excess
 from benchvise.signal.infrared import infrared
 from benchvise.signal.reading import open_capture
-from benchvise.signal.uart import Fault, decode_line, find_rate
+from benchvise.signal.uart import SerialFault, decode_line, find_rate
 from benchvise.signal.writing import write_session
 
 needs_decoders = pytest.mark.skipif(
@@ -82,7 +82,7 @@ def test_a_glitch_and_a_bad_stop_bit_are_marked() -> None:
     levels = capture_data.sent_serially(TEXT, 1_000_000, 9600)
     levels[100:103] = 0  # three microseconds on a line of 104 a bit
     capture = capture_data.sampled(1_000_000, TX=levels)
-    assert decode_line(capture, "TX", baud=9600).faults()[Fault.GLITCH] >= 1
+    assert decode_line(capture, "TX", baud=9600).faults()[SerialFault.GLITCH] >= 1
 
 
 def test_no_rate_is_made_up() -> None:
@@ -145,7 +145,7 @@ def test_captures_with_faults_are_flagged() -> None:
     errors = capture_data.CAPTURES / "uart/errors"
     bad = decode_line(open_capture(errors / "ampel64_4800_8n1_frame_errors.sr"), "TX")
     good = decode_line(open_capture(errors / "ampel64_4800_8n1_ok.sr"), "TX")
-    assert bad.faults()[Fault.FRAME] >= 3
+    assert bad.faults()[SerialFault.FRAME] >= 3
     assert not good.marks
     assert good.content == b"AMPEL 64\n"
 

@@ -21,7 +21,7 @@ from benchvise.signal.writing import write_session
 from benchvise.store import Store
 from benchvise.why.events import Event
 from benchvise.why.model import Diagnosis, Verdict
-from benchvise.why.telling import Telling
+from benchvise.why.progress_log import Telling
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 

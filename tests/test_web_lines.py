@@ -1,4 +1,4 @@
-"""The time lines of the workspace in a real browser: mouse, keys, the address, two traces."""
+"""The timelines of the workspace in a real browser: mouse, keys, the address, two traces."""
 
 from __future__ import annotations
 

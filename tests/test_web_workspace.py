@@ -25,7 +25,7 @@ def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_the_slow_handler_is_found_in_three_clicks(tour: Any) -> None:
     assert tour["top"].startswith("irq:sensor\truns longer")
     assert "14." in tour["top"] and "3.4" in tour["top"]
-    # The fourth and fifth lead to both time lines, where the two instances stand in one place.
+    # The fourth and fifth lead to both timelines, where the two instances stand in one place.
     both = tour["both"]
     assert tour["lines"] >= 2
     first, second = (int(both[name].partition(":")[2]) for name in ("at", "at2"))

@@ -17,8 +17,8 @@ import pytest
 from probe_programs import run
 
 from benchvise.measure.model import SeriesSpec
-from benchvise.why.counters import READS, between, of_samples
-from benchvise.why.mechanism import explain
+from benchvise.why.explain.counters import READS, between, of_samples
+from benchvise.why.explain.mechanism import explain
 from benchvise.why.model import (
     Arm,
     Bounds,

@@ -32,9 +32,9 @@ from benchvise.state.intervention import Intervention, NotHeld
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.store import Store
 from benchvise.why.bench import Refused
-from benchvise.why.evidence import FILE
-from benchvise.why.live import LiveBench
-from benchvise.why.live_board import LiveBoard
+from benchvise.why.benches.live import LiveBench
+from benchvise.why.benches.live_board import LiveBoard
+from benchvise.why.experiments.evidence import FILE
 from benchvise.why.model import Arm, Layer, ProcessMeans, SettingMeans, Side, Suspect
 
 pytestmark = [

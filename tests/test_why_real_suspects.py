@@ -15,15 +15,16 @@ from why_boards import BOTH, NEITHER, metric
 
 from benchvise.board import Board, open_board
 from benchvise.board.channel import ProbeChannel, open_channel
+from benchvise.board.messages import HostMessage
 from benchvise.flows.state import read
 from benchvise.state.intervention import applied
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
-from benchvise.why.admissibility import examine
 from benchvise.why.bench import Facts
 from benchvise.why.model import Grade, ProcessMeans, SettingMeans, Side, Suspect
-from benchvise.why.ranking import rank
-from benchvise.why.suspects import find
+from benchvise.why.suspects.admissibility import examine
+from benchvise.why.suspects.find import find
+from benchvise.why.suspects.ranking import rank
 
 pytestmark = needs_probe
 
@@ -141,9 +142,10 @@ def test_what_a_shell_hands_down_is_flipped_for_the_process(
 
 def test_this_machine_can_be_compared_with_itself(local: tuple[Board, ProbeChannel]) -> None:
     board, channel = local
-    host, *_ = list(channel.request(["run", "cpu.clock", "--batches", "1"]))
+    message, *_ = list(channel.request(["run", "cpu.clock", "--batches", "1"]))
+    assert isinstance(message, HostMessage)
     taken = take_snapshot(board, channel)
-    both = {side: Facts(host) for side in Side}
+    both = {side: Facts(message.host) for side in Side}
     given = metric("memory.copy", size="64M", source="random")
     found = examine(given, both, dict.fromkeys(Side, taken))
     assert all(finding.grade is Grade.NOTES for finding in found)

@@ -18,22 +18,23 @@ from benchvise.errors import UsageError
 from benchvise.measure.suite import Entry
 from benchvise.why import loop
 from benchvise.why.bench import Refused
-from benchvise.why.evidence import EvidenceLog
-from benchvise.why.known import Known
-from benchvise.why.live import LiveBench
-from benchvise.why.live_board import LiveBoard
-from benchvise.why.model import Arm, Diagnosis, Layer, LayerMeans, Side, Verdict
-from benchvise.why.options import Options
-from benchvise.why.userland import (
+from benchvise.why.benches.live import LiveBench
+from benchvise.why.benches.live_board import LiveBoard
+from benchvise.why.benches.userland import (
     Closure,
     File,
     Incomplete,
+    InRoot,
     Program,
     closure_in,
     closure_of,
+    opened_root,
     rewritten,
 )
-from benchvise.why.userland_root import InRoot, opened_root
+from benchvise.why.case import Options
+from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.model import Arm, Diagnosis, Layer, LayerMeans, Side, Verdict
+from benchvise.why.rules import DiagnosisRules
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
@@ -106,7 +107,7 @@ def bench(boards: Mapping[Side, Other], command: str) -> LiveBench:
     )
 
 
-class NothingElse(Known):
+class NothingElse(DiagnosisRules):
     """Of two views of one machine, nothing else can differ."""
 
     def find(self, *_: Any, **__: Any) -> Any:

@@ -12,8 +12,9 @@ from benchvise.measure.model import SeriesSpec
 from benchvise.state.model import Snapshot
 from benchvise.why import loop
 from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.case import Options
 from benchvise.why.events import Event
-from benchvise.why.evidence import EvidenceLog
+from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import (
     Arm,
     Bounds,
@@ -33,7 +34,8 @@ from benchvise.why.model import (
     Trial,
     Write,
 )
-from benchvise.why.options import Options
+from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.find import SuspectSelection
 
 METRIC = Metric(SeriesSpec("memory.copy", (), "memory.copy"), "B/s", "higher")
 
@@ -175,14 +177,12 @@ class MemoryBench:
 
 
 @dataclass(frozen=True)
-class Given:
-    """Knowledge of the suspects by name, likeliest first by ``points`` each; nothing else."""
+class Given(DiagnosisRules):
+    """Rules that know the suspects by name, likeliest first by ``points`` each; nothing else."""
 
     names: tuple[str, ...]
     points: Mapping[str, float] = field(default_factory=dict)
     says: tuple[Finding, ...] = ()
-    suspects: tuple[Suspect, ...] = ()
-    excluded: Mapping[str, str] = field(default_factory=dict)
 
     def examine(
         self, metric: Metric, facts: Mapping[Side, Facts], snapshots: Mapping[Side, Snapshot]
@@ -191,9 +191,9 @@ class Given:
 
     def find(
         self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
-    ) -> Given:
-        found = tuple(suspect(name, self.points.get(name, 0.0)) for name in self.names)
-        return Given(self.names, suspects=found)
+    ) -> SuspectSelection:
+        suspects = tuple(suspect(name, self.points.get(name, 0.0)) for name in self.names)
+        return SuspectSelection(suspects, {})
 
     def rank(
         self,

@@ -12,7 +12,7 @@ from state_boards import PI, PI_LINKS, answers, snapshot
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.model import Entry, Snapshot
 from benchvise.why.model import Metric, Side, Suspect
-from benchvise.why.suspects import Found, find
+from benchvise.why.suspects.find import SuspectSelection, find
 
 CPUS = "/sys/devices/system/cpu"
 THP = "/sys/kernel/mm/transparent_hugepage"
@@ -97,7 +97,7 @@ def found(
     good: Mapping[str, str | None] | None = None,
     may_set: Mapping[Side, bool] = BOTH,
     with_risk: bool = False,
-) -> Found:
+) -> SuspectSelection:
     """What is found where the bad side has these files otherwise."""
     return find(side(good), side(changes), metric(benchmark), may_set=may_set, with_risk=with_risk)
 

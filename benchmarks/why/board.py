@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.why import values
-from benchvise.board.channel import FileError, FileValue, FileWritten
+from benchvise.board.messages import FileError, FileValue, FileWritten
 from benchvise.errors import BoardUnreachable
 from benchvise.state import knobs as spelling
 from benchvise.state.globs import ByPath

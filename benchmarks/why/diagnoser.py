@@ -7,12 +7,12 @@ from pathlib import Path
 
 from benchvise.why import loop
 from benchvise.why.bench import Bench
+from benchvise.why.benches.live_board import still_set
+from benchvise.why.case import Options
 from benchvise.why.events import Event
-from benchvise.why.evidence import EvidenceLog
-from benchvise.why.known import Known
-from benchvise.why.live_board import still_set
+from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import Diagnosis, Side
-from benchvise.why.options import Options
+from benchvise.why.rules import DiagnosisRules
 
 
 def diagnose(bench: Bench, directory: Path, seed: int, resumed: bool) -> Diagnosis:
@@ -20,7 +20,7 @@ def diagnose(bench: Bench, directory: Path, seed: int, resumed: bool) -> Diagnos
     log = EvidenceLog.resume(directory) if resumed else EvidenceLog.create(directory)
     try:
         options = Options(seed=seed, may_set={side: _is_root(bench, side) for side in Side})
-        found = loop.diagnose(bench, options, log, _nobody, Known())
+        found = loop.diagnose(bench, options, log, _nobody, DiagnosisRules())
         bench.close()
         names = {bench.name(side) for side in Side if bench.is_live(side)}
         return replace(found, restored=not any(map(still_set, names)))

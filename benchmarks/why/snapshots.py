@@ -6,7 +6,7 @@ from functools import cache
 
 from benchmarks.why.board import SimBoard
 from benchmarks.why.values import ROLES
-from benchvise.board.channel import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.entries import entries_of

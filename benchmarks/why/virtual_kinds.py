@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchvise.rig.virtual import kinds
-from benchvise.rig.virtual.kinds import Kind
+from benchvise.rig.virtual.kinds import BoardKind
 from benchvise.rig.virtual.recipes import build
 from benchvise.rig.virtual.recipes.variants import Variant
 
@@ -16,7 +16,7 @@ _SLOW_BYTES = 4 << 20  # a second
 
 
 @dataclass(frozen=True)
-class WithSlowCard(Kind):
+class WithSlowCard(BoardKind):
     """A board whose card gives and takes so many bytes a second."""
 
     def command(
@@ -29,7 +29,7 @@ class WithSlowCard(Kind):
         ssh_port: int,
         workdir: Path,
     ) -> list[str]:
-        """See Kind; QEMU holds the card back."""
+        """See BoardKind; QEMU holds the card back."""
         words = super().command(
             card=card, console=console, monitor=monitor, gdb=gdb, ssh_port=ssh_port, workdir=workdir
         )
@@ -45,12 +45,12 @@ _STEADY = ("-icount", "shift=1")
 _USUAL = kinds.KINDS["arm64-direct"]
 _PLAIN = replace(_USUAL, machine=(*_USUAL.machine, *_STEADY))
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, BoardKind] = {
     "plain": _PLAIN,
     "two-cpus": replace(_PLAIN, cpus=2),
     "usual": _USUAL,  # beside the slow card, which answers in its own time
     "slow-card": WithSlowCard(
-        **{name: getattr(_USUAL, name) for name in Kind.__dataclass_fields__}
+        **{name: getattr(_USUAL, name) for name in BoardKind.__dataclass_fields__}
     ),
 }
 BENCH = (("one", "plain"),)

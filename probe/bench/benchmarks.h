@@ -26,6 +26,7 @@ extern const struct benchmark os_page_fault;
 extern const struct benchmark os_mmap;
 extern const struct benchmark os_futex;
 extern const struct benchmark os_eventfd;
+extern const struct benchmark os_semaphore;
 extern const struct benchmark socket_latency;
 extern const struct benchmark socket_throughput;
 extern const struct benchmark pipe_latency;

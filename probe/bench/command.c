@@ -148,7 +148,7 @@ static int wait_until_it_ends(struct command *c, pid_t pid, int fd, uint64_t dea
 	}
 }
 
-/* The end of what was said, as text: NUL becomes a byte that is no UTF-8, which JSON shows. */
+/* The end of the output, as text: NUL becomes a byte that is no UTF-8, which JSON shows. */
 static const char *lay_straight(struct command *c)
 {
 	size_t length = c->said < OUTPUT_BYTES ? (size_t)c->said : OUTPUT_BYTES;
@@ -414,7 +414,7 @@ const struct benchmark command_time = {
 		    "percent",
 	.not_measured = "programs at a terminal; the time until a service that it starts is ready; "
 			"CPU time of services that work for it (a database, a compile server)",
-	.peer = "hyperfine -N with the same `sh -c`, GNU time: within 2 %",
+	.reference = "hyperfine -N with the same `sh -c`, GNU time: within 2 %",
 	.params = params,
 	.initials = initials,
 	.figures = figures,

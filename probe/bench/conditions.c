@@ -229,7 +229,7 @@ void conditions_undo(struct conditions *c)
 		waitpid(c->loads[i], NULL, 0);
 	c->load_count = 0;
 	if (c->dma_fd > STDERR_FILENO) /* not 0: so is what was never set up */
-		close(c->dma_fd);      /* which ends the wish */
+		close(c->dma_fd);      /* which ends the use */
 	c->dma_fd = -1;
 }
 

@@ -10,7 +10,7 @@
 struct conditions {
 	bool fifo;
 	int priority;
-	int dma_fd;       /* held open as long as the wish is to hold */
+	int dma_fd;       /* held open as long as the use is to hold */
 	int dma_error;    /* why dma_us is not known, or 0 */
 	int32_t dma_us;   /* the limit in force before us */
 	int lock_error;   /* why memory is not locked, or 0 */

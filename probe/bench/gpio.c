@@ -341,7 +341,7 @@ const struct benchmark gpio_response = {
 	.not_measured = "the response of a kernel driver, which needs no program to be woken; what "
 			"an oscilloscope sees at the pins (mode=echo is for that); edges in quick "
 			"succession",
-	.peer = "an oscilloscope or logic analyser at both lines; published medians for a "
+	.reference = "an oscilloscope or logic analyser at both lines; published medians for a "
 		"single-core Raspberry Pi Zero: 272 us by sysfs, 130 us by mmap, in order of "
 		"magnitude",
 	.params = params,

@@ -111,7 +111,7 @@ static int batch_grid(struct run *run, uint64_t iterations)
 					 "token takes no longer through %u processes than in one. "
 					 "Choose a smaller size", run->benchmark->id,
 				  arg_text(&run->args, "size"), g->ring.processes);
-	/* only calibration comes before what is said of the series; its long tries are sound */
+	/* only calibration comes before the caveats of the series; its long tries are sound */
 	if (run->iterations == 0 && run->elapsed_ns > 1000000 && ns < g->overhead_ns / 3)
 		run_caveat(run, "a small difference of large numbers: more than three quarters of "
 				"the time were the pipe and the reading of memory that is in the "
@@ -195,7 +195,7 @@ const struct benchmark os_context_switch_grid = {
 	.not_measured = "switches between CPUs (os.context_switch with another place); writing, "
 			"which would have to write back as well; the CPU's caches are not flushed: "
 			"drop is about the kernel's caches of files",
-	.peer = "lat_ctx -s SIZE PROCESSES, pinned: within 20 %",
+	.reference = "lat_ctx -s SIZE PROCESSES, pinned: within 20 %",
 	.params = grid_params,
 	.initials = grid_initials,
 	.figures = grid_figures,

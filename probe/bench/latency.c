@@ -90,7 +90,7 @@ static void teardown(struct run *run)
 
 static const struct param params[] = {
 	{"size", PARAM_SIZE, "64M", 4096, 1ull << 30, NULL,
-	 "bytes that the chain wanders over (a multiple of 4K is used, of 256K with order=local)"},
+	 "bytes that the chain runs through (a multiple of 4K is used, of 256K with order=local)"},
 	{"stride", PARAM_SIZE, "64", 16, 4096, NULL,
 	 "bytes between nodes, a power of two: the cache line's size; below it lines are met "
 	 "several times, above it some of the cache's sets stay empty"},
@@ -114,7 +114,7 @@ const struct benchmark memory_latency = {
 		    "levels",
 	.not_measured = "loads that overlap, which real programs have; latency while others use "
 			"the memory; bandwidth (memory.read)",
-	.peer = "multichase: within 5 % (order=local or pages=huge); lat_mem_rd -t: within 30 %; "
+	.reference = "multichase: within 5 % (order=local or pages=huge); lat_mem_rd -t: within 30 %; "
 		"tinymembench prints what is added to the first-level cache, so less than this",
 	.params = params,
 	.setup = setup,

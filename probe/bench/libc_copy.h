@@ -23,6 +23,6 @@
 	.pitfalls = "as memory.copy; glibc changes to stores that bypass the cache above a size "  \
 		    "that it derives from the cache, so the curve may step there",         \
 	.not_measured = "what programs that bring their own memcpy get; boards without glibc",     \
-	.peer = "perf bench mem memcpy -f default (5.9 or later): within 5 %"
+	.reference = "perf bench mem memcpy -f default (5.9 or later): within 5 %"
 
 #endif

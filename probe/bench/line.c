@@ -111,7 +111,7 @@ const struct benchmark memory_line = {
 		    "TLB miss, alike for all offsets (pages=huge has few)",
 	.not_measured = "what a load costs (memory.latency); lines that two CPUs write in turn "
 			"(false sharing)",
-	.peer = "lmbench's line: the same step; sysfs: coherency_line_size, equal",
+	.reference = "lmbench's line: the same step; sysfs: coherency_line_size, equal",
 	.params = params,
 	.setup = setup,
 	.batch = batch,

@@ -198,16 +198,16 @@ const struct benchmark memory_copy = {
 	.better = "higher",
 	.counted = "copied",
 	.method = "copies a whole buffer to another with known instructions (no C library), over "
-		  "and over; both are written before, the source with random bytes",
+		  "and over; both are initialised, the source with random bytes",
 	.pitfalls = "an unwritten source is one shared zero page, of 4 KiB or a huge one, read from "
-		    "a cache: it overstates the figure up to three times, with either kind of page "
+		    "a cache: it overstates the rate up to three times, with either kind of page "
 		    "(source=untouched shows it, and is no bandwidth); buffers that fit a cache measure the "
 		    "cache (compare sizes); huge pages change it (begin.memory tells what was "
 		    "granted); a busy neighbour can halve it (samples are flagged)",
 	.not_measured = "the board's own memcpy (memory.libc_copy); bytes on the memory bus: a "
 			"copied byte is read once, written once, and with ordinary stores its line "
 			"is read a second time",
-	.peer = "beyond the caches within 5 %: STREAM copy, which counts read plus written bytes, "
+	.reference = "beyond the caches within 5 %: STREAM copy, which counts read plus written bytes, "
 		"twice this figure; perf bench mem memcpy (5.9 or later, GiB/s printed as GB/s) "
 		"with the same instructions (-f x86-64-movsb is kernel=movsb); what calls the C "
 		"library's memcpy compares with memory.libc_copy",
@@ -226,13 +226,13 @@ const struct benchmark memory_fill = {
 	.unit = "B/s",
 	.better = "higher",
 	.counted = "written",
-	.method = "stores a constant to every byte of a buffer that was written before",
+	.method = "stores a constant to every byte of an initialised buffer",
 	.pitfalls = "a buffer that fits a cache measures the cache (compare sizes); kernels that "
 		    "need not read a line before they write it (nt, zva, movsb) reach another "
-		    "figure than ordinary stores, up to twice as high",
+		    "rate than ordinary stores, up to twice as high",
 	.not_measured = "page faults of fresh memory; the board's own memset; bytes on the memory "
 			"bus: ordinary stores read each line before they write it",
-	.peer = "beyond the caches within 10 %: bw_mem fwr; perf bench mem memset with the same "
+	.reference = "beyond the caches within 10 %: bw_mem fwr; perf bench mem memset with the same "
 		"instructions (-f x86-64-stosb is kernel=movsb)",
 	.params = fill_params,
 	.setup = setup_fill,
@@ -254,7 +254,7 @@ const struct benchmark memory_read = {
 		    "can halve it (samples are flagged)",
 	.not_measured = "latency (memory.latency): the prefetcher sees this pattern coming; "
 			"reading while writing (memory.copy)",
-	.peer = "bw_mem frd: within 10 %; bw_mem rd reads one word in four and counts all four",
+	.reference = "bw_mem frd: within 10 %; bw_mem rd reads one word in four and counts all four",
 	.params = copy_params,
 	.setup = setup_read,
 	.batch = batch_read,

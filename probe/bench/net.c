@@ -6,20 +6,20 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-int net_find_peer(struct run *run, struct net *n, const char *port)
+int net_find_remote(struct run *run, struct net *n, const char *port)
 {
-	const char *id = run->benchmark->id, *peer = arg_text(&run->args, "peer");
+	const char *id = run->benchmark->id, *remote = arg_text(&run->args, "peer");
 
 	n->client.who = id;
 	n->client.control.fd = -1;
 	n->interrupt_cpu = -1;
-	if (strcmp(peer, "auto") == 0)
+	if (strcmp(remote, "auto") == 0)
 		return json_error(77, EDESTADDRREQ,
-				  "%s: no peer: run `bvprobe sink` on a machine beside the board "
+				  "%s: no remote host: run `bvprobe sink` on a machine beside the board "
 				  "and give its address, peer=ADDRESS", id);
-	if (endpoint_parse(&n->client.peer, peer, port) < 0)
+	if (endpoint_parse(&n->client.remote, remote, port) < 0)
 		return json_error(2, EINVAL, "%s: peer=%.100s is no ADDRESS, ADDRESS:PORT or "
-					     "[V6]:PORT", id, peer);
+					     "[V6]:PORT", id, remote);
 	return 0;
 }
 
@@ -27,7 +27,7 @@ void net_look_at_interface(struct run *run, struct net *n, int fd)
 {
 	interface_find(&n->interface, fd);
 	if (n->interface.same_machine)
-		run_caveat(run, "the peer is this very machine: loopback measures the scheduler "
+		run_caveat(run, "the remote host is this very machine: loopback measures the scheduler "
 				"and memory, not a network");
 	if (n->client.sessions > 1)
 		run_caveat(run, "the sink serves other sessions at the same time, which share its "

@@ -1,4 +1,4 @@
-/* What the network benchmarks share: the peer, and where our end runs. */
+/* What the network benchmarks share: the remote host, and where our end runs. */
 #ifndef BV_BENCH_NET_H
 #define BV_BENCH_NET_H
 
@@ -6,7 +6,7 @@
 #include "net/client.h"
 #include "net/interface.h"
 
-#define NET_PEER_PARAMS                                                                      \
+#define NET_REMOTE_PARAMS                                                                      \
 	{"peer", PARAM_TEXT, "auto", 1, 255, NULL,                                           \
 	 "the other end: ADDRESS[:PORT] or [V6]:PORT of a `bvprobe sink`; auto: the host "   \
 	 "starts one and says where"},                                                       \
@@ -18,7 +18,7 @@
 	 "our end against the CPU that serves the interface's interrupts: on the same, on "  \
 	 "another, or auto: as cpu says"},                                                   \
 	{"peer_cpu", PARAM_INTEGER, "auto", 0, 1023, NULL,                                   \
-	 "CPU of the peer's end; auto: not pinned"}
+	 "CPU of the remote host's end; auto: not pinned"}
 
 struct net {
 	struct client client;
@@ -31,8 +31,8 @@ struct net {
 	uint64_t irqs, irqs_here; /* of the interface in the last batch; here: on our CPU */
 };
 
-/* Takes the peer out of the parameters. Returns 0 or an exit code after an error line. */
-int net_find_peer(struct run *run, struct net *n, const char *port);
+/* Takes the remote host out of the parameters. Returns 0 or an exit code after an error line. */
+int net_find_remote(struct run *run, struct net *n, const char *port);
 
 /* What is known once the connection stands, with the caveats that follow from it. */
 void net_look_at_interface(struct run *run, struct net *n, int fd);

@@ -1,4 +1,4 @@
-/* net.latency: a message to the peer and its echo. */
+/* net.latency: a message to the remote host and its echo. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static int trips(struct run *run, uint64_t count)
 		if (answer == 0 && ++in_a_row == LOST_MOST)
 			answer = -ETIMEDOUT;
 		if (answer < 0)
-			return endpoint_lost(run->benchmark->id, &l->net.client.peer, answer);
+			return endpoint_lost(run->benchmark->id, &l->net.client.remote, answer);
 		if (answer == 0) {
 			l->lost++;
 			continue;
@@ -131,7 +131,7 @@ static int setup(struct run *run)
 	l->in = l->out + l->message;
 	memset(l->times, 1, sizeof(l->times)); /* no page faults in a batch */
 	run->most_iterations = TIMES;
-	status = net_find_peer(run, &l->net, NET_PORT);
+	status = net_find_remote(run, &l->net, NET_PORT);
 	return status ? status : open_session(run, l);
 }
 
@@ -151,7 +151,7 @@ static int batch(struct run *run, uint64_t iterations)
 	run->elapsed_ns = clock_ns() - begin;
 	qsort(l->times, l->answered, sizeof(l->times[0]), by_size);
 	if (status == 0 && l->answered == 0)
-		status = endpoint_lost(run->benchmark->id, &l->net.client.peer, -ENODATA);
+		status = endpoint_lost(run->benchmark->id, &l->net.client.remote, -ENODATA);
 	return status;
 }
 
@@ -191,7 +191,7 @@ static void teardown(struct run *run)
 }
 
 static const struct param params[] = {
-	NET_PEER_PARAMS,
+	NET_REMOTE_PARAMS,
 	{"kind", PARAM_CHOICE, "tcp", 0, 0, "tcp udp", "what carries the message"},
 	{"message", PARAM_SIZE, "64", 1, MESSAGE_MOST, NULL, "bytes sent each way"},
 	NET_PLACE_PARAMS,
@@ -214,18 +214,18 @@ static const struct figure figures[] = {
 
 const struct benchmark net_latency = {
 	.id = "net.latency",
-	.summary = "how long a message takes to the peer and back",
+	.summary = "how long a message takes to the remote host and back",
 	.unit = "ns",
 	.better = "lower",
 	.counted = "a round trip: sent, received, sent back, received; the mean of a batch",
 	.method = "one message under way at a time, blocking calls at both ends, TCP_NODELAY; the "
-		  "peer answers with the same bytes. A lost datagram counts as lost and not as time",
+		  "remote host answers with the same bytes. A lost datagram counts as lost and not as time",
 	.pitfalls = "the interface's interrupt coalescing (`ethtool -c`) is often the largest "
 		    "part; idle states of both machines' CPUs come next, as each end sleeps while "
-		    "it waits; the peer is half of the figure",
+		    "it waits; the remote host is half of the figure",
 	.not_measured = "latency under load (rtt_ns of net.tcp is that); connection setup; answers "
 			"that take work; spinning receivers (SO_BUSY_POLL)",
-	.peer = "sockperf ping-pong (it prints half a round trip), qperf tcp_lat and udp_lat: "
+	.reference = "sockperf ping-pong (it prints half a round trip), qperf tcp_lat and udp_lat: "
 		"within 10 %",
 	.params = params,
 	.initials = initials,

@@ -153,8 +153,8 @@ static void detail_costs(const struct net *n, struct json *j)
 		json_number(j, "system_cpu_s_per_gb", (double)n->system_ns / moved);
 	else
 		json_na(j, "system_cpu_s_per_gb", "no /proc/stat");
-	if (r->has_peer_cpu)
-		json_number(j, "peer_cpu_s_per_gb", (double)r->peer_cpu_ns / (double)r->peer_moved);
+	if (r->has_remote_cpu)
+		json_number(j, "peer_cpu_s_per_gb", (double)r->remote_cpu_ns / (double)r->remote_moved);
 	else
 		json_na(j, "peer_cpu_s_per_gb", "an iperf3 server tells it at the end of a session");
 	if (n->irqs > 0)
@@ -189,7 +189,7 @@ static void teardown(struct run *run)
 
 #define PROTOCOL_PARAM                                                                       \
 	{"protocol", PARAM_CHOICE, "own", 0, 0, "own iperf3",                                \
-	 "what the peer speaks: own (`bvprobe sink`) or iperf3 (a stock `iperf3 -s`)"}
+	 "what the remote host speaks: own (`bvprobe sink`) or iperf3 (a stock `iperf3 -s`)"}
 
 #define BUFFER_PARAM                                                                         \
 	{"buffer", PARAM_SIZE, "auto", 4096, 1 << 28, NULL,                                  \
@@ -211,7 +211,7 @@ static int setup_tcp(struct run *run)
 
 	if (!n)
 		return 1;
-	status = net_find_peer(run, n, n->iperf3 ? IPERF3_PORT : NET_PORT);
+	status = net_find_remote(run, n, n->iperf3 ? IPERF3_PORT : NET_PORT);
 	if (status == 0)
 		status = check_protocol(run, n);
 	if (status)
@@ -223,7 +223,7 @@ static int setup_tcp(struct run *run)
 	n->client.test.size = (size_t)arg_number(&run->args, "block");
 	n->client.test.nodelay = arg_is(&run->args, "nodelay", "on");
 	if (n->iperf3 && n->client.test.send)
-		run->counted = "payload acknowledged by the peer's kernel: an iperf3 server does "
+		run->counted = "payload acknowledged by the remote host's kernel: an iperf3 server does "
 			       "not tell what it received in a batch";
 	return open_session(run, n);
 }
@@ -248,7 +248,7 @@ static void detail_tcp(const struct run *run, struct json *j)
 }
 
 static const struct param tcp_params[] = {
-	NET_PEER_PARAMS,
+	NET_REMOTE_PARAMS,
 	PROTOCOL_PARAM,
 	{"direction", PARAM_CHOICE, "send", 0, 0, "send receive both",
 	 "which way the payload goes, as the board sees it; both: at the same time, added up"},
@@ -267,14 +267,14 @@ static const struct figure tcp_figures[] = {
 	{"rtt_ns", "ns", "lower", "median",
 	 "the sender's smoothed round-trip time at the end of a batch: under load, with the queues "
 	 "that it fills"},
-	{"sent_rate", "B/s", "higher", "median", "direction=both: what the peer received"},
+	{"sent_rate", "B/s", "higher", "median", "direction=both: what the remote host received"},
 	{"received_rate", "B/s", "higher", "median", "direction=both: what the board received"},
 	{0},
 };
 
 const struct benchmark net_tcp = {
 	.id = "net.tcp",
-	.summary = "how many bytes a second go through TCP between the board and a peer",
+	.summary = "how many bytes a second go through TCP between the board and a remote host",
 	.unit = "B/s",
 	.better = "higher",
 	.counted = "payload as it reached the end that receives, by its clock; no headers",
@@ -283,14 +283,14 @@ const struct benchmark net_tcp = {
 		  "receiver counts for batch_ms, so that what lies in buffers is not counted; "
 		  "then the way is emptied. CPU times, counters and retransmits are those of the "
 		  "whole batch (moved_bytes)",
-	.pitfalls = "a slow peer: compare peer_cpu_s_per_gb times the rate with 1 s/s, and "
+	.pitfalls = "a slow remote host: compare peer_cpu_s_per_gb times the rate with 1 s/s, and "
 		    "cpu_s_per_gb likewise, to see which end is at its limit; one stream keeps "
 		    "one core busy; CPU, interrupt and stream on the same or other CPUs make a "
 		    "difference of a factor (affinity); random payload, but always the same block, "
 		    "so it comes from the cache; loopback is no network",
 	.not_measured = "connection setup, slow start, disk, TLS; what other traffic would leave; "
 			"the wire's own rate (headers take 5 % of it at an MTU of 1500)",
-	.peer = "iperf3 with as many streams and -l as block, the same socket buffers: within 10 % "
+	.reference = "iperf3 with as many streams and -l as block, the same socket buffers: within 10 % "
 		"for one stream (iperf3 before 3.16 has one thread for all streams)",
 	.params = tcp_params,
 	.initials = initials,
@@ -315,7 +315,7 @@ static int setup_udp(struct run *run)
 
 	if (!n)
 		return 1;
-	status = net_find_peer(run, n, n->iperf3 ? IPERF3_PORT : NET_PORT);
+	status = net_find_remote(run, n, n->iperf3 ? IPERF3_PORT : NET_PORT);
 	if (status == 0)
 		status = check_protocol(run, n);
 	if (status)
@@ -323,7 +323,7 @@ static int setup_udp(struct run *run)
 	n->client.test.kind = NET_UDP;
 	n->client.test.size = (size_t)message;
 	if (message == AUTO)
-		n->client.test.size = endpoint_payload(&n->client.peer);
+		n->client.test.size = endpoint_payload(&n->client.remote);
 	n->client.test.rate = mbit == AUTO ? 0 : mbit * 125000;
 	return open_session(run, n);
 }
@@ -353,7 +353,7 @@ static void detail_udp(const struct run *run, struct json *j)
 }
 
 static const struct param udp_params[] = {
-	NET_PEER_PARAMS,
+	NET_REMOTE_PARAMS,
 	PROTOCOL_PARAM,
 	{"direction", PARAM_CHOICE, "send", 0, 0, "send receive",
 	 "which way the payload goes, as the board sees it"},
@@ -383,14 +383,14 @@ const struct benchmark net_udp = {
 	.method = "numbered datagrams, a system call each, at rate_mbit or as fast as the sender "
 		  "can; each batch runs for 100 ms or ten round trips, then the receiver counts "
 		  "for batch_ms what arrives and what is missing. With an iperf3 server that "
-		  "receives, each batch is a test of its own, and its figures are the server's",
-	.pitfalls = "as fast as the sender can, a quick sender drowns a slow receiver: the figure "
+		  "receives, each batch is a test of its own, and its values are the server's",
+	.pitfalls = "as fast as the sender can, a quick sender drowns a slow receiver: the value "
 		    "is then what the receiver saves from drowning; give rate_mbit to ask for "
 		    "loss at a rate; most loss happens in the receiver's socket buffer (buffer) "
 		    "and not on the wire",
 	.not_measured = "jitter; what batching calls (sendmmsg, GSO) would reach; where datagrams "
 			"were lost (see `nstat` UdpRcvbufErrors and the interface's counters)",
-	.peer = "iperf3 -u with the same -b and -l: within 10 %",
+	.reference = "iperf3 -u with the same -b and -l: within 10 %",
 	.params = udp_params,
 	.initials = initials,
 	.figures = udp_figures,

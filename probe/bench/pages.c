@@ -201,7 +201,7 @@ const struct benchmark os_page_fault = {
 		    "kind=anonymous",
 	.not_measured = "huge pages, which are switched off here; reading from a disk; page tables, "
 			"which are there already (os.mmap makes them)",
-	.peer = "lat_pagefault, which takes a file in random order: the order of magnitude; a loop "
+	.reference = "lat_pagefault, which takes a file in random order: the order of magnitude; a loop "
 		"over mmap'ed pages: within 10 %",
 	.params = faults_params,
 	.figures = faults_figures,
@@ -274,7 +274,7 @@ static void teardown_mmap(struct run *run)
 static const struct param mmap_params[] = {
 	{"size", PARAM_SIZE, "1M", 4096, 1 << 30, NULL, "bytes of the mapping"},
 	{"touch", PARAM_CHOICE, "first", 0, 0, "none first all",
-	 "pages written before the mapping is taken away"},
+	 "pages to write, and then the mapping is removed"},
 	{0},
 };
 
@@ -290,7 +290,7 @@ const struct benchmark os_mmap = {
 		    "tables; all grows with size, most of it the clearing of pages",
 	.not_measured = "files; huge pages, which are switched off here; what unmapping costs the "
 			"other CPUs of a process with many threads",
-	.peer = "stress-ng and lat_mmap map files: the order of magnitude; a loop of mmap and "
+	.reference = "stress-ng and lat_mmap map files: the order of magnitude; a loop of mmap and "
 		"munmap: within 10 %",
 	.params = mmap_params,
 	.faults = true,

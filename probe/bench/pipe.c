@@ -142,7 +142,7 @@ const struct benchmark pipe_latency = {
 		    "different CPUs it contains leaving an idle state, which depends on cpuidle",
 	.not_measured = "the switch alone (os.context_switch); messages that queue; sockets, which "
 			"take about twice as long",
-	.peer = "perf bench sched pipe pinned to one CPU, lat_pipe pinned: within 5 %",
+	.reference = "perf bench sched pipe pinned to one CPU, lat_pipe pinned: within 5 %",
 	.params = latency_params,
 	.switches = true,
 	.setup = setup_latency,

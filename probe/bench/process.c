@@ -180,7 +180,7 @@ static void describe_resident(const struct run *run, struct json *j)
 
 #define RSS_PARAM                                                                              \
 	{"rss", PARAM_SIZE, "1M", 0, 1 << 30, NULL,                                            \
-	 "memory that the process has written before, in base pages, beside the probe's own "  \
+	 "memory that the process has initialised, in base pages, besides the probe's own "  \
 	 "(begin.rss_bytes is all of it)"}
 
 static const struct param fork_params[] = {
@@ -201,7 +201,7 @@ const struct benchmark os_fork = {
 		    "is large (memory cgroups, free lists, RCU), so look at the interval",
 	.not_measured = "the copying of pages that parent or child write after the fork, but for "
 			"those of the stack; a child on another CPU",
-	.peer = "lat_proc fork: within 30 %, as its memory is another",
+	.reference = "lat_proc fork: within 30 %, as its memory is another",
 	.params = fork_params,
 	.switches = true,
 	.faults = true,
@@ -234,7 +234,7 @@ const struct benchmark os_exec = {
 		    "that look at each program are part of it",
 	.not_measured = "the loader and the C library of the board; programs that are not in the "
 			"page cache; a shell in between",
-	.peer = "lat_proc exec (which forks): within 30 % with start=fork, when both are static",
+	.reference = "lat_proc exec (which forks): within 30 % with start=fork, when both are static",
 	.params = exec_params,
 	.switches = true,
 	.faults = true,
@@ -291,7 +291,7 @@ const struct benchmark os_thread = {
 		    "(glibc) is quicker, so this is no figure of the board's own library",
 	.not_measured = "handing work to a thread that is there already (os.futex); a thread on "
 			"another CPU",
-	.peer = "stress-ng --pthread has the order only; a loop of pthread_create and pthread_join "
+	.reference = "stress-ng --pthread has the order only; a loop of pthread_create and pthread_join "
 		"with musl",
 	.switches = true,
 	.faults = true,

@@ -61,7 +61,7 @@ static void go_through(struct ring *r)
 }
 
 /* Written by the process that reads it: pages not yet written would be one page of zeros for all,
- * and pages written before the fork would be shared. */
+ * and pages initialised ahead of the fork would be shared. */
 static int get_memory(struct ring *r)
 {
 	int error = r->size ? buffer_map(&r->memory.buffer, r->size, "4k") : 0;

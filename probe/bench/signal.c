@@ -134,7 +134,7 @@ const struct benchmark os_signal = {
 		    "times, as a signal enters the kernel more than once",
 	.not_measured = "signals to other processes, which contain a wake-up (os.futex and "
 			"os.eventfd are closer); queued real-time signals",
-	.peer = "lat_sig install: within 10 %; lat_sig catch and prot subtract what the sending and "
+	.reference = "lat_sig install: within 10 %; lat_sig catch and prot subtract what the sending and "
 		"the handler take, which are contained here",
 	.params = signal_params,
 	.setup = setup_signal,

@@ -297,7 +297,7 @@ const struct benchmark socket_latency = {
 		    "of the receiver runs on the sender's CPU",
 	.not_measured = "a network interface, its driver and interrupts; making a connection; many "
 			"connections, poll and epoll around them",
-	.peer = "lat_unix, lat_tcp, lat_udp pinned: within 10 %; qperf tcp_lat and udp_lat and "
+	.reference = "lat_unix, lat_tcp, lat_udp pinned: within 10 %; qperf tcp_lat and udp_lat and "
 		"sockperf ping-pong state half a round trip, and look at the clock or poll besides",
 	.params = latency_params,
 	.switches = true,
@@ -412,7 +412,7 @@ const struct benchmark socket_throughput = {
 		    "scheduler that are measured, not a network",
 	.not_measured = "a network interface; several connections; sendfile, splice and zero-copy "
 			"sending",
-	.peer = "bw_unix and bw_tcp pinned, with the same block: within 20 %; iperf3 on 127.0.0.1 "
+	.reference = "bw_unix and bw_tcp pinned, with the same block: within 20 %; iperf3 on 127.0.0.1 "
 		"polls besides",
 	.params = throughput_params,
 	.switches = true,

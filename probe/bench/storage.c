@@ -23,7 +23,7 @@ const struct figure write_latency_figures[] = {LATENCY_FIGURES, TRAFFIC_FIGURES,
 
 /* --- setting up ------------------------------------------------------------------------------ */
 
-int storage_open(struct run *run, const struct wish *wish)
+int storage_open(struct run *run, const struct target_use *use)
 {
 	struct storage *s = calloc(1, sizeof(*s));
 	int status;
@@ -32,14 +32,14 @@ int storage_open(struct run *run, const struct wish *wish)
 	if (!s)
 		return json_error(1, ENOMEM, "%s: no memory", run->benchmark->id);
 	s->target.fd = s->target.directory = -1;
-	if (wish->area % wish->block)
+	if (use->area % use->block)
 		return json_error(2, EINVAL, "%s: size is no multiple of block", run->benchmark->id);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell */
-	status = target_open(run, &s->target, wish);
+	status = target_open(run, &s->target, use);
 	s->io.fd = s->target.fd;
-	s->io.write = wish->write;
-	s->io.block = wish->block;
-	s->io.blocks = s->target.area / wish->block;
+	s->io.write = use->write;
+	s->io.block = use->block;
+	s->io.blocks = s->target.area / use->block;
 	s->io.depth = 1;
 	s->most_written = s->target.prepared;
 	return status;

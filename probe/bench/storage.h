@@ -21,7 +21,7 @@ struct storage {
 };
 
 /* Allocates run->state and opens the target for blocks of `block` bytes. */
-int storage_open(struct run *run, const struct wish *wish);
+int storage_open(struct run *run, const struct target_use *use);
 
 /* Makes the buffers and starts the engine, after what s->io is to do has been set. */
 int storage_start(struct run *run, const char *engine);

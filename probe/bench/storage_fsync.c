@@ -11,14 +11,14 @@ static int setup(struct run *run)
 	uint64_t block = arg_number(&run->args, "block");
 	int status = storage_keep_to_cap(run);
 	uint64_t area = append ? run->most_iterations * block : arg_number(&run->args, "size");
-	struct wish wish = {.write = true, .filled = !append, .area = area, .block = block};
+	struct target_use use = {.write = true, .filled = !append, .area = area, .block = block};
 	struct storage *s;
 
 	if (status == 0 && append && !arg_is(&run->args, "device", "none"))
 		status = json_error(2, EINVAL, "storage.fsync: a device does not grow: write=append is "
 					       "for files");
 	if (status == 0)
-		status = storage_open(run, &wish);
+		status = storage_open(run, &use);
 	if (status)
 		return status;
 	s = run->state;
@@ -74,7 +74,7 @@ const struct benchmark storage_fsync = {
 		    "much as the device; in a virtual machine the host decides what a flush means",
 	.not_measured = "commits of several programs at a time, which are flushed together; whether "
 			"data outlives a power cut",
-	.peer = "within 30 %: fio rw=write bs=4k overwrite=1 fdatasync=1; pg_test_fsync, which "
+	.reference = "within 30 %: fio rw=write bs=4k overwrite=1 fdatasync=1; pg_test_fsync, which "
 		"overwrites 8 KiB blocks",
 	.params = params,
 	.initials = initials,

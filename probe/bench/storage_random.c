@@ -12,12 +12,12 @@ static int batch(struct run *run, uint64_t iterations)
 /* What both have in common, up to the engine. */
 static int open_random(struct run *run, bool write)
 {
-	struct wish wish = {.write = write,
+	struct target_use use = {.write = write,
 			    .filled = true,
 			    .direct = arg_is(&run->args, "mode", "direct"),
 			    .area = arg_number(&run->args, "size"),
 			    .block = arg_number(&run->args, "block")};
-	int status = storage_open(run, &wish);
+	int status = storage_open(run, &use);
 	struct storage *s = run->state;
 
 	if (status)
@@ -85,7 +85,7 @@ const struct benchmark storage_random_read = {
 		    "(p99.9 takes 1000 reads); the host's cache answers for a virtual disk",
 	.not_measured = "reads that the page cache answers; reading in order (storage.read); mixed "
 			"reading and writing",
-	.peer = "within 5 %: fio rw=randread direct=1 with the same bs, size and iodepth (ioengine "
+	.reference = "within 5 %: fio rw=randread direct=1 with the same bs, size and iodepth (ioengine "
 		"psync at 1, io_uring beyond)",
 	.params = read_params,
 	.initials = initials,
@@ -160,8 +160,8 @@ const struct benchmark storage_random_write = {
 	.unit = "1/s",
 	.better = "higher",
 	.counted = "writes, flushed to the device at the end",
-	.method = "keeps `depth` writes of one block of random bytes going over an area that was "
-		  "written before, in an order in which each block comes once before any comes again; "
+	.method = "keeps `depth` writes of one block of random bytes going over an "
+		  "initialised area, in an order in which each block comes once before any comes again; "
 		  "each write is timed from being asked for to being seen done",
 	.pitfalls = "a drive's own write cache answers at first and is slower when full: only "
 		    "sync=each waits for the medium with every write; depth and size decide; memory "
@@ -169,7 +169,7 @@ const struct benchmark storage_random_write = {
 		    "outside the range that they keep open, and every run wears them",
 	.not_measured = "writing new files (storage.write); a commit as of a database "
 			"(storage.fsync); a drive's steady state after hours of writing",
-	.peer = "within 30 %: fio rw=randwrite direct=1 overwrite=1 end_fsync=1 with the same bs, size "
+	.reference = "within 30 %: fio rw=randwrite direct=1 overwrite=1 end_fsync=1 with the same bs, size "
 		"and iodepth",
 	.params = write_params,
 	.initials = initials,

@@ -33,11 +33,11 @@ static int setup_read(struct run *run)
 {
 	bool cached = arg_is(&run->args, "mode", "cached");
 	bool direct = arg_is(&run->args, "mode", "direct");
-	struct wish wish = {.filled = true,
+	struct target_use use = {.filled = true,
 			    .direct = direct,
 			    .area = arg_number(&run->args, "size"),
 			    .block = arg_number(&run->args, "block")};
-	int status = storage_open(run, &wish);
+	int status = storage_open(run, &use);
 	struct storage *s = run->state;
 
 	if (status)
@@ -107,7 +107,7 @@ const struct benchmark storage_read = {
 		    "little about one that was overwritten many times",
 	.not_measured = "random access (storage.random_read); finding and opening files; other parts "
 			"of the device than those that the file lies on",
-	.peer = "within 5 %: fio rw=read direct=1 with the same bs, size and iodepth; dd "
+	.reference = "within 5 %: fio rw=read direct=1 with the same bs, size and iodepth; dd "
 		"iflag=direct; hdparm -t DEVICE is mode=buffered,block=2M,device=DEVICE and prints MiB "
 		"as MB; hdparm -T is mode=cached,block=2M,size=2M, but also touches what it has "
 		"read and shows up to a fifth less; dd after drop_caches is mode=buffered",
@@ -132,24 +132,24 @@ static int setup_write(struct run *run)
 	bool flush = arg_is(&run->args, "sync", "fdatasync");
 	uint64_t cap = arg_number(&run->args, "cap");
 	uint64_t batches = arg_number(&run->args, "batches");
-	struct wish wish = {.write = true,
+	struct target_use use = {.write = true,
 			    .direct = direct,
 			    .area = arg_number(&run->args, "size"),
 			    .block = arg_number(&run->args, "block")};
 	struct storage *s;
 	int status;
 
-	if (batches > cap / wish.area)
+	if (batches > cap / use.area)
 		return json_error(2, E2BIG, "storage.write: %llu batches of %llu bytes are more than "
 					    "cap=%s, which spares memory cards: choose fewer batches, a "
 					    "smaller size or a larger cap",
-				  (unsigned long long)batches, (unsigned long long)wish.area,
+				  (unsigned long long)batches, (unsigned long long)use.area,
 				  arg_text(&run->args, "cap"));
-	status = storage_open(run, &wish);
+	status = storage_open(run, &use);
 	s = run->state;
 	if (status)
 		return status;
-	s->most_written += batches * s->target.area + (direct ? wish.block : 0);
+	s->most_written += batches * s->target.area + (direct ? use.block : 0);
 	s->flush = flush ? fdatasync : NULL;
 	s->cache = flush    ? "written through it, and out to the device within the batch (fdatasync)"
 		   : direct ? "bypassed by O_DIRECT"
@@ -213,7 +213,7 @@ const struct benchmark storage_write = {
 		    "(begin.storage.most_bytes_written)",
 	.not_measured = "overwriting (storage.random_write); sustained writing beyond a drive's cache, "
 			"unless size asks for it; what the kernel's own threads cost in CPU time",
-	.peer = "within 30 %: dd bs=1M conv=fdatasync from a file of random bytes in the page cache; "
+	.reference = "within 30 %: dd bs=1M conv=fdatasync from a file of random bytes in the page cache; "
 		"fio rw=write end_fsync=1",
 	.params = write_params,
 	.initials = write_initials,

@@ -69,16 +69,16 @@ static int no_room(const struct run *run, const struct target *t, uint64_t wante
 }
 
 /* One that an earlier process of this session made, if it lies where it would lie now. */
-static bool take_kept(struct target *t, const struct wish *wish)
+static bool take_kept(struct target *t, const struct target_use *use)
 {
-	int fd = kept_file(wish->write);
+	int fd = kept_file(use->write);
 	struct stat here, file;
 
 	if (fd < 0)
 		return false;
 	if (fstat(fd, &file) < 0 || fstat(t->directory, &here) < 0 || !S_ISREG(file.st_mode) ||
 	    file.st_nlink != 0 || file.st_dev != here.st_dev ||
-	    file.st_size < (off_t)wish->area) {
+	    file.st_size < (off_t)use->area) {
 		close(fd);
 		return false;
 	}
@@ -87,13 +87,13 @@ static bool take_kept(struct target *t, const struct wish *wish)
 	return true;
 }
 
-static int make_own(struct run *run, struct target *t, const struct wish *wish)
+static int make_own(struct run *run, struct target *t, const struct target_use *use)
 {
 	uint64_t room = room_for_files(t->directory);
 	int error;
 
 	t->kind = TARGET_OWN;
-	t->area = wish->area;
+	t->area = use->area;
 	medium_of(t->directory, &t->medium);
 	if (t->medium.nature == NATURE_MEMORY)
 		return json_error(77, ENODEV, "%s: %s lies in memory (%s), which is no storage: name "
@@ -103,10 +103,10 @@ static int make_own(struct run *run, struct target *t, const struct wish *wish)
 		return json_error(77, EROFS, "%s: %s is mounted read-only (%s): name another directory, "
 					     "or a file that is there to read, with file=",
 				  run->benchmark->id, t->path, where(t));
-	if (wish->filled && take_kept(t, wish))
+	if (use->filled && take_kept(t, use))
 		return 0;
-	if (wish->area > room)
-		return no_room(run, t, wish->area, room);
+	if (use->area > room)
+		return no_room(run, t, use->area, room);
 	t->fd = own_file(t->directory, t->name, sizeof(t->name));
 	if (t->fd < 0) {
 		error = -t->fd;
@@ -115,50 +115,50 @@ static int make_own(struct run *run, struct target *t, const struct wish *wish)
 					     "directory with file=", run->benchmark->id, t->path,
 				  where(t));
 	}
-	if (!wish->filled)
+	if (!use->filled)
 		return 0;
-	error = own_file_fill(t->fd, 0, wish->area);
+	error = own_file_fill(t->fd, 0, use->area);
 	if (error == -ETIME)
 		return json_error(77, ETIME, "%s: writing a file of %llu MiB to read takes longer "
 					     "than 90 s here: choose a smaller size",
-				  run->benchmark->id, MIB(wish->area));
+				  run->benchmark->id, MIB(use->area));
 	if (error)
 		return target_failed(run, t, error, "writing");
-	t->prepared = wish->area;
+	t->prepared = use->area;
 	if (!t->name[0])
-		keep_file(wish->write, t->fd);
+		keep_file(use->write, t->fd);
 	return 0;
 }
 
-static int open_auto(struct run *run, struct target *t, const struct wish *wish)
+static int open_auto(struct run *run, struct target *t, const struct target_use *use)
 {
 	t->directory = choose_directory(t->path, t->chosen, sizeof(t->chosen));
 	if (t->directory >= 0)
-		return make_own(run, t, wish);
+		return make_own(run, t, use);
 	return json_error(77, ENODEV, "%s: no directory to measure in: %s: name one with file=",
 			  run->benchmark->id, t->chosen);
 }
 
 /* --- a file that is there -------------------------------------------------------------------- */
 
-static int clip_area(struct run *run, struct target *t, const struct wish *wish, uint64_t size)
+static int clip_area(struct run *run, struct target *t, const struct target_use *use, uint64_t size)
 {
-	t->area = size < wish->area ? size : wish->area;
-	t->area -= t->area % wish->block;
+	t->area = size < use->area ? size : use->area;
+	t->area -= t->area % use->block;
 	if (t->area == 0)
 		return json_error(2, EINVAL, "%s: %s holds %llu bytes, less than one block: choose a "
 					     "smaller block, or something larger",
 				  run->benchmark->id, t->path, (unsigned long long)size);
-	if (t->area < wish->area)
+	if (t->area < use->area)
 		run_caveat(run, "less was there than the size asked for: see begin.storage.area_bytes");
 	return 0;
 }
 
-static int open_foreign(struct run *run, struct target *t, const struct wish *wish)
+static int open_foreign(struct run *run, struct target *t, const struct target_use *use)
 {
 	struct stat s;
 
-	if (wish->write)
+	if (use->write)
 		return json_error(2, EEXIST, "%s: %s is there already, and is not overwritten: name a "
 					     "directory, or nothing", run->benchmark->id, t->path);
 	t->kind = TARGET_FOREIGN;
@@ -169,10 +169,10 @@ static int open_foreign(struct run *run, struct target *t, const struct wish *wi
 	if (t->medium.nature == NATURE_MEMORY)
 		return json_error(77, ENODEV, "%s: %s lies in memory (%s), which is no storage",
 				  run->benchmark->id, t->path, where(t));
-	return clip_area(run, t, wish, (uint64_t)s.st_size);
+	return clip_area(run, t, use, (uint64_t)s.st_size);
 }
 
-static int open_file(struct run *run, struct target *t, const struct wish *wish)
+static int open_file(struct run *run, struct target *t, const struct target_use *use)
 {
 	const char *id = run->benchmark->id;
 	struct stat s;
@@ -185,14 +185,14 @@ static int open_file(struct run *run, struct target *t, const struct wish *wish)
 		return json_error(2, errno, "%s: file=%s cannot be found: name a directory, or a file "
 					    "to read", id, t->path);
 	if (S_ISREG(s.st_mode))
-		return open_foreign(run, t, wish);
+		return open_foreign(run, t, use);
 	if (!S_ISDIR(s.st_mode))
 		return json_error(2, EINVAL, "%s: file=%s is neither a directory nor a regular file "
 					     "(a disk is named with device=)", id, t->path);
 	t->directory = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->directory < 0)
 		return json_error(77, errno, "%s: cannot open the directory %s", id, t->path);
-	return make_own(run, t, wish);
+	return make_own(run, t, use);
 }
 
 /* --- a device -------------------------------------------------------------------------------- */
@@ -240,7 +240,7 @@ static int check_may_overwrite(struct run *run, struct target *t)
 	return 0;
 }
 
-static int open_device(struct run *run, struct target *t, const struct wish *wish)
+static int open_device(struct run *run, struct target *t, const struct target_use *use)
 {
 	const char *id = run->benchmark->id;
 	uint64_t bytes = 0;
@@ -267,7 +267,7 @@ static int open_device(struct run *run, struct target *t, const struct wish *wis
 				  geteuid() == 0 ? "this system refuses it even to root"
 						 : "it takes root, or the group that owns it");
 	medium_of(t->fd, &t->medium);
-	if (wish->write) {
+	if (use->write) {
 		status = check_may_overwrite(run, t);
 		if (status)
 			return status;
@@ -281,16 +281,16 @@ static int open_device(struct run *run, struct target *t, const struct wish *wis
 	}
 	if (ioctl(t->fd, BLKGETSIZE64, &bytes) < 0)
 		return json_error(77, errno, "%s: %s does not tell its size", id, t->path);
-	return clip_area(run, t, wish, bytes);
+	return clip_area(run, t, use, bytes);
 }
 
 /* --- past the page cache --------------------------------------------------------------------- */
 
 /* O_DIRECT is taken by some file systems that go through the page cache all the same (UBIFS, tmpfs
  * since 6.6, btrfs that compresses): one block is moved, and must not be in memory then. */
-static int check_direct(struct run *run, struct target *t, const struct wish *wish)
+static int check_direct(struct run *run, struct target *t, const struct target_use *use)
 {
-	struct io io = {.fd = t->fd, .write = wish->write, .block = wish->block, .blocks = 1,
+	struct io io = {.fd = t->fd, .write = use->write, .block = use->block, .blocks = 1,
 			.depth = 1};
 	int error = io_open(&io, "sync");
 	double resident;
@@ -301,45 +301,45 @@ static int check_direct(struct run *run, struct target *t, const struct wish *wi
 	io_close(&io);
 	if (error)
 		return target_failed(run, t, error, "direct I/O");
-	resident = cache_resident(t->fd, 0, wish->block);
+	resident = cache_resident(t->fd, 0, use->block);
 	if (resident > 0)
 		return json_error(77, EOPNOTSUPP, "%s: direct I/O goes through the page cache on %s: "
 						  "choose another mode", run->benchmark->id, where(t));
 	return 0;
 }
 
-static int set_direct(struct run *run, struct target *t, const struct wish *wish)
+static int set_direct(struct run *run, struct target *t, const struct target_use *use)
 {
 	uint32_t sector = medium_sector(&t->medium);
 	int flags = fcntl(t->fd, F_GETFL);
 
-	t->direct = wish->direct;
+	t->direct = use->direct;
 	if (t->kind == TARGET_DEVICE)
 		ioctl(t->fd, BLKSSZGET, &sector);
-	if (wish->direct && sector && wish->block % sector)
+	if (use->direct && sector && use->block % sector)
 		return json_error(77, EINVAL, "%s: block=%s is no multiple of the %u bytes that direct "
 					      "I/O needs on %s", run->benchmark->id,
 				  arg_text(&run->args, "block"), sector, where(t));
 	/* a kept file may have it from another process */
-	if (fcntl(t->fd, F_SETFL, wish->direct ? flags | O_DIRECT : flags & ~O_DIRECT) < 0)
+	if (fcntl(t->fd, F_SETFL, use->direct ? flags | O_DIRECT : flags & ~O_DIRECT) < 0)
 		return target_failed(run, t, -errno, "opening for direct I/O");
-	return wish->direct ? check_direct(run, t, wish) : 0;
+	return use->direct ? check_direct(run, t, use) : 0;
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-int target_open(struct run *run, struct target *t, const struct wish *wish)
+int target_open(struct run *run, struct target *t, const struct target_use *use)
 {
 	int status;
 
 	t->fd = t->directory = -1;
 	if (!arg_is(&run->args, "device", "none"))
-		status = open_device(run, t, wish);
+		status = open_device(run, t, use);
 	else if (arg_is(&run->args, "file", "auto"))
-		status = open_auto(run, t, wish);
+		status = open_auto(run, t, use);
 	else
-		status = open_file(run, t, wish);
-	return status ? status : set_direct(run, t, wish);
+		status = open_file(run, t, use);
+	return status ? status : set_direct(run, t, use);
 }
 
 void target_close(struct target *t)

@@ -8,7 +8,7 @@
 enum target_kind { TARGET_OWN, TARGET_FOREIGN, TARGET_DEVICE };
 
 /* What a benchmark wants to do with it. */
-struct wish {
+struct target_use {
 	bool write;
 	bool filled;    /* own file: written whole beforehand */
 	bool direct;    /* past the page cache */
@@ -21,7 +21,7 @@ struct target {
 	enum target_kind kind;
 	bool direct;
 	bool kept;         /* own file: written by an earlier process of this session */
-	uint64_t area;     /* bytes to move in: as wished, but no more than there are */
+	uint64_t area;     /* bytes to move in: as asked, but no more than there are */
 	uint64_t prepared; /* bytes written to make it */
 	int directory;     /* of an own file; -1: none */
 	char name[40];     /* of an own file that could not lose its name yet, or empty */
@@ -32,7 +32,7 @@ struct target {
 
 /* Opens what the parameters `file` and `device` name. Returns 0 or an exit code after an error
  * line. */
-int target_open(struct run *run, struct target *t, const struct wish *wish);
+int target_open(struct run *run, struct target *t, const struct target_use *use);
 void target_close(struct target *t);
 
 /* An error line about a failed operation, by its negative errno; returns the exit code. */
@@ -42,8 +42,8 @@ int target_failed(const struct run *run, const struct target *t, int error, cons
  * Returns a descriptor, or -1. */
 int choose_directory(char path[PATH_MAX], char *why, size_t size);
 
-/* Own files. Opens a new one without a name, or with one that the file system does not let go
- * while it is open; first takes away what killed processes have left there. Returns a descriptor
+/* Own files. Opens a new one without a name, or with one that the file system does not
+ * release while it is open; first takes away what killed processes have left there. Returns a descriptor
  * or a negative errno. */
 int own_file(int directory, char *name, size_t size);
 

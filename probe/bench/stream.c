@@ -450,12 +450,12 @@ const struct benchmark pipe_throughput = {
 	.pitfalls = "the reader is half of the benchmark (pv, dd and cat read in ways of their "
 		    "own); a block as large as the pipe makes the two wait for each other; "
 		    "placement, as of pipe.latency; vmsplice and splice pass references to pages, "
-		    "so their figures are no rate of copying, and a writer must not touch a page "
+		    "so their values are no rate of copying, and a writer must not touch a page "
 		    "until it has left the pipe: here each block fills the pipe, so the other one "
 		    "is free; printf is that of the probe's C library, not of the board's",
 	.not_measured = "making or using the data; what a reader that keeps the spliced pages (a "
 			"file, a socket) would cost",
-	.peer = "writer=write: bw_pipe pinned, with the same block: within 20 %; GNU yes into this "
+	.reference = "writer=write: bw_pipe pinned, with the same block: within 20 %; GNU yes into this "
 		"reader: the order; yes | pv also measures pv",
 	.params = params,
 	.switches = true,

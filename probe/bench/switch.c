@@ -59,7 +59,7 @@ const struct benchmark os_context_switch = {
 		    "sleeper is part of it",
 	.not_measured = "refilling the caches of a large process (lat_ctx -s 16 and more); "
 			"switches between threads of one process; switches under load",
-	.peer = "lat_ctx -s 0 2 pinned: within 20 %",
+	.reference = "lat_ctx -s 0 2 pinned: within 20 %",
 	.params = switch_params,
 	.switches = true,
 	.setup = setup_switch,

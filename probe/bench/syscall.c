@@ -248,7 +248,7 @@ const struct benchmark os_syscall = {
 		    "as clock where the clock source cannot be read without the kernel",
 	.not_measured = "calls with cold caches, as programs make them between other work; the "
 			"lookup of a long path",
-	.peer = "perf bench syscall basic, lat_syscall null, read, write, stat, fstat, open: "
+	.reference = "perf bench syscall basic, lat_syscall null, read, write, stat, fstat, open: "
 		"within 5 %; lat_select polls descriptors that differ",
 	.params = syscall_params,
 	.setup = setup_syscall,

@@ -164,7 +164,7 @@ const struct benchmark timer_wakeup = {
 	.not_measured = "the time from an external event to a program (gpio.response); hard "
 			"guarantees: what was not seen in this time may still happen; timers of "
 			"other clocks, signals and timerfd",
-	.peer = "cyclictest -a CPU -t1 -i 1000 -h 1000 -q: p50 within 10 % with its policy, its "
+	.reference = "cyclictest -a CPU -t1 -i 1000 -h 1000 -q: p50 within 10 % with its policy, its "
 		"priority (-p) and its dma_latency=zero (--default-system: leave); the maximum in "
 		"order of magnitude only",
 	.params = wakeup_params,
@@ -403,7 +403,7 @@ const struct benchmark timer_clock = {
 		    "early ARM) makes each reading a system call, ten times dearer, and every "
 		    "time stamp in a program with it; ARMv6 has no vDSO for this",
 	.not_measured = "how true the clock is; what a C library adds; timers (timer.wakeup)",
-	.peer = "lmbench's timing_o (gettimeofday), in order of magnitude; perf trace -s shows the "
+	.reference = "lmbench's timing_o (gettimeofday), in order of magnitude; perf trace -s shows the "
 		"calls of a program that lacks the vDSO",
 	.params = clock_params,
 	.figures = clock_figures,

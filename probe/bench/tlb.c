@@ -161,7 +161,7 @@ const struct benchmark memory_tlb = {
 		    "a cache, those of base pages do not always, which the difference contains",
 	.not_measured = "translations that overlap, as independent loads have; faults; the TLB of "
 			"instructions",
-	.peer = "tinymembench, random read with and without huge pages: within 20 % of its "
+	.reference = "tinymembench, random read with and without huge pages: within 20 % of its "
 		"difference; memory.latency with pages=4k and pages=huge, which visits every line",
 	.params = params,
 	.figures = figures,

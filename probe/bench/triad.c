@@ -247,7 +247,7 @@ const struct benchmark memory_triad = {
 	.not_measured = "stores past the cache, which need not read the line first (memory.copy:"
 			"kernel=nt); vectors wider than the architecture always has; NUMA nodes "
 			"apart",
-	.peer = "STREAM by OpenMP with as many threads: within 10 % where its compiler makes no "
+	.reference = "STREAM by OpenMP with as many threads: within 10 % where its compiler makes no "
 		"stores past the cache; memory.copy is half of operation=copy,threads=1",
 	.params = params,
 	.figures = figures,

@@ -1,7 +1,8 @@
-/* os.futex and os.eventfd: two threads or processes that wake each other. */
+/* os.futex, os.eventfd and os.semaphore: two threads or processes that wake each other. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ enum { OURS, PARTNERS, ENDS };
 
 struct word {
 	_Alignas(128) _Atomic uint32_t value; /* no cache line holds two */
+	sem_t semaphore;
 };
 
 struct wakeup {
@@ -83,7 +85,23 @@ static bool take_eventfd(const struct wakeup *w, int end)
 	return value == TURN; /* what was given meanwhile adds up */
 }
 
-/* --- both ------------------------------------------------------------------------------------ */
+/* --- semaphore ------------------------------------------------------------------------------- */
+
+static void give_semaphore(const struct wakeup *w, int end, uint32_t what)
+{
+	if (what == STOP)
+		atomic_store(&w->words[end].value, STOP);
+	sem_post(&w->words[end].semaphore);
+}
+
+static bool take_semaphore(const struct wakeup *w, int end)
+{
+	while (sem_wait(&w->words[end].semaphore) < 0 && errno == EINTR)
+		continue;
+	return atomic_load(&w->words[end].value) != STOP;
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
 
 static const struct wakeup *watched;
 
@@ -168,6 +186,8 @@ static int set_up(struct run *run, struct wakeup *w)
 		w->words = NULL;
 		return json_error(1, errno, "%s: no memory to share", run->benchmark->id);
 	}
+	for (int end = 0; end < ENDS; end++)
+		sem_init(&w->words[end].semaphore, !w->threads, 0);
 	status = start_partner(run, w);
 	if (status)
 		return status;
@@ -211,6 +231,17 @@ static int setup_eventfd(struct run *run)
 			return json_error(77, errno, "os.eventfd: cannot make one: the kernel "
 						     "lacks it, or the limit on open files "
 						     "(ulimit -n) is reached");
+	return set_up(run, w);
+}
+
+static int setup_semaphore(struct run *run)
+{
+	struct wakeup *w = new_wakeup(run);
+
+	if (!w)
+		return json_error(1, ENOMEM, "os.semaphore: no memory");
+	w->give = give_semaphore;
+	w->take = take_semaphore;
 	return set_up(run, w);
 }
 
@@ -282,7 +313,7 @@ const struct benchmark os_futex = {
 		    "waits does not sleep, as with any futex",
 	.not_measured = "locks without contention, which do not enter the kernel; the queue in a "
 			"mutex or condition variable; many waiters",
-	.peer = "perf bench futex wake counts wakes without the switch; a loop of FUTEX_WAKE and "
+	.reference = "perf bench futex wake counts wakes without the switch; a loop of FUTEX_WAKE and "
 		"FUTEX_WAIT: within 10 %",
 	.params = wakeup_params,
 	.switches = true,
@@ -304,11 +335,36 @@ const struct benchmark os_eventfd = {
 	.pitfalls = "placement: unpinned, the figure is bimodal, up to ten times apart; on different "
 		    "CPUs it contains leaving an idle state",
 	.not_measured = "poll and epoll around it, as event loops have them; eventfds as semaphores",
-	.peer = "pipe.latency, which copies a byte besides; a loop of reads and writes of two "
+	.reference = "pipe.latency, which copies a byte besides; a loop of reads and writes of two "
 		"eventfds: within 10 %",
 	.params = wakeup_params,
 	.switches = true,
 	.setup = setup_eventfd,
+	.batch = batch_wakeup,
+	.value = value_ns_per_iteration,
+	.detail = detail_wakeup,
+	.teardown = teardown_wakeup,
+};
+
+const struct benchmark os_semaphore = {
+	.id = "os.semaphore",
+	.summary = "how long two threads or processes take to wake each other by a POSIX semaphore",
+	.unit = "ns",
+	.better = "lower",
+	.counted = "a round trip: two posts, two waits, two switches or wake-ups",
+	.method = "each end posts the other's semaphore (sem_post) and waits for its own (sem_wait); "
+		  "both lie in memory that the ends share",
+	.pitfalls = "placement: unpinned, the time is bimodal, up to ten times apart; on different "
+		    "CPUs it contains leaving an idle state; musl spins a "
+		    "hundred times before it sleeps: on one CPU that only delays the switch, on "
+		    "two it may hide the kernel's part",
+	.not_measured = "the board's own C library: the semaphores are those of musl, which is in the "
+			"probe; named semaphores, System V semaphores, many waiters",
+	.reference = "os.futex, which has no library in between; a loop of sem_post and sem_wait on "
+		     "musl: within 10 %",
+	.params = wakeup_params,
+	.switches = true,
+	.setup = setup_semaphore,
 	.batch = batch_wakeup,
 	.value = value_ns_per_iteration,
 	.detail = detail_wakeup,

@@ -1,5 +1,5 @@
 /* bvio: the benchmarks that reach out of the board or onto its disks (network, storage, GPIO), the
- * other end of those of the network, the far end of serial lines, and the recorder of traces. Called
+ * other end of those of the network, the remote end of serial lines, and the recorder of traces. Called
  * by bvprobe, beside which it lies. */
 #include <errno.h>
 #include <signal.h>

@@ -49,7 +49,7 @@ struct benchmark {
 	const char *method;
 	const char *pitfalls;
 	const char *not_measured;
-	const char *peer;
+	const char *reference;
 	const struct param *params;
 	const struct initial *initials; /* may be NULL */
 	const struct figure *figures;   /* may be NULL */

@@ -187,7 +187,7 @@ double clock_warm(int cpu, unsigned limit_ms)
 		if (clock_cpu_hz() >= 0.97 * reached)
 			return reached;
 	if (reached > 0)
-		limit /= 8; /* once in each batch: a clock that wanders is the samples' to tell */
+		limit /= 8; /* once in each batch: a clock that drifts is the samples' to tell */
 	window = warm_window_ns(cpu);
 	reached = hz_over(window);
 	while (reached > 0 && !steady && clock_ns() - begin < limit) {

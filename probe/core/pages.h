@@ -29,7 +29,7 @@ int pages_of(pid_t pid, struct pages *pages);
  * were, or a negative errno when none was. */
 int pages_of_tree(pid_t root, struct pages *pages);
 
-/* The largest figures of a few looks at a process tree while it runs. */
+/* The largest values of a few readings of a process tree while it runs. */
 struct pages_watch {
 	struct pages most;
 	unsigned looks;

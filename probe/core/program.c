@@ -29,7 +29,7 @@ static void describe(const struct benchmark *b, struct json *j)
 	json_string(j, "method", b->method);
 	json_string(j, "pitfalls", b->pitfalls);
 	json_string(j, "not_measured", b->not_measured);
-	json_string(j, "peer", b->peer);
+	json_string(j, "peer", b->reference);
 	params_describe(b->params, j, "parameters");
 	json_open(j, "defaults", '{');
 	for (const struct initial *i = b->initials; i && i->name; i++)

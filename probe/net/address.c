@@ -170,7 +170,7 @@ static const char *remedy(int error)
 {
 	switch (error) {
 	case ECONNREFUSED:
-		return "nothing listens there: start `bvprobe sink` on the peer (for "
+		return "nothing listens there: start `bvprobe sink` on the remote host (for "
 		       "protocol=iperf3: `iperf3 -s`), or correct the port";
 	case ETIMEDOUT:
 	case EHOSTUNREACH:
@@ -178,10 +178,10 @@ static const char *remedy(int error)
 		return "no answer: check address, cable, route and firewall";
 	case EAFNOSUPPORT:
 	case EADDRNOTAVAIL:
-		return "this system has no such addresses: give the peer's address of the other "
+		return "this system has no such addresses: give the remote host's address of the other "
 		       "kind (IPv4 or IPv6)";
 	default:
-		return "check the address, and that the peer runs `bvprobe sink`";
+		return "check the address, and that the remote host runs `bvprobe sink`";
 	}
 }
 
@@ -206,7 +206,7 @@ int endpoint_connect(const struct endpoint *e, const char *who, unsigned patienc
 
 	if (failure)
 		return json_error(1, failure == EAI_SYSTEM ? errno : 0,
-				  "%s: no address of the peer '%s' is known (%s): give a numeric "
+				  "%s: no address of the remote host '%s' is known (%s): give a numeric "
 				  "address, or check /etc/resolv.conf and /etc/hosts",
 				  who, e->host, gai_strerror(failure));
 	while ((*fd = connect_any(found)) == -ECONNREFUSED && clock_ns() < until)
@@ -215,7 +215,7 @@ int endpoint_connect(const struct endpoint *e, const char *who, unsigned patienc
 	if (*fd >= 0)
 		return 0;
 	return json_error(*fd == -EAFNOSUPPORT ? 77 : 1, -*fd,
-			  "%s: cannot connect to the peer %s port %s: %s", who, e->host, e->port,
+			  "%s: cannot connect to the remote host %s port %s: %s", who, e->host, e->port,
 			  remedy(-*fd));
 }
 
@@ -243,15 +243,15 @@ size_t endpoint_payload(const struct endpoint *e)
 int endpoint_lost(const char *who, const struct endpoint *e, int error)
 {
 	if (error == -ETIMEDOUT)
-		return json_error(1, ETIMEDOUT, "%s: the peer %s port %s has been silent for %d s: "
-						"check the link and the peer",
+		return json_error(1, ETIMEDOUT, "%s: the remote host %s port %s has been silent for %d s: "
+						"check the link and the remote host",
 				  who, e->host, e->port, SILENCE_MS / 1000);
 	if (error == -ENODATA)
-		return json_error(1, ENODATA, "%s: no payload arrived from or at the peer %s port "
+		return json_error(1, ENODATA, "%s: no payload arrived from or at the remote host %s port "
 					      "%s in a whole batch: check the link and firewalls, "
 					      "or make batch_ms longer",
 				  who, e->host, e->port);
-	return json_error(1, -error, "%s: the peer %s port %s broke off in the middle: see whether "
+	return json_error(1, -error, "%s: the remote host %s port %s broke off in the middle: see whether "
 				     "it still runs, then measure again",
 			  who, e->host, e->port);
 }

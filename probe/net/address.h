@@ -57,7 +57,7 @@ int endpoint_connect(const struct endpoint *e, const char *who, unsigned patienc
 /* The payload of the largest datagram that the interface on the way there sends in one packet. */
 size_t endpoint_payload(const struct endpoint *e);
 
-/* The error line for a peer that broke off; error is a negative errno. Returns 1. */
+/* The error line for a remote host that broke off; error is a negative errno. Returns 1. */
 int endpoint_lost(const char *who, const struct endpoint *e, int error);
 
 #endif

@@ -17,20 +17,20 @@ static int refused(const struct client *c, const char *line)
 	if (strcmp(line, "refused key") == 0)
 		return json_error(1, EACCES, "%s: the sink at %s port %s does not accept the key: "
 					     "give the one that it was started with (--key)",
-				  c->who, c->peer.host, c->peer.port);
+				  c->who, c->remote.host, c->remote.port);
 	if (strcmp(line, "refused busy") == 0)
 		return json_error(1, EBUSY, "%s: the sink at %s port %s already serves %d sessions: "
 					    "wait for one to end, or start another sink",
-				  c->who, c->peer.host, c->peer.port, SESSIONS_MAX);
+				  c->who, c->remote.host, c->remote.port, SESSIONS_MAX);
 	if (sscanf(line, "refused version %u", &version) == 1)
 		return json_error(1, EPROTO, "%s: the sink at %s port %s speaks version %u of the "
 					     "protocol, this probe version %d: start the sink of "
 					     "the same Benchvise as the probe",
-				  c->who, c->peer.host, c->peer.port, version, NET_PROTOCOL);
+				  c->who, c->remote.host, c->remote.port, version, NET_PROTOCOL);
 	return json_error(1, EPROTO, "%s: what answers at %s port %s is no sink of Benchvise: start "
 				     "`bvprobe sink` there (an iperf3 server needs "
 				     "protocol=iperf3)",
-			  c->who, c->peer.host, c->peer.port);
+			  c->who, c->remote.host, c->remote.port);
 }
 
 /* -EPROTO and -EREMOTEIO are of the sink; an end without a word is most often of something that is
@@ -38,7 +38,7 @@ static int refused(const struct client *c, const char *line)
 static int no_session(const struct client *c, int error)
 {
 	return error == -ECONNRESET || error == -EPROTO ? refused(c, "")
-							: endpoint_lost(c->who, &c->peer, error);
+							: endpoint_lost(c->who, &c->remote, error);
 }
 
 static int greet(struct client *c, const char *key)
@@ -122,8 +122,8 @@ static int open_streams(struct client *c, uint64_t port)
 	if (error && datagrams)
 		return json_error(1, -error, "%s: datagrams do not get through to %s port %llu "
 					     "and back: check the firewalls on the way",
-				  c->who, c->peer.host, (unsigned long long)port);
-	return error ? endpoint_lost(c->who, &c->peer, error) : 0;
+				  c->who, c->remote.host, (unsigned long long)port);
+	return error ? endpoint_lost(c->who, &c->remote, error) : 0;
 }
 
 int client_open(struct client *c, const char *key)
@@ -135,7 +135,7 @@ int client_open(struct client *c, const char *key)
 	c->flow.datagrams = net_by_datagrams(c->test.kind);
 	c->flow.rate = c->test.rate;
 	c->control.fd = -1;
-	status = endpoint_connect(&c->peer, c->who, 0, &c->control.fd);
+	status = endpoint_connect(&c->remote, c->who, 0, &c->control.fd);
 	c->flow.lifeline = status ? 0 : c->control.fd;
 	if (status == 0)
 		status = greet(c, key);
@@ -144,8 +144,8 @@ int client_open(struct client *c, const char *key)
 	int error = ask(c, &port);
 	if (error == -EREMOTEIO)
 		return json_error(1, EREMOTEIO, "%s: the sink at %s port %s cannot do that test: "
-						"see peer_cpu and buffer, and whether it has memory",
-				  c->who, c->peer.host, c->peer.port);
+						"see peer_cpu= and buffer=, and whether it has memory",
+				  c->who, c->remote.host, c->remote.port);
 	if (error)
 		return no_session(c, error);
 	status = open_streams(c, port);
@@ -179,8 +179,8 @@ static int take_done(struct client *c, uint64_t *totals)
 
 	if (error)
 		return error;
-	r->peer_cpu_ns = numbers[0];
-	r->peer_moved = numbers[1];
+	r->remote_cpu_ns = numbers[0];
+	r->remote_moved = numbers[1];
 	if (c->test.receive > 0) /* else the sender is here alone */
 		r->retransmits += numbers[2];
 	if (c->test.send == 0)
@@ -232,11 +232,11 @@ int client_batch(struct client *c, unsigned ramp_ms, unsigned window_ms)
 	c->ramp_ms = ramp_ms;
 	c->window_ms = window_ms;
 	c->result = (struct batch_result){.has_tcp_facts = !c->flow.datagrams,
-					  .has_peer_cpu = true,
+					  .has_remote_cpu = true,
 					  .has_misordered = c->flow.datagrams};
 	error = flow_run(&c->flow, conduct, c);
 	c->result.moved = flow_bytes(&c->flow, true) + flow_bytes(&c->flow, false) - moved;
-	return error ? endpoint_lost(c->who, &c->peer, error) : 0;
+	return error ? endpoint_lost(c->who, &c->remote, error) : 0;
 }
 
 void client_close(struct client *c)

@@ -10,9 +10,9 @@
 struct batch_result {
 	struct window there, here;
 	uint64_t moved;       /* payload of the whole batch, both directions */
-	bool has_peer_cpu;
-	uint64_t peer_cpu_ns; /* of the whole batch, as is what it has moved */
-	uint64_t peer_moved;
+	bool has_remote_cpu;
+	uint64_t remote_cpu_ns; /* of the whole batch, as is what it has moved */
+	uint64_t remote_moved;
 	bool has_tcp_facts;   /* the next two are of those who send, and of the whole batch */
 	uint64_t retransmits;
 	uint64_t rtt_ns;
@@ -21,7 +21,7 @@ struct batch_result {
 
 struct client {
 	const char *who; /* for error lines */
-	struct endpoint peer;
+	struct endpoint remote;
 	struct net_test test;
 	struct flow flow;
 	struct control control;
@@ -32,7 +32,7 @@ struct client {
 	struct batch_result result;
 };
 
-/* Opens the session and its streams: who, peer and test are set, the rest is zero.
+/* Opens the session and its streams: who, remote and test are set, the rest is zero.
  * Returns 0 or an exit code after an error line. */
 int client_open(struct client *c, const char *key);
 

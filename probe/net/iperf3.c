@@ -184,13 +184,13 @@ static int not_begun(const struct client *c, int error)
 	if (error == -EBUSY)
 		return json_error(1, EBUSY, "%s: the iperf3 server at %s port %s is busy with "
 					    "another test: wait for its end",
-				  c->who, c->peer.host, c->peer.port);
+				  c->who, c->remote.host, c->remote.port);
 	if (error == -ETIMEDOUT)
-		return endpoint_lost(c->who, &c->peer, error);
+		return endpoint_lost(c->who, &c->remote, error);
 	return json_error(1, -error, "%s: what answers at %s port %s does not begin a test as an "
 				     "iperf3 server does: see what it prints (a sink of Benchvise "
 				     "needs protocol=own)",
-			  c->who, c->peer.host, c->peer.port);
+			  c->who, c->remote.host, c->remote.port);
 }
 
 static int reopen(struct client *c)
@@ -220,7 +220,7 @@ int iperf3_open(struct client *c)
 	c->flow.rate = c->test.rate;
 	c->sessions = 1;
 	c->control.fd = -1;
-	status = endpoint_connect(&c->peer, c->who, AGAIN_MS, &c->control.fd);
+	status = endpoint_connect(&c->remote, c->who, AGAIN_MS, &c->control.fd);
 	if (status)
 		return status;
 	int error = address_remote(c->control.fd, &c->address);
@@ -285,10 +285,10 @@ static int take_results(struct client *c, const char *text)
 			     .lost = (uint64_t)lost};
 	at = text;
 	cpu = number_of(&at, "\"cpu_util_total\":");
-	c->result.peer_moved = w->bytes;
-	c->result.has_peer_cpu = cpu >= 0 && cpu < 1e6;
-	if (c->result.has_peer_cpu)
-		c->result.peer_cpu_ns = (uint64_t)(cpu / 100 * seconds * 1e9);
+	c->result.remote_moved = w->bytes;
+	c->result.has_remote_cpu = cpu >= 0 && cpu < 1e6;
+	if (c->result.has_remote_cpu)
+		c->result.remote_cpu_ns = (uint64_t)(cpu / 100 * seconds * 1e9);
 	return w->bytes > 0 ? 0 : -ENODATA;
 }
 
@@ -364,5 +364,5 @@ int iperf3_batch(struct client *c, unsigned ramp_ms, unsigned window_ms)
 		free(text);
 		drop(c);
 	}
-	return error ? endpoint_lost(c->who, &c->peer, error) : 0;
+	return error ? endpoint_lost(c->who, &c->remote, error) : 0;
 }

@@ -1,4 +1,4 @@
-/* The far end of a serial line under test: what comes goes back, and nothing is added.
+/* The remote end of a serial line under test: what comes goes back, and nothing is added.
  *
  * The line is raw: no byte means anything but itself, except under software flow control. Any rate
  * is asked for by number (BOTHER, Linux include/uapi/asm-generic/termbits.h), as standard constants

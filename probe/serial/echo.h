@@ -1,4 +1,4 @@
-/* The far end of a serial line under test. */
+/* The remote end of a serial line under test. */
 #ifndef BV_ECHO_H
 #define BV_ECHO_H
 

@@ -4,22 +4,23 @@ The dataclass of a result is the one description of its JSON: no class writes ``
 
 - Fields become keys, in their order. A docstring below a field says what it means; the schema
   takes it from there.
-- ``in_json`` in a field's metadata changes how it is written: under another name, rounded, left
-  out while it has its default value, or never.
+- ``in_json`` in a field's metadata changes how it is written: under another name, rounded, as
+  something else, left out at times, or never.
 - What follows from the fields is a ``computed`` property: written after the fields, or before the
   field that ``computed.before`` names. Reading ignores it, as it ignores unknown keys.
 - A float that is not finite is written as ``null``. Where that can happen, the field is declared
   ``float | None``.
-- Enumerations are written as their values, tuples and sets as arrays, paths as texts.
+- Enumerations are written as their values, tuples (named ones too) and sets as arrays, paths as
+  texts, ``Untrusted`` texts as they came.
 
 Where a document differs from its result in more than that, it is a dataclass of its own, made by
 a function beside it.
 
-msgspec reads and describes: of what we tried, it alone does both from plain dataclasses, checks
-while it converts and names the place of an error (``$.runs[2].seed``). cattrs converts as well, but
-knows no JSON Schema, coerces rather than checks, and takes a hook for each abstract container.
-Neither writes computed properties or leaves out defaults of a dataclass, so writing is done here,
-which also spares each ``--json`` the import of msgspec.
+msgspec reads: it converts to plain dataclasses, checks while it does, and names the place of an
+error (``runs[2].seed``). cattrs converts as well, but coerces rather than checks (``int("5")``),
+collects errors in groups, and takes a hook for each abstract container. Neither writes computed
+properties, leaves out defaults of a dataclass or describes either, so writing and describing are
+done here, which also spares each ``--json`` the import of msgspec.
 """
 
 from __future__ import annotations
@@ -31,11 +32,30 @@ import math
 import numbers
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, Generic, Self, TypeVar, get_args, get_type_hints, overload
+from types import UnionType
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
+
+from benchvise.quantities import is_number
+from benchvise.text import Untrusted
+
+JsonObject: TypeAlias = Mapping[str, object]
+"""A JSON object whose keys are not all known beforehand; ``number_at`` & co. read it."""
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -45,38 +65,53 @@ _METADATA = "benchvise.documents"
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """How a field is written."""
+    """How a field is written; ``in_json`` says what each means."""
 
     name: str = ""
     digits: int | None = None
+    through: Callable[[Any], object] | None = None
     omit_default: bool = False
+    omit_if: Callable[[Any], bool] | None = None
+    inline: bool = False
     hidden: bool = False
 
 
 def in_json(
-    *, name: str = "", digits: int | None = None, omit_default: bool = False, hidden: bool = False
+    *,
+    name: str = "",
+    digits: int | None = None,
+    through: Callable[[Any], object] | None = None,
+    omit_default: bool = False,
+    omit_if: Callable[[Any], bool] | None = None,
+    inline: bool = False,
+    hidden: bool = False,
 ) -> Mapping[str, object]:
     """Metadata of a dataclass field: how it is written in JSON.
 
-    ``name`` is its key where that is not the field's name (types with such a field can be written
-    but not read), ``digits`` the decimals to which a float is rounded. ``omit_default`` leaves the
-    field out while it has its default value, ``hidden`` always.
+    ``name`` is its key where that is not the field's name, ``digits`` the decimals to which a float
+    is rounded; what ``through`` makes of the value is written in its place (its return type is
+    what the schema says). Types with such fields can be written but not read.
+
+    ``omit_default`` leaves the field out while it has its default value, ``omit_if`` where that
+    says so of the instance, ``hidden`` always. ``inline`` writes the keys of the field's own
+    document in place of the field.
     """
-    return {_METADATA: _Writing(name, digits, omit_default, hidden)}
+    return {_METADATA: _Writing(name, digits, through, omit_default, omit_if, inline, hidden)}
 
 
 class computed(Generic[T]):  # noqa: N801 - a decorator, like property
     """A property that is part of the JSON document, after the fields of its dataclass."""
 
-    def __init__(self, getter: Callable[[Any], T], before: str = "") -> None:
+    def __init__(self, getter: Callable[[Any], T], before: str = "", name: str = "") -> None:
         self.getter = getter
         self.position = before
+        self.name = name
         self.__doc__ = getter.__doc__
 
     @staticmethod
-    def before(field: str) -> Callable[[Callable[[Any], V]], computed[V]]:
-        """The same, written before the field of that name."""
-        return lambda getter: computed(getter, field)
+    def before(field: str, name: str = "") -> Callable[[Callable[[Any], V]], computed[V]]:
+        """The same, written before the field of that name; ``name`` is its key if another."""
+        return lambda getter: computed(getter, field, name)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -98,6 +133,8 @@ def encode(value: object) -> Any:
             return encode(value.value)
         case str():
             return str(value)
+        case Untrusted():
+            return value.raw
         case int():
             return int(value)
         case float():
@@ -115,8 +152,11 @@ def encode(value: object) -> Any:
         case numbers.Real():
             return encode(float(value))
     if is_dataclass(value) and not isinstance(value, type):
-        members = _members(type(value))
-        return {m.key: m.write(value) for m in members if not m.is_omitted(value)}
+        document: dict[str, Any] = {}
+        for member in _members(type(value)):
+            if not member.is_omitted(value):
+                document |= member.write(value)
+        return document
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -129,7 +169,7 @@ def decode(kind: type[T], data: object) -> T:
     import msgspec  # late: most commands read no document
 
     try:
-        return msgspec.convert(data, kind)
+        return msgspec.convert(data, kind, dec_hook=_read_special)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except msgspec.ValidationError as error:
@@ -139,27 +179,65 @@ def decode(kind: type[T], data: object) -> T:
 def schema(kind: Any) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``encode`` writes of a type.
 
-    Raises TypeError where two of its dataclasses have one name.
+    Raises TypeError for a type that has no JSON form, and where two dataclasses have one name.
     """
-    from msgspec import json
-
-    classes = dict.fromkeys(_dataclasses(kind, set()))
-    names = [cls.__name__ for cls in classes]
+    definitions: dict[type, dict[str, Any]] = {}
+    root = _schema_of(kind, definitions)
+    names = [cls.__name__ for cls in definitions]
     if len(set(names)) < len(names):
         twice = ", ".join(sorted({name for name in names if names.count(name) > 1}))
         raise TypeError(f"several classes are called {twice}")
-    kinds = [kind, *classes, *(hint for cls in classes for hint in _computed_types(cls).values())]
-    schemas, definitions = json.schema_components(
-        kinds, schema_hook=_any_json, ref_template="#/$defs/{name}"
-    )
-    described = dict(zip(map(_identity, kinds), schemas, strict=True))
-    for cls in classes:
-        definitions[cls.__name__] = _object_schema(cls, definitions[cls.__name__], described)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schemas[0],
-        "$defs": _referenced(schemas[0], definitions),
+        **root,
+        "$defs": {cls.__name__: definition for cls, definition in definitions.items()},
     }
+
+
+# -- JSON objects whose keys are not all known -----------------------------------------------------
+
+
+def number_at(values: JsonObject, key: str) -> float | None:
+    """The finite number under a key, an integer as it is; None for anything else."""
+    value = values.get(key)
+    return value if is_number(value) else None
+
+
+def whole_at(values: JsonObject, key: str) -> int | None:
+    """The integer under a key; None for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text_at(values: JsonObject, key: str) -> str:
+    """The text under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def texts_at(values: JsonObject, key: str) -> tuple[str, ...]:
+    """The texts of the array under a key; what is no text is left out."""
+    return tuple(item for item in array_at(values, key) if isinstance(item, str))
+
+
+def array_at(values: JsonObject, key: str) -> Sequence[object]:
+    """The array under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, list | tuple) else ()
+
+
+def object_at(values: JsonObject, key: str) -> JsonObject:
+    """The object under a key; empty for anything else."""
+    value = values.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def reason_at(values: JsonObject, key: str) -> str:
+    """Why a value cannot be had: what ``{"na": "reason"}`` under a key says; else empty."""
+    return text_at(object_at(values, key), "na")
+
+
+# -- fields and properties of dataclasses ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,37 +249,40 @@ class _Member:
     writing: _Writing
     default: object
 
-    def write(self, instance: object) -> Any:
-        """The member's value as JSON builtins."""
+    def write(self, instance: object) -> dict[str, Any]:
+        """The member as JSON: a key, or several where it is written inline."""
         value = getattr(instance, self.attribute)
+        if self.writing.through is not None:
+            value = self.writing.through(value)
         if self.writing.digits is not None and isinstance(value, float):
             value = round(value, self.writing.digits)
-        return encode(value)
+        document: dict[str, Any] = (
+            encode(value) if self.writing.inline else {self.key: encode(value)}
+        )
+        return document
 
     def is_omitted(self, instance: object) -> bool:
-        """Whether it is left out, as it has its default value."""
-        return self.writing.omit_default and bool(getattr(instance, self.attribute) == self.default)
+        """Whether an instance is written without it."""
+        writing = self.writing
+        if writing.omit_if is not None and writing.omit_if(instance):
+            return True
+        return writing.omit_default and bool(getattr(instance, self.attribute) == self.default)
 
 
 @functools.cache
 def _members(cls: type) -> tuple[_Member, ...]:
     """What is written of a dataclass, in order."""
-    properties = _computed(cls)
+    properties = [
+        (member.position, _Member(member.name or name, name, _Writing(), MISSING))
+        for name, member in _computed(cls).items()
+    ]
     placed: list[_Member] = []
     for field in fields(cls):
-        placed += (
-            _Member(name, name, _Writing(), MISSING)
-            for name, member in properties.items()
-            if member.position == field.name
-        )
+        placed += (member for position, member in properties if position == field.name)
         writing = field.metadata.get(_METADATA, _Writing())
         if not writing.hidden:
             placed.append(_Member(writing.name or field.name, field.name, writing, _default(field)))
-    placed += (
-        _Member(name, name, _Writing(), MISSING)
-        for name, member in properties.items()
-        if not member.position
-    )
+    placed += (member for position, member in properties if not position)
     return tuple(placed)
 
 
@@ -237,50 +318,85 @@ def _explanation(message: str) -> str:
     return f"{path}: {plain[:1].lower()}{plain[1:]}" if path else plain
 
 
-def _any_json(_kind: type) -> dict[str, Any]:
-    """The schema of what has no type of its own, such as ``object``: any JSON."""
-    return {"$comment": "any JSON"}
+def _read_special(kind: type, data: object) -> object:
+    """The types that msgspec does not know."""
+    if kind is Untrusted:
+        if not isinstance(data, str):
+            raise ValueError(f"expected text, got {type(data).__name__}")
+        return Untrusted(data)
+    if isinstance(data, kind):
+        return data
+    raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")
 
 
-def _dataclasses(kind: Any, seen: set[object]) -> Iterator[type]:
-    """The dataclasses that a type consists of, each once."""
-    if isinstance(kind, type) and is_dataclass(kind):
-        if kind in seen:
-            return
-        seen.add(kind)
-        yield kind
-        hints = get_type_hints(kind)
-        for member in _members(kind):
-            if member.attribute in hints:
-                yield from _dataclasses(hints[member.attribute], seen)
-        for hint in _computed_types(kind).values():
-            yield from _dataclasses(hint, seen)
-    for argument in get_args(kind):
-        yield from _dataclasses(argument, seen)
+# -- schemas ---------------------------------------------------------------------------------------
+
+_PLAIN: Mapping[object, Mapping[str, Any]] = {
+    Any: {},
+    object: {},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    Untrusted: {"type": "string"},
+}
 
 
-def _identity(kind: Any) -> str:
-    return repr(kind)
+def _schema_of(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
+    """The schema of a type; dataclasses that it refers to are added to the definitions."""
+    if kind in _PLAIN:
+        return dict(_PLAIN[kind])
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return {"anyOf": [_schema_of(argument, definitions) for argument in arguments]}
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    cls = origin or kind
+    if not isinstance(cls, type):
+        raise TypeError(f"{kind} has no JSON form")
+    if is_dataclass(cls):
+        if cls not in definitions:
+            definitions[cls] = {}  # before its fields, which may be of the same class
+            definitions[cls] = _object_schema(cls, definitions)
+        return {"$ref": f"#/$defs/{cls.__name__}"}
+    if issubclass(cls, Enum):
+        return {"enum": [encode(member) for member in cls]}
+    if issubclass(cls, PurePath):
+        return {"type": "string"}
+    if issubclass(cls, Mapping):
+        return {"type": "object", "additionalProperties": _schema_of(arguments[1], definitions)}
+    if issubclass(cls, tuple) and arguments[1:] != (Ellipsis,):
+        kinds = arguments or get_type_hints(cls).values()  # of a NamedTuple
+        items = [_schema_of(argument, definitions) for argument in kinds]
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
+    if issubclass(cls, Sequence | Set) and arguments:
+        return {"type": "array", "items": _schema_of(arguments[0], definitions)}
+    raise TypeError(f"{cls.__name__} has no JSON form")
 
 
-def _object_schema(
-    cls: type, definition: Mapping[str, Any], described: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The definition of a dataclass with what msgspec does not know of it."""
+def _object_schema(cls: type, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
+    """The definition of a dataclass."""
     texts = _field_texts(cls)
-    types = _computed_types(cls)
-    properties = {}
+    hints = {**get_type_hints(cls), **_computed_types(cls)}
+    properties: dict[str, Any] = {}
+    required: list[str] = []
     for member in _members(cls):
-        if member.attribute in types:
-            base = described[_identity(types[member.attribute])]
-        else:
-            base = definition["properties"][member.attribute]
-        text = texts.get(member.attribute)
-        properties[member.key] = {
-            **{key: item for key, item in base.items() if key != "default"},
-            **({"description": text} if text else {}),
-        }
-    required = [member.key for member in _members(cls) if not member.writing.omit_default]
+        writing = member.writing
+        kind = hints[member.attribute]
+        if writing.inline:
+            inner = _object_schema(kind, definitions)
+            properties |= inner["properties"]
+            required += inner["required"]
+            continue
+        if writing.through is not None:
+            kind = get_type_hints(writing.through)["return"]
+        properties[member.key] = _schema_of(kind, definitions)
+        if texts.get(member.attribute):
+            properties[member.key]["description"] = texts[member.attribute]
+        if not writing.omit_default and writing.omit_if is None:
+            required.append(member.key)
     text = inspect.getdoc(cls)
     return {
         "title": cls.__name__,
@@ -314,27 +430,3 @@ def _docstring(statement: ast.stmt) -> str:
         case ast.Expr(value=ast.Constant(value=str() as text)):
             return inspect.cleandoc(text)
     return ""
-
-
-def _referenced(root: object, definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The definitions that the root refers to, directly or through others."""
-    reached: dict[str, Any] = {}
-    waiting = [root]
-    while waiting:
-        for name in _references(waiting.pop()):
-            if name not in reached:
-                reached[name] = definitions[name]
-                waiting.append(definitions[name])
-    return reached
-
-
-def _references(value: object) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        reference = value.get("$ref")
-        if isinstance(reference, str):
-            yield reference.removeprefix("#/$defs/")
-        for item in value.values():
-            yield from _references(item)
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for item in value:
-            yield from _references(item)

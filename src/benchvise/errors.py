@@ -6,6 +6,7 @@
     ├── BoardUnusable                  1  the board answers but cannot run the probe
     ├── MeasurementError               1  a benchmark that this machine drives failed
     ├── ProbeError                     1  the probe died, or said something that is not its protocol
+    ├── OutputError                    1  a file that the user named cannot be written
     ├── StoreError                     1  the store is locked, full, read-only or not ours
     ├── TraceError                     1  a trace cannot be read, or not asked what it was asked
     ├── CaptureError                   1  a capture cannot be read, or not asked what it was asked
@@ -64,6 +65,10 @@ class ProbeError(BenchviseError):
 
 class StoreError(BenchviseError):
     """The store cannot be opened, read or written."""
+
+
+class OutputError(BenchviseError):
+    """A file or directory that the user named cannot be written."""
 
 
 class TraceError(BenchviseError):

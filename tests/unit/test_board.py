@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-import unicodedata
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from benchvise.board.address import SshAddress, is_loopback, numeric_address, pa
 from benchvise.board.deploy import packaged_architectures
 from benchvise.board.local import LocalBoard
 from benchvise.board.probes import load_probe, posix_cksum
-from benchvise.board.sanitise import last_line, printable
 from benchvise.board.shell import after_mark, command_line
 from benchvise.board.ssh_errors import not_connected
 from benchvise.errors import BenchviseError, BoardUnusable, UsageError
@@ -30,43 +28,6 @@ SHELLS = [
     *(["sh"], ["dash"], ["bash"], ["busybox", "sh"], ["zsh"], ["ksh"], ["mksh"]),
     *(["fish"], ["csh"], ["tcsh"]),
 ]
-
-
-class TestPrintable:
-    @pytest.mark.parametrize(
-        ("text", "shown"),
-        [
-            ("plain", "plain"),
-            (" two \t words\r\n and a line", "two words and a line"),
-            ("\x1b[31;1mred\x1b[0m \x9b2Jcleared", "red cleared"),
-            ("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1b(Bc", "abc"),
-            ("\x1b]0;never ended", "0;never ended"),
-            ("a \u202e b", "a b"),
-            ("a\u202eb\u2066c\u200fd\ufeffe", "abcde"),
-            ("bell\x07 nul\0 del\x7f\ue000", "bell nul del"),
-            ("lone \ud800 surrogate", "lone surrogate"),
-            (b"\xff\xfeok", "\ufffd\ufffdok"),
-            ("Zürich 東京", "Zürich 東京"),
-        ],
-    )
-    def test_leaves_only_what_shows(self, text: str | bytes, shown: str) -> None:
-        assert printable(text) == shown
-
-    def test_is_bounded(self) -> None:
-        assert printable("x" * 300, 10) == "x" * 9 + "…"
-        assert printable("\x1b[m" * 1_000_000, 10) == "…"
-        assert printable("x" * 10, 10) == "x" * 10
-
-    @given(st.text(), st.integers(2, 50))
-    def test_of_anything_is_one_harmless_line(self, text: str, limit: int) -> None:
-        shown = printable(text, limit)
-        assert len(shown) <= limit
-        assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
-        assert len(shown.splitlines()) <= 1
-
-    def test_last_line_is_the_last_that_shows_something(self) -> None:
-        assert last_line(b"first\nsecond \x1b[0m\n\n\x1b[K\n") == "second"
-        assert last_line(b"") == ""
 
 
 class TestNames:

@@ -15,9 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.board import architecture, wire
-from benchvise.board.channel import FileError, FileValue, FileWritten, NotAvailable, ProbeChannel
+from benchvise.board.channel import NotAvailable, ProbeChannel
 from benchvise.board.deploy import packaged_architectures
 from benchvise.board.local import LocalBoard
+from benchvise.board.messages import (
+    BeginMessage,
+    EndMessage,
+    FileError,
+    FileValue,
+    FileWritten,
+    SampleMessage,
+    UnknownMessage,
+    read_message,
+)
 from benchvise.board.probes import load_probe
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 
@@ -39,6 +49,7 @@ class TestLines:
         [
             *(b"", b"{", b"1", b"null", b'"x"', b"\xff{}", b'{"type": 1}', b'{"type": "done"}'),
             *(b'{"type":"done","request":true}', b'{"type":"error","exit":1}'),
+            *(b'{"type":"list"}', b'{"type":"list","benchmarks":[],"common":1}'),
             b'{"type":"sample","index":0,"value":true,"flags":[]}',
             b'{"type":"sample","index":0,"value":-Infinity,"flags":[]}',
             b'{"type":"sample","index":0,"value":{"no":1},"flags":[]}',
@@ -47,19 +58,22 @@ class TestLines:
     )
     def test_that_are_not_of_the_protocol_are_refused(self, line: bytes) -> None:
         with pytest.raises(ValueError):
-            wire.parse(line)
+            read_message(line)
 
     @given(st.binary(max_size=60) | st.text().map(str.encode))
     def test_of_any_kind_are_parsed_or_refused(self, line: bytes) -> None:
         with contextlib.suppress(ValueError):
-            assert isinstance(wire.parse(line)["type"], str)
+            read_message(line)
 
     def test_may_have_more_than_is_known(self) -> None:
-        assert wire.parse('{"type":"new","text":"Zürich \\ud83d\\ude00"}'.encode())["text"]
+        line = '{"type":"new","text":"Zürich \\ud83d\\ude00"}'.encode()
+        assert wire.parse(line)["text"]
+        assert read_message(line) == UnknownMessage("new")
         line = (
             b'{"type":"sample","index":0,"value":{"na":"why"},"flags":[],"t":18446744073709551615}'
         )
-        assert wire.parse(line)["t"] == 2**64 - 1
+        message = read_message(line)
+        assert message == SampleMessage(0, None, {"flags": [], "t": 2**64 - 1})
 
     def test_requests_carry_bytes_that_are_no_text(self) -> None:
         assert wire.request(1, ["read"], [os.fsdecode(b"/\xff")]) == (
@@ -85,15 +99,15 @@ def good() -> Iterator[ProbeChannel]:
 
 class TestChannel:
     def test_yields_lines_up_to_done(self, good: ProbeChannel) -> None:
-        kinds = [line["type"] for line in good.request(["run", "x"])]
-        assert kinds == ["begin", "sample", "sample", "sample", "end"]
+        kinds = [type(message) for message in good.request(["run", "x"])]
+        assert kinds == [BeginMessage, SampleMessage, SampleMessage, SampleMessage, EndMessage]
         assert good.is_open
-        assert good.list_benchmarks()["benchmarks"] == []
+        assert good.list_benchmarks().benchmarks == ()
 
     def test_lets_the_probe_go_on_only_when_told(self, good: ProbeChannel) -> None:
         seen = 0
-        for line in good.request(["run", "x"], paced=True):
-            if line["type"] == "sample":
+        for message in good.request(["run", "x"], paced=True):
+            if isinstance(message, SampleMessage):
                 seen += 1
                 time.sleep(0.05)
                 assert not good._pipes.pump(0), "the probe did not wait"
@@ -133,7 +147,7 @@ class TestChannel:
 
     def test_passes_over_what_a_login_shell_says(self) -> None:
         with channel("talkative") as opened:
-            assert opened.ready["probe"] == "fake"
+            assert opened.ready.probe == "fake"
             assert len(list(opened.request(["run", "x"]))) == 5
 
     @pytest.mark.parametrize(
@@ -154,7 +168,7 @@ class TestChannel:
     @pytest.mark.parametrize(
         ("fault", "message"),
         [
-            ("garbage", r"not its protocol: 'Segmentation fault \(core dumped\)'"),
+            ("garbage", r"not its protocol: 'Segmentation fault\ufffd \(core dumped\)'"),
             ("binary", "not its protocol"),
             ("not-an-object", r"not its protocol: '\[1\]'"),
             ("no-type", "not its protocol"),
@@ -243,12 +257,12 @@ class TestRealProbe:
             yield opened
 
     def test_lists_measures_and_reads(self, real: ProbeChannel, tmp_path: Path) -> None:
-        assert real.list_benchmarks()["benchmarks"]
+        assert real.list_benchmarks().benchmarks
         words = ["run", "cpu.clock", "--batches", "3", "--warm_ms", "0", "--batch_ms", "1"]
         indexes = []
-        for line in real.request(words, paced=True):
-            if line["type"] == "sample":
-                indexes.append(line["index"])
+        for message in real.request(words, paced=True):
+            if isinstance(message, SampleMessage):
+                indexes.append(message.index)
                 real.acknowledge()
         assert indexes == [0, 1, 2]
         odd = tmp_path / "ä\udcff"
@@ -291,8 +305,8 @@ class TestRealProbe:
         lines = real.request(words)
         children = Path(f"/proc/{real._process.pid}/task/{real._process.pid}/children")
         with pytest.raises(ProbeError, match="SIGKILL"):
-            for line in lines:
-                if line["type"] == "sample" and line["index"] == 0:
+            for message in lines:
+                if isinstance(message, SampleMessage) and message.index == 0:
                     os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
         assert real.is_open
-        assert real.list_benchmarks()["benchmarks"]
+        assert real.list_benchmarks().benchmarks

@@ -134,7 +134,7 @@ def words_of(sink: Sink, **params: str) -> tuple[list[str], bool]:
     name = sink("ok")
     channel = Recorder()
     with Sources(cast(Board, FakeBoard()), cast(ProbeChannel, channel)) as sources:
-        list(sources.lines(SeriesSpec("net.tcp", tuple(params.items()), "net.tcp"), None))
+        list(sources.messages(SeriesSpec("net.tcp", tuple(params.items()), "net.tcp"), None))
         started = bool(processes_with(name))
     assert not processes_with(name)
     return channel.asked[0], started

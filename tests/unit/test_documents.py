@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jsonschema
 import numpy as np
 import pytest
 
 from benchvise.documents import computed, decode, encode, in_json, schema
+from benchvise.text import Untrusted
 
 
 class Colour(StrEnum):
@@ -45,6 +46,7 @@ class Cart:
     price: float = field(default=0.0, metadata=in_json(digits=2))
     labels: Mapping[str, str] = field(default_factory=dict)
     side: Literal["left", "right"] = "left"
+    remark: Untrusted = field(default=Untrusted(""), metadata=in_json(omit_default=True))
     secret: object = field(default=None, metadata=in_json(hidden=True))
 
     @computed.before("name")
@@ -113,6 +115,8 @@ def test_a_document_is_read_as_it_was_written() -> None:
     shown = {**encode(CART), "price": 1.2345, "unknown": 1}
     read = decode(Cart, shown)
     assert read == Cart(CART.name, CART.wheels, price=1.2345, labels={"a": "b"})
+    remark = Untrusted("\x1b[2Jx")
+    assert decode(Cart, encode(Cart("a", (), remark=remark))).remark == remark
     assert decode(tuple[Wheel, ...], [{"size": 1}]) == (Wheel(1.0),)
 
 
@@ -123,6 +127,7 @@ def test_a_document_is_read_as_it_was_written() -> None:
         ({"wheels": [{"size": 1}, {"size": "big"}]}, r"wheels\[1\].size: expected float, got str"),
         ({"wheels": [{}]}, r"wheels\[0\]: object missing required field size"),
         ({"wheels": [{"size": 1, "colour": "mud"}]}, r"wheels\[0\].colour: invalid enum value"),
+        ({"remark": 5}, "remark: expected text, got int"),
         ({"side": "top"}, "side: invalid enum value"),
         ({"price": True}, "price: expected float, got bool"),
         ({"labels": {"a": 1}}, r"labels\[...\]: expected str, got int"),
@@ -158,7 +163,8 @@ def test_a_schema_holds_what_is_written_and_says_what_fields_mean() -> None:
     cart, wheel = described["$defs"]["Cart"], described["$defs"]["Wheel"]
     assert described["$ref"] == "#/$defs/Cart"
     assert list(cart["properties"]) == [
-        "key", "name", "wheels", "load", "notes", "price", "labels", "side", "spare",
+        "key", "name", "wheels", "load", "notes", "price", "labels", "side",
+        "remark", "spare",
     ]  # fmt: skip
     assert "notes" not in cart["required"]
     assert {"key", "spare", "load"} <= set(cart["required"])
@@ -178,6 +184,65 @@ def test_a_schema_of_a_list_of_documents() -> None:
     jsonschema.validate(encode([Wheel(1.0)]), described)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate([{}], described)
+
+
+@pytest.mark.parametrize("kind", [complex, list[bytes], Mapping[str, complex]])
+def test_a_type_without_a_json_form_has_no_schema(kind: Any) -> None:
+    with pytest.raises(TypeError, match="has no JSON form"):
+        schema(kind)
+
+
+def test_a_class_may_hold_itself() -> None:
+    described = schema(Nest)
+    jsonschema.validate({"inner": {"inner": None}}, described)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"inner": {"inner": 5}}, described)
+
+
+def test_pairs_have_a_type_each() -> None:
+    described = schema(tuple[str, int])
+    jsonschema.validate(["a", 1], described)
+    for wrong in (["a"], ["a", "b"], ["a", 1, 2]):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, described)
+
+
+def _names(wheels: tuple[Wheel, ...]) -> tuple[str, ...]:
+    return tuple(str(wheel.colour) for wheel in wheels)
+
+
+class Point(NamedTuple):
+    x: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A class whose document differs from it."""
+
+    wheels: tuple[Wheel, ...] = field(metadata=in_json(through=_names, name="colours"))
+    cart: Cart = field(metadata=in_json(inline=True))
+    place: Point = field(default_factory=lambda: Point(0.5, "here"))
+    reason: str = field(default="", metadata=in_json(omit_if=lambda shown: not shown.wheels))
+
+    @computed.before("wheels", name="class")
+    def family(self) -> str:
+        """Of all of it."""
+        return "show"
+
+
+def test_a_document_may_differ_from_its_type() -> None:
+    shown = encode(Shown((Wheel(1),), CART))
+    assert list(shown) == ["class", "colours", *encode(CART), "place", "reason"]
+    assert (shown["class"], shown["colours"], shown["place"]) == ("show", ["red"], [0.5, "here"])
+    jsonschema.validate(shown, schema(Shown))
+    empty = encode(Shown((), CART))
+    assert "reason" not in empty
+    jsonschema.validate(empty, schema(Shown))
+    for wrong in ({"colours": [1]}, {"place": [1]}, {"place": ["x", "y"]}, {"key": None}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**shown, **wrong}, schema(Shown))
+    assert decode(Point, [1, "b"]) == Point(1.0, "b")
 
 
 def test_two_classes_of_one_name_are_no_schema() -> None:

@@ -18,13 +18,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sshd import processes_with
-from test_registry import LINE
+from test_registry import LINE, listing
 
 from benchvise.board import Board
-from benchvise.board.channel import FileError, FileValue, NotAvailable, ProbeChannel
+from benchvise.board.channel import NotAvailable, ProbeChannel
+from benchvise.board.messages import (
+    BeginMessage,
+    EndMessage,
+    FileError,
+    FileValue,
+    HostMessage,
+    Message,
+    SampleMessage,
+    SeriesMessage,
+)
+from benchvise.documents import object_at, reason_at, texts_at
 from benchvise.errors import MeasurementError, UsageError
 from benchvise.measure.hostside import HOST_BENCHMARKS, matcher, url, wrk
-from benchvise.measure.hostside.base import Line, Order
+from benchvise.measure.hostside.base import Order
 from benchvise.measure.hostside.command_output import CommandOutput, find_number
 from benchvise.measure.hostside.http_requests import HttpRequests
 from benchvise.measure.hostside.load import Load, busy_ns, evidence, read_load
@@ -33,7 +44,7 @@ from benchvise.measure.model import Kind, SeriesSpec, measured_kind
 from benchvise.measure.registry import Registry
 from benchvise.measure.sources import Sources
 
-REGISTRY = Registry.from_line(LINE, HOST_BENCHMARKS)
+REGISTRY = Registry.of_probe(listing(LINE), HOST_BENCHMARKS)
 
 
 class FakeBoard:
@@ -61,16 +72,15 @@ class FakeChannel:
 
     def request(
         self, args: Sequence[str], *, paced: bool = False, silence_timeout: float = 0
-    ) -> Iterator[Line]:
+    ) -> Iterator[Message]:
         self.asked.append(list(args))
-        yield {"type": "host", "machine": "fake"}
-        yield {"type": "begin", "benchmark": args[1], "unit": "ns", "params": {}, "caveats": ["c"]}
+        yield HostMessage({"machine": "fake"})
+        yield BeginMessage(args[1], {"unit": "ns", "params": {}, "caveats": ["c"]})
         detail = {"wall_ns": 5, "output": self.outputs.pop(0) if self.outputs else ""}
-        yield {"type": "sample", "index": 0, "value": 5.0, "ticks_per_second": 100, "flags": [],
-               "detail": detail}  # fmt: skip
+        yield SampleMessage(0, 5.0, {"ticks_per_second": 100, "flags": [], "detail": detail})
         if paced:
             assert self.acknowledged == len([a for a in self.asked if "command.time" in a])
-        yield {"type": "end", "batches": 1}
+        yield EndMessage(1)
 
     def acknowledge(self) -> None:
         self.acknowledged += 1
@@ -80,6 +90,17 @@ class FakeChannel:
             path: FileValue(text) for path, text in self.files.items()
         }
         return found or {path: FileError(2, "ENOENT") for path in globs}
+
+
+def taken_apart(
+    messages: Sequence[SeriesMessage],
+) -> tuple[HostMessage, BeginMessage, list[SampleMessage]]:
+    """What a source gives of three batches, in the order that it has to come in."""
+    host, begin, *batches, end = messages
+    samples = [message for message in batches if isinstance(message, SampleMessage)]
+    assert isinstance(host, HostMessage) and isinstance(begin, BeginMessage)
+    assert len(samples) == len(batches) == 3 and isinstance(end, EndMessage)
+    return host, begin, samples
 
 
 def order(
@@ -128,7 +149,9 @@ def test_a_command_is_looked_at_only_when_that_is_asked_for() -> None:
     for observe in ("nothing", "pages"):
         channel = FakeChannel("1\n")
         list(
-            CommandOutput().lines(order("command.output", FakeBoard(), channel, 1, observe=observe))
+            CommandOutput().messages(
+                order("command.output", FakeBoard(), channel, 1, observe=observe)
+            )
         )
         (asked,) = channel.asked
         assert asked[asked.index("--observe") + 1] == observe
@@ -202,30 +225,31 @@ def test_a_matcher_whose_parent_was_killed_ends_by_itself() -> None:
 def test_a_run_is_a_process_of_the_probe_and_warms_up_once() -> None:
     channel = FakeChannel(["1 s", "2 s", "3 s"])
     given = order("command.output", FakeBoard(), channel, run="prog", match="(.) s", unit="s")
-    lines = list(CommandOutput().lines(given))
-    assert [line["type"] for line in lines] == ["host", "begin", *["sample"] * 3, "end"]
-    assert [line["value"] for line in lines[2:5]] == [1, 2, 3]
-    assert [line["index"] for line in lines[2:5]] == [0, 1, 2]
+    lines = list(CommandOutput().messages(given))
+    _, begun, samples = taken_apart(lines)
+    assert [sample.value for sample in samples] == [1, 2, 3]
+    assert [sample.index for sample in samples] == [0, 1, 2]
     assert [words[words.index("--warmup") + 1] for words in channel.asked] == ["1", "0", "0"]
     assert all(words[words.index("--run") + 1] == "prog" for words in channel.asked)
-    begin = lines[1]
-    assert (begin["benchmark"], begin["unit"], begin["better"]) == ("command.output", "s", "lower")
+    begin = cast(dict[str, Any], begun.begin)
+    assert (begun.benchmark, begin["unit"], begin["better"]) == ("command.output", "s", "lower")
     assert begin["params"]["match"] == "(.) s" and begin["caveats"] == ["c"]
     assert [figure["key"] for figure in begin["figures"]] == ["wall_ns", "user_ns", "sys_ns"]
-    assert lines[2]["detail"] == {"wall_ns": 5, "matched": "1 s"}  # not the whole output
+    detail = samples[0].evidence["detail"]
+    assert detail == {"wall_ns": 5, "matched": "1 s"}  # not the whole output
 
 
 def test_the_next_run_begins_when_it_is_asked_for() -> None:
     channel = FakeChannel(["1", "2", "3"])
-    lines = CommandOutput().lines(order("command.output", FakeBoard(), channel, match="."))
-    while next(lines)["type"] != "sample":
+    lines = CommandOutput().messages(order("command.output", FakeBoard(), channel, match="."))
+    while not isinstance(next(lines), SampleMessage):
         pass
     assert len(channel.asked) == 1
 
 
 def test_no_match_leaves_the_channel_at_rest() -> None:
     channel = FakeChannel(["1", "nothing"])
-    lines = CommandOutput().lines(order("command.output", FakeBoard(), channel, match="[0-9]"))
+    lines = CommandOutput().messages(order("command.output", FakeBoard(), channel, match="[0-9]"))
     with pytest.raises(MeasurementError, match="matches nothing"):
         list(lines)
     assert channel.acknowledged == len(channel.asked) == 2
@@ -364,7 +388,7 @@ def test_what_a_board_does_not_tell_has_a_reason(files: dict[str, str]) -> None:
     items = evidence(load, load, 5, 100)
     assert items["window_ns"] == 5
     for key in ("start_ns", "steal_ticks", "temperature_mc", "cpu", "clock_before_hz", "wait_ns"):
-        assert set(items[key]) == {"na"}, key
+        assert set(object_at(items, key)) == {"na"}, key
     assert busy_ns(load, load, 100) is None
 
 
@@ -407,22 +431,24 @@ class Wrk:
         return self.results.pop(0) if len(self.results) > 1 else self.results[0]
 
 
-def http_lines(board: FakeBoard, files: dict[str, str] | None = None, **params: str) -> list[Line]:
+def http_lines(
+    board: FakeBoard, files: dict[str, str] | None = None, **params: str
+) -> list[SeriesMessage]:
     channel = FakeChannel(files={"/proc/stat": STAT, **(files or {})})
-    return list(HttpRequests().lines(order("http.requests", board, channel, 3, **params)))
+    return list(HttpRequests().messages(order("http.requests", board, channel, 3, **params)))
 
 
 def test_requests_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Wrk(monkeypatch, counts())
     lines = http_lines(FakeBoard(), concurrency="6", batch_s="2", keepalive="no")
-    assert [line["type"] for line in lines] == ["host", "begin", *["sample"] * 3, "end"]
+    _, begun, samples = taken_apart(lines)
     warm, *batches = fake.traffic
     assert warm.seconds == 1 and [traffic.seconds for traffic in batches] == [2, 2, 2]
     assert {t.url for t in fake.traffic} == {"http://192.0.2.7/"}
     assert not warm.keepalive and warm.connections == 6
-    begin, sample = lines[1], lines[2]
+    begin, sample = cast(dict[str, Any], begun.begin), cast(dict[str, Any], samples[0].evidence)
     assert begin["caveats"] == [] and begin["answer_bytes"] == 42
-    assert sample["value"] == 1000
+    assert samples[0].value == 1000
     assert sample["iterations"] == 1000
     assert sample["elapsed_ns"] == 1_000_000_000
     assert sample["flags"] == []
@@ -437,8 +463,8 @@ def test_requests_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_batch_begins_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Wrk(monkeypatch, counts())
-    lines = HttpRequests().lines(order("http.requests", FakeBoard(), FakeChannel()))
-    while next(lines)["type"] != "sample":
+    lines = HttpRequests().messages(order("http.requests", FakeBoard(), FakeChannel()))
+    while not isinstance(next(lines), SampleMessage):
         pass
     assert len(fake.traffic) == 2  # the warm-up and the first
 
@@ -451,9 +477,10 @@ def test_a_failed_request_marks_its_batch(
     monkeypatch: pytest.MonkeyPatch, failures: dict[str, int], flagged: bool
 ) -> None:
     Wrk(monkeypatch, counts(), counts(**failures), counts())
-    samples = [line for line in http_lines(FakeBoard()) if line["type"] == "sample"]
+    _, _, messages = taken_apart(http_lines(FakeBoard()))
+    samples = [cast(dict[str, Any], message.evidence) for message in messages]
     assert ["errors" in sample["flags"] for sample in samples] == [flagged, False, False]
-    assert samples[0]["value"] == 1000 - failures.get("status", 0)
+    assert messages[0].value == 1000 - failures.get("status", 0)
     assert samples[0]["detail"]["errors"] == sum(failures.values())
 
 
@@ -468,7 +495,8 @@ def test_a_batch_without_an_answer_is_no_figure(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_load_generator_without_time_to_spare_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     Wrk(monkeypatch, counts(cpu_s=0.95 * wrk.threads_for(8)))
-    samples = [line for line in http_lines(FakeBoard()) if line["type"] == "sample"]
+    _, _, messages = taken_apart(http_lines(FakeBoard()))
+    samples = [cast(dict[str, Any], message.evidence) for message in messages]
     assert all(sample["flags"] == ["generator"] for sample in samples)
 
 
@@ -477,9 +505,11 @@ def test_a_board_that_is_the_host_says_so(
     monkeypatch: pytest.MonkeyPatch, board: FakeBoard
 ) -> None:
     Wrk(monkeypatch, counts())
-    lines = http_lines(board)
-    assert "one machine" in lines[1]["caveats"][0]
-    assert set(lines[2]["detail"]["board_cpu_ns"]) == {"na"}  # less than wrk's own
+    _, begun, samples = taken_apart(http_lines(board))
+    assert "one machine" in texts_at(begun.begin, "caveats")[0]
+    assert reason_at(
+        object_at(samples[0].evidence, "detail"), "board_cpu_ns"
+    )  # less than wrk's own
 
 
 def test_without_a_load_generator_it_is_not_available(
@@ -569,15 +599,15 @@ def test_a_wrk_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.Mo
 class Recorder(FakeChannel):
     def request(
         self, args: Sequence[str], *, paced: bool = False, silence_timeout: float = 0
-    ) -> Iterator[Line]:
+    ) -> Iterator[Message]:
         self.asked.append([*args, f"silence={silence_timeout:g}"])
-        yield {"type": "sample", "index": 0, "value": 1.0, "flags": []}
+        yield SampleMessage(0, 1.0, {"flags": []})
 
 
 def asked(spec: SeriesSpec, batches: int | None = None) -> list[str]:
     channel = Recorder()
     with Sources(cast(Board, FakeBoard()), cast(ProbeChannel, channel)) as sources:
-        list(sources.lines(spec, batches))
+        list(sources.messages(spec, batches))
     assert channel.acknowledged == 1
     return channel.asked[0]
 

@@ -13,7 +13,7 @@ import pytest
 from benchvise.board.channel import NotAvailable
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
-from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.errors import BenchviseError, OutputError, ProbeError, UsageError
 from benchvise.report.recording import recording_lines, summary
 from benchvise.trace import record
 from benchvise.trace.record import Recorded, Recorder, Wish, check_events
@@ -124,7 +124,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     second = said({"type": "file", "bytes": 4}, b"what", ENDED)
     with recorder(monkeypatch, tmp_path, said(BEGUN), second) as under_way:
         under_way.stop()
-        with pytest.raises(TraceError, match="nowhere"):
+        with pytest.raises(OutputError, match="nowhere"):
             under_way.fetch(tmp_path / "nowhere" / "out.dat")
 
 

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchvise.board.messages import ListMessage
+from benchvise.documents import decode
 from benchvise.errors import ProbeError, UsageError
-from benchvise.measure.registry import Registry, format_size, parse_size
+from benchvise.measure.registry import Registry
+from benchvise.quantities import parse_size, spell_size
 
 LINE = {
     "common": [
@@ -57,14 +62,18 @@ LINE = {
 }
 
 
+def listing(line: Mapping[str, object]) -> ListMessage:
+    return decode(ListMessage, line)
+
+
 @pytest.fixture
 def registry() -> Registry:
-    return Registry.from_line(LINE)
+    return Registry.of_probe(listing(LINE))
 
 
 @given(st.integers(0, 1 << 40))
 def test_sizes_round_trip(size: int) -> None:
-    assert parse_size(format_size(size)) == size
+    assert parse_size(spell_size(size)) == size
 
 
 @pytest.mark.parametrize("text", ["", "K", "-1", "1.5M", "1KB", "x", "٤"])
@@ -106,10 +115,9 @@ def test_refusals_name_the_thing(
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("line", [{}, {"common": [], "benchmarks": [{"id": "x"}]}, {"common": 1}])
-def test_a_broken_description_is_a_probe_error(line: dict[str, object]) -> None:
+def test_a_broken_description_is_a_probe_error() -> None:
     with pytest.raises(ProbeError):
-        Registry.from_line(line)
+        Registry.of_probe(listing({"common": [], "benchmarks": [{"id": "x"}]}))
 
 
 def test_a_benchmark_has_its_own_defaults_and_further_figures(registry: Registry) -> None:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchvise.rig.compose import ComposeError
-from benchvise.rig.compose import fstab as tables
+from benchvise.rig.compose.layers import root as tables
 from benchvise.rig.compose.layers.command_line import combined
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import STYLES, extlinux, raspberry, style
 from benchvise.rig.images.boot_files.style import Side, Style
-from benchvise.rig.images.files import absolute
+from benchvise.rig.images.filesystems import absolute
 
 
 class Memory:
@@ -36,7 +36,7 @@ class Memory:
 
     def read(self, path: str, limit: int = 1 << 30) -> bytes:
         if path not in self.files:
-            raise ComposeError(f"no {path}")
+            raise ImageError(f"no {path}")
         return self.files[path][:limit]
 
     def put(self, path: str, data: bytes) -> None:
@@ -193,7 +193,7 @@ def test_a_directory_of_device_trees_is_replaced() -> None:
 
 def test_an_image_without_a_device_tree_is_refused() -> None:
     ours, kind = side("ours", {"/extlinux/extlinux.conf": b"label l\nlinux /k\n"})
-    with pytest.raises(ComposeError, match="ours has no device tree of its own"):
+    with pytest.raises(ImageError, match="ours has no device tree of its own"):
         kind.put_trees(ours, ours)
 
 
@@ -246,9 +246,9 @@ def test_fixed_names_stay_fixed() -> None:
         "/Image": image + b"new", "/b.dtb": b"new", "/uEnv.txt": b"a=b\nbootargs=y z\n"
     }  # fmt: skip
     other, _ = side("other", {"/zImage": zimage})
-    with pytest.raises(ComposeError, match="loads a kernel of the form Image"):
+    with pytest.raises(ImageError, match="loads a kernel of the form Image"):
         kind.put_kernel(ours, other)
-    with pytest.raises(ComposeError, match="stands in U-Boot's environment"):
+    with pytest.raises(ImageError, match="stands in U-Boot's environment"):
         kind.put_command_line(other, "x")
 
 
@@ -274,11 +274,11 @@ def test_places_stay_and_all_else_comes(theirs: str, ours: str, result: str) -> 
 def test_fstab_keeps_devices_and_takes_options() -> None:
     ours = "# c\nUUID=1 / ext4 defaults 0 1\n/dev/mmcblk0p1 /boot vfat ro 0 2\n"
     theirs = "UUID=9\t/\text4\tnoatime,commit=60\t0 1\n/dev/x /data ext4 rw\n"
-    assert tables.merged(ours, theirs) == (
+    assert tables.merged_fstab(ours, theirs) == (
         "# c\nUUID=1\t/\text4\tnoatime,commit=60\t0\t1\n/dev/mmcblk0p1 /boot vfat ro 0 2\n"
     )
     assert tables.mount_points(ours) == ["/", "/boot"]
-    assert tables.merged("", theirs) == ""
+    assert tables.merged_fstab("", theirs) == ""
 
 
 @given(st.text("ab./", max_size=12), st.text("ab./", max_size=12))

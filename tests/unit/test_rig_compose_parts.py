@@ -18,13 +18,11 @@ from hypothesis import strategies as st
 from rig_elf import AARCH64, X86_64, program
 from rig_images import MIB, Part
 
-from benchvise.rig.compose import ComposeError
 from benchvise.rig.compose.layers import libc_abi as abi
-from benchvise.rig.images import elf
+from benchvise.rig.images import ImageError, elf
 from benchvise.rig.images import raw_loader as raw
-from benchvise.rig.images.blockmap import BLOCK, mapped
-from benchvise.rig.images.fat import Fat
-from benchvise.rig.images.fatfree import free_clusters
+from benchvise.rig.images.blockmap import BLOCK, used_ranges
+from benchvise.rig.images.fat import Fat, free_clusters
 from benchvise.rig.images.filesystems import FileSystem, file_system
 from benchvise.rig.images.kernel import Kernel, identify
 from benchvise.rig.images.table import read_table
@@ -107,7 +105,7 @@ def test_a_gpt_is_read_and_checked(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[512 + 40] ^= 1
     path.write_bytes(data)
-    with pytest.raises(ComposeError, match=r"x\.img: the checksum of its GPT is wrong"):
+    with pytest.raises(ImageError, match=r"x\.img: the checksum of its GPT is wrong"):
         read_table(path)
 
 
@@ -116,10 +114,10 @@ def test_an_image_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     images.mbr(path, [Part(b"a", room=4 * MIB)])
     with path.open("r+b") as stream:
         stream.truncate(3 * MIB)
-    with pytest.raises(ComposeError, match="partition 1 lies outside of it"):
+    with pytest.raises(ImageError, match="partition 1 lies outside of it"):
         read_table(path)
     path.write_bytes(b"short")
-    with pytest.raises(ComposeError, match="no card image"):
+    with pytest.raises(ImageError, match="no card image"):
         read_table(path)
 
 
@@ -136,7 +134,7 @@ def test_no_table_brings_it_down(
     path.write_bytes(head)
     try:
         table = read_table(path)
-    except ComposeError:
+    except ImageError:
         return
     assert all(0 <= p.start < p.end <= len(head) for p in table.partitions)
     for partition in table.partitions:
@@ -213,7 +211,7 @@ def test_what_a_libc_lacks_is_named() -> None:
     new = abi.Offer({"libc.so.6": frozenset({"GLIBC_2.9"})}, frozenset())
     lacking = abi.missing(wanted, new, old)
     assert lacking == {"GLIBC_2.34 of libc.so.6": ["/b", "/c"], "the function gone": ["/d"]}
-    with pytest.raises(ComposeError, match=r"for 3 programs .*: /b needs GLIBC_2\.34 of libc"):
+    with pytest.raises(ImageError, match=r"for 3 programs .*: /b needs GLIBC_2\.34 of libc"):
         abi.refuse_unless_served(lacking, "glibc 2.9 of a", "b")
 
 
@@ -249,12 +247,12 @@ def test_where_boot_loaders_may_lie(tmp_path: Path) -> None:
 
 
 def test_blocks_that_are_free_in_part_are_written() -> None:
-    assert list(mapped(10 * BLOCK, [(BLOCK, 2 * BLOCK), (2 * BLOCK, 3 * BLOCK + 1)])) == [
+    assert list(used_ranges(10 * BLOCK, [(BLOCK, 2 * BLOCK), (2 * BLOCK, 3 * BLOCK + 1)])) == [
         (0, BLOCK),
         (3 * BLOCK, 10 * BLOCK),
     ]
-    assert list(mapped(2 * BLOCK + 5, [(BLOCK, 2 * BLOCK + 5)])) == [(0, BLOCK)]
-    assert list(mapped(BLOCK, [])) == [(0, BLOCK)]
+    assert list(used_ranges(2 * BLOCK + 5, [(BLOCK, 2 * BLOCK + 5)])) == [(0, BLOCK)]
+    assert list(used_ranges(BLOCK, [])) == [(0, BLOCK)]
 
 
 @given(
@@ -263,7 +261,7 @@ def test_blocks_that_are_free_in_part_are_written() -> None:
 )
 def test_nothing_that_is_used_is_left_out(size: int, free: list[tuple[int, int]]) -> None:
     ranges = [(min(a, b, size), min(max(a, b), size)) for a, b in free]
-    found = list(mapped(size, ranges))
+    found = list(used_ranges(size, ranges))
     for point in {0, size - 1, *(r[0] - 1 for r in ranges), *(r[1] for r in ranges)}:
         if 0 <= point < size and not any(begin <= point < end for begin, end in ranges):
             assert any(begin <= point < end for begin, end in found)
@@ -285,7 +283,7 @@ def test_odd_names_on_fat(tmp_path: Path) -> None:
     files.remove("/e")
     assert files.names("/") == {"a [b].txt": False, "d": True}
     assert files.names("/d") == {"x": False}
-    with pytest.raises(ComposeError, match="no room for /big: it takes 4194304 bytes"):
+    with pytest.raises(ImageError, match="no room for /big: it takes 4194304 bytes"):
         files.put("/big", bytes(4 * MIB))
 
 

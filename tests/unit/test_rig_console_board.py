@@ -14,6 +14,7 @@ from rig_shells import Wire
 
 from benchvise.board import process
 from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import BeginMessage, EndMessage, SampleMessage
 from benchvise.errors import BoardUnreachable, BoardUnusable, ProbeError
 from benchvise.rig.console.board import ConsoleBoard
 from benchvise.rig.console.bridge import without_pace
@@ -161,14 +162,20 @@ class TestSpawn:
 
     def test_lets_a_channel_to_the_probe_work(self, quiet: ConsoleBoard) -> None:
         with ProbeChannel(quiet, [sys.executable, FAKE, "none"]) as channel:
-            assert channel.ready["probe"] == "fake"
+            assert channel.ready.probe == "fake"
             for paced in (False, True):
                 kinds = []
-                for line in channel.request(["run", "x"], paced=paced):
-                    kinds.append(line["type"])
-                    if paced and line["type"] == "sample":
+                for message in channel.request(["run", "x"], paced=paced):
+                    kinds.append(type(message))
+                    if paced and isinstance(message, SampleMessage):
                         channel.acknowledge()
-                assert kinds == ["begin", "sample", "sample", "sample", "end"]
+                assert kinds == [
+                    BeginMessage,
+                    SampleMessage,
+                    SampleMessage,
+                    SampleMessage,
+                    EndMessage,
+                ]
         assert quiet.run(["echo", "free"]).stdout == b"free\n"
 
     def test_reports_what_the_probe_refuses(self, quiet: ConsoleBoard) -> None:

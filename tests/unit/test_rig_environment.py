@@ -9,7 +9,7 @@ import pytest
 from benchvise.cli import rig_compose
 from benchvise.errors import UsageError
 from benchvise.rig import environment
-from benchvise.rig.compose import LAYERS
+from benchvise.rig.compose.layers import LAYERS
 from benchvise.rig.environment import RigOptions, find_rig_file, load_rig
 
 RIG = """

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import time
 import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,16 +22,19 @@ import pytest
 import zstandard
 
 from benchvise.errors import UsageError
-from benchvise.rig.faults import RigError
-from benchvise.rig.images import assemble as card
-from benchvise.rig.images import cache, cpio, ext4
-from benchvise.rig.images import fat_make as fat
+from benchvise.rig.images import ImageError, cache, cpio, tools
+from benchvise.rig.images.assemble import BOOT_START, ROOT_START, assemble
+from benchvise.rig.images.boot_files import extlinux
+from benchvise.rig.images.ext import make_ext4
+from benchvise.rig.images.fat import make_fat
+from benchvise.rig.images.table import dos_table
+from benchvise.rig.images.tools import Tools, installed
 from benchvise.rig.virtual import bootrom, kinds
-from benchvise.rig.virtual.recipes import firmware, keys, modules, packages, tools, variants, zimage
+from benchvise.rig.virtual.recipes import firmware, kernel, keys, packages, variants, zimage
 
 BUILDERS = ("mkfs.vfat", "mcopy", "mmd", "mke2fs", "debugfs", "dumpe2fs", "e2fsck")
 needs_builders = pytest.mark.skipif(
-    any(tools.find(name) is None for name in BUILDERS),
+    not all(installed(name) for name in BUILDERS),
     reason="apt-get install dosfstools mtools e2fsprogs",
 )
 
@@ -72,7 +76,7 @@ TREE = {
 
 
 def test_modules_come_with_what_they_need_and_after_it() -> None:
-    order = modules.closure(["virtio-blk", "ext4", "not-there"], TREE.get)
+    order = kernel.closure(["virtio-blk", "ext4", "not-there"], TREE.get)
     assert list(order) == [
         "virtio",
         "virtio_ring",
@@ -87,8 +91,8 @@ def test_modules_come_with_what_they_need_and_after_it() -> None:
 
 
 def test_what_a_module_needs_is_listed_as_depmod_does() -> None:
-    order = modules.closure(["virtio_blk"], TREE.get)
-    text = modules.dependency_file(order, {name: f"kernel/{name}.ko" for name in order})
+    order = kernel.closure(["virtio_blk"], TREE.get)
+    text = kernel.dependency_file(order, {name: f"kernel/{name}.ko" for name in order})
     assert text.splitlines() == [
         "kernel/virtio.ko:",
         "kernel/virtio_ring.ko: kernel/virtio.ko",
@@ -104,8 +108,8 @@ def test_what_a_module_needs_is_listed_as_depmod_does() -> None:
 def test_compressed_modules(suffix: str, pack: object) -> None:
     assert callable(pack)
     path = f"kernel/fs/nls/nls-cp437.ko{suffix}"
-    assert modules.plain(path, pack(b"text")) == b"text"
-    assert modules.module_name(path) == "nls_cp437"
+    assert kernel.unpacked_module(path, pack(b"text")) == b"text"
+    assert kernel.module_name(path) == "nls_cp437"
 
 
 # --- the first root file system ---------------------------------------------------------------
@@ -137,7 +141,7 @@ def test_kernel_is_taken_out_of_what_unpacks_it() -> None:
     assert (magic, start, end) == (0x016F2818, 0, len(image))
     assert struct.unpack_from("<I", image, 0x20) == (0xEA000002,)  # b 0x30
     assert image.endswith(struct.pack("<II", 0x40208000, 0x40208000 + len(kernel)) + kernel)
-    with pytest.raises(RigError, match="not compressed by xz"):
+    with pytest.raises(ImageError, match="not compressed by xz"):
         zimage.unpacked(b"nothing", 0)
 
 
@@ -170,14 +174,14 @@ def test_sums_of_an_edited_image_are_right() -> None:
 
 @pytest.mark.parametrize("edit", [("absent=1", "absent=2"), ("bootdelay=2", "bootdelay=10")])
 def test_settings_that_cannot_be_edited(edit: tuple[str, str]) -> None:
-    with pytest.raises(RigError, match="has no setting"):
+    with pytest.raises(ImageError, match="has no setting"):
         firmware.edited(b"\0bootdelay=2\0", [edit])
 
 
 # --- keys -------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(tools.find("ssh-keygen") is None, reason="apt-get install openssh-client")
+@pytest.mark.skipif(not installed("ssh-keygen"), reason="apt-get install openssh-client")
 def test_keys_are_made_once_and_for_the_user_alone() -> None:
     key = keys.user_key()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -196,6 +200,10 @@ def test_other_keys_are_refused() -> None:
 
 
 # --- cards ------------------------------------------------------------------------------------
+
+
+def run(*argv: str | Path) -> str:
+    return Tools(Path("/")).run(argv).text
 
 
 @pytest.fixture
@@ -220,7 +228,7 @@ def test_a_card_is_the_same_each_time_and_complete_by_its_map(tmp_path: Path, tr
         # another time of day, for file systems hold times; in FAT to two seconds
         time.sleep(2)
         kernel.touch()
-        card.make(image, size, {"extlinux/extlinux.conf": kernel, "Image": kernel}, tree, "same")
+        assemble(image, size, {"extlinux/extlinux.conf": kernel, "Image": kernel}, tree, "same")
     first, second = (image.read_bytes() for image in images)
     assert first == second
     assert len(first) == size
@@ -235,27 +243,28 @@ def test_a_card_is_the_same_each_time_and_complete_by_its_map(tmp_path: Path, tr
     dirty = tmp_path / "dirty.img"
     dirty.write_bytes(written)
     root = tmp_path / "root.img"
-    root.write_bytes(written[card.ROOT_START :])
-    tools.run("e2fsck", "-f", "-n", root)
-    assert tools.run("debugfs", "-R", "cat /etc/hostname", root) == "board\n"
-    owner = tools.run("debugfs", "-R", "stat /bin/program", root)
+    root.write_bytes(written[ROOT_START:])
+    run("e2fsck", "-f", "-n", root)
+    assert run("debugfs", "-R", "cat /etc/hostname", root) == "board\n"
+    owner = run("debugfs", "-R", "stat /bin/program", root)
     assert re.search(r"User: +0 +Group: +0", owner)
     assert "Mode:  0755" in owner
-    partition = f"{dirty}@@{card.BOOT_START}"
-    assert tools.run("mcopy", "-i", partition, "::/Image", "-") == "k" * 100_000
-    listed = tools.run("mdir", "-i", partition, "-/", "-b").split()
+    partition = f"{dirty}@@{BOOT_START}"
+    assert run("mcopy", "-i", partition, "::/Image", "-") == "k" * 100_000
+    listed = run("mdir", "-i", partition, "-/", "-b").split()
     assert listed == ["::/extlinux/", "::/Image", "::/extlinux/extlinux.conf"]
 
 
 @needs_builders
 def test_files_that_do_not_fit(tmp_path: Path, tree: Path) -> None:
-    with pytest.raises(RigError, match=r"mke2fs .* fails"):
+    with pytest.raises(ImageError, match=r"mke2fs failed"):
         big = tree / "big"
         with big.open("wb") as file:
             file.write(os.urandom(20 << 20))
-        ext4.make(tmp_path / "root", 8 << 20, tree, "same")
-    with pytest.raises(RigError, match=r"mcopy .* fails"):
-        fat.make(tmp_path / "boot", 40 << 20, {"big": _sparse(tmp_path / "huge", 50 << 20)}, 1)
+        make_ext4(Tools(tmp_path), "root", 8 << 20, tree, "same")
+    with pytest.raises(ImageError, match=r"mcopy failed"):
+        huge = _sparse(tmp_path / "huge", 50 << 20)
+        make_fat(Tools(tmp_path), "boot", 40 << 20, {"big": huge}, 1)
 
 
 def _sparse(path: Path, size: int) -> Path:
@@ -265,7 +274,9 @@ def _sparse(path: Path, size: int) -> Path:
 
 
 def test_partition_table() -> None:
-    table = card.partition_table(0x11223344, 256 << 20)
+    table = dos_table(
+        0x11223344, (BOOT_START, ROOT_START - BOOT_START), (ROOT_START, (256 << 20) - ROOT_START)
+    )
     assert len(table) == 512
     assert table[440:444] == bytes.fromhex("44332211")
     assert table[446] == 0x80
@@ -289,8 +300,13 @@ label second
   initrd /i
   append console=ttyS0 root=/dev/vda2
 """
-    found = bootrom.default_label(settings)
-    assert found == {"kernel": "/b", "initrd": "/i", "append": "console=ttyS0 root=/dev/vda2"}
+    label = extlinux.chosen(settings)
+    assert label is not None
+    assert label.values == {
+        "kernel": "/b",
+        "initrd": "/i",
+        "append": "console=ttyS0 root=/dev/vda2",
+    }
 
 
 def test_a_card_without_anything_to_start(tmp_path: Path) -> None:
@@ -314,12 +330,12 @@ def test_the_bench_has_boards_of_known_kinds() -> None:
 
 
 def test_missing_names_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "find", lambda name: None)
+    monkeypatch.setattr(tools, "_search_path", lambda: "/nowhere")
     lacking = kinds.missing(kinds.KINDS["orangepi"])
     assert "qemu-system-arm" in lacking
     assert lacking == sorted(set(lacking))
-    with pytest.raises(RigError, match=r"needs mcopy.*: apt-get install .* mtools"):
-        tools.program("mcopy")
+    with pytest.raises(ImageError, match=r"mcopy is not installed: .*apt-get install .* mtools"):
+        tools.find_program("mcopy")
 
 
 def test_what_is_half_built_has_no_name(tmp_path: Path) -> None:
@@ -341,10 +357,11 @@ def test_mirror_comes_from_the_systems_own_sources(monkeypatch: pytest.MonkeyPat
         "http://mirror.example/security bookworm-security main\n"
         "http://mirror.example/debian bookworm main\n"
     )
-    monkeypatch.setattr(tools, "run", lambda *words: said)
+    monkeypatch.setattr(packages, "run_apt", lambda argv: said)
     assert packages.mirror() == "http://mirror.example/debian"
-    monkeypatch.setattr(tools, "run", lambda *words: "http://mirror.example/ubuntu jammy main\n")
-    with pytest.raises(RigError, match=r"names no Debian archive.*BENCHVISE_DEBIAN_MIRROR"):
+    ubuntu = "http://mirror.example/ubuntu jammy main\n"
+    monkeypatch.setattr(packages, "run_apt", lambda argv: ubuntu)
+    with pytest.raises(ImageError, match=r"names no Debian archive.*BENCHVISE_DEBIAN_MIRROR"):
         packages.mirror()
     monkeypatch.setenv(packages.MIRROR_VARIABLE, "file:/mirror")
     assert packages.mirror() == "file:/mirror"
@@ -361,7 +378,11 @@ class FakeApt:
     def __init__(self) -> None:
         self.updates = 0
 
-    def __call__(self, name: str, *words: str, cwd: Path | None = None, **_: object) -> str:
+    def __call__(
+        self, argv: Sequence[str], cwd: Path | None = None, own: Mapping[str, str] | None = None
+    ) -> str:
+        name, *words = argv
+        assert own is None or own.keys() == {"APT_CONFIG"}
         if "indextargets" in words:
             return "file:/mirror bookworm main\n"
         if name == "apt-cache":
@@ -390,7 +411,7 @@ def test_a_set_of_packages_is_whole_and_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     apt = FakeApt()
-    monkeypatch.setattr(tools, "run", apt)
+    monkeypatch.setattr(packages, "run_apt", apt)
     monkeypatch.setattr(packages, "KEYRING", tmp_path)
     archive = packages.Archive("bookworm", "arm64")
     (kernel,) = archive.download(["linux-image-arm64"])
@@ -399,6 +420,6 @@ def test_a_set_of_packages_is_whole_and_kept(
     assert [(p.name, p.version) for p in found] == [
         ("dropbear-bin", "1:2"), ("libc6", "2.36"), ("linux-image-6.1-arm64", "6.1")
     ]  # fmt: skip
-    monkeypatch.setattr(tools, "run", None)  # no network any more
+    monkeypatch.setattr(packages, "run_apt", None)  # no network any more
     assert archive.download(["linux-image-arm64"], ["dropbear-bin"]) == found
     assert apt.updates

@@ -6,9 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
-from test_registry import LINE
+from test_registry import LINE, listing
 
 from benchvise.board.channel import NotAvailable, ProbeChannel
+from benchvise.board.messages import (
+    BeginMessage,
+    EndMessage,
+    HostMessage,
+    Message,
+    SampleMessage,
+)
 from benchvise.errors import BoardUnreachable, ProbeError
 from benchvise.measure.model import SeriesStatus
 from benchvise.measure.plan import Plan, make_plan
@@ -23,7 +30,7 @@ from benchvise.measure.runner import (
 )
 from benchvise.measure.suite import parse_bench
 
-REGISTRY = Registry.from_line(LINE)
+REGISTRY = Registry.of_probe(listing(LINE))
 
 
 def plan(bench: str = "memory.copy:size=4K+8K", **options: Any) -> Plan:
@@ -38,20 +45,20 @@ class ScriptedChannel:
         self.is_open = True
         self.log: list[str] = []
 
-    def request(self, args: Sequence[str], *, paced: bool = False) -> Iterator[dict[str, Any]]:
+    def request(self, args: Sequence[str], *, paced: bool = False) -> Iterator[Message]:
         assert paced
         size = args[args.index("--size") + 1]
         self.log.append(f"run {size}")
-        yield {"type": "host", "machine": "test"}
+        yield HostMessage({"machine": "test"})
         fault = self.faults.get(size)
         if isinstance(fault, NotAvailable):
             raise fault
-        yield {"type": "begin", "benchmark": "memory.copy", "iterations": 3}
+        yield BeginMessage("memory.copy", {"iterations": 3})
         for index in range(2):
-            yield {"type": "sample", "index": index, "value": 1.5, "cpu": 1}
+            yield SampleMessage(index, 1.5, {"cpu": 1})
             if fault:
                 raise fault
-        yield {"type": "end", "batches": 2}
+        yield EndMessage(2)
 
     def acknowledge(self) -> None:
         self.log.append("ack")
@@ -112,9 +119,9 @@ def test_a_dead_probe_ends_the_run() -> None:
 
 def test_a_sample_without_a_number_is_a_failure() -> None:
     class Nonsense(ScriptedChannel):
-        def request(self, args: Sequence[str], *, paced: bool = False) -> Iterator[dict[str, Any]]:
-            yield {"type": "begin"}
-            yield {"type": "sample", "index": 0, "value": {"na": "not a finite number"}}
+        def request(self, args: Sequence[str], *, paced: bool = False) -> Iterator[Message]:
+            yield BeginMessage("memory.copy", {})
+            yield SampleMessage(0, None, {})
 
     ends = [e for e in run(Nonsense(), plan("memory.copy")) if isinstance(e, SeriesEnded)]
     assert ends[0].status is SeriesStatus.FAILED and "without a number" in ends[0].reason

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchvise.signal.capture import Line
-from benchvise.signal.levels import Spans, State, density, items, span_items
+from benchvise.signal.capture import SignalLine
+from benchvise.signal.levels import LineState, Spans, density, items, span_items
 
 
-def line(*edges: int, high: bool = False) -> Line:
-    return Line("D0", high, np.array(edges, dtype=np.int64))
+def line(*edges: int, high: bool = False) -> SignalLine:
+    return SignalLine("D0", high, np.array(edges, dtype=np.int64))
 
 
 def told(found: object) -> list[tuple[float, float, int, int]]:
@@ -24,42 +24,42 @@ def told(found: object) -> list[tuple[float, float, int, int]]:
 
 def test_each_level_is_told_exactly_where_there_is_room() -> None:
     assert told(items(line(10, 15, 60), 100, 0, 100, 50)) == [
-        (0, 10, State.LOW, 1),
-        (10, 15, State.HIGH, 1),
-        (15, 60, State.LOW, 1),
-        (60, 100, State.HIGH, 1),
+        (0, 10, LineState.LOW, 1),
+        (10, 15, LineState.HIGH, 1),
+        (15, 60, LineState.LOW, 1),
+        (60, 100, LineState.HIGH, 1),
     ]
-    assert told(items(line(high=True), 100, 20, 30, 5)) == [(0, 100, State.HIGH, 1)]
+    assert told(items(line(high=True), 100, 20, 30, 5)) == [(0, 100, LineState.HIGH, 1)]
 
 
 def test_what_reaches_into_the_span_and_out_of_it_keeps_its_ends() -> None:
     found = items(line(10, 40, 60, 90), 100, 45, 55, 10)
-    assert told(found) == [(40, 60, State.LOW, 1)]
+    assert told(found) == [(40, 60, LineState.LOW, 1)]
 
 
 def test_where_it_changes_often_it_is_one_item_with_a_count() -> None:
     busy = line(*range(30, 50), 80)
     assert told(items(busy, 100, 0, 100, 10)) == [
-        (0, 30, State.LOW, 1),
-        (30, 50, State.CHANGES, 20),
-        (50, 80, State.LOW, 1),
-        (80, 100, State.HIGH, 1),
+        (0, 30, LineState.LOW, 1),
+        (30, 50, LineState.CHANGES, 20),
+        (50, 80, LineState.LOW, 1),
+        (80, 100, LineState.HIGH, 1),
     ]
 
 
 def test_a_glitch_is_seen_at_any_zoom() -> None:
     found = told(items(line(500_000, 500_001), 1_000_000, 0, 1_000_000, 1000))
-    assert [state for _, _, state, _ in found] == [State.LOW, State.CHANGES, State.LOW]
-    assert found[1] == (500_000, 501_000, State.CHANGES, 2)
+    assert [state for _, _, state, _ in found] == [LineState.LOW, LineState.CHANGES, LineState.LOW]
+    assert found[1] == (500_000, 501_000, LineState.CHANGES, 2)
 
 
 def test_an_edge_right_behind_many_is_told_with_them() -> None:
     found = told(items(line(10, 11, 22, 50), 100, 0, 100, 10))
     assert found == [
-        (0, 10, State.LOW, 1),
-        (10, 30, State.CHANGES, 3),
-        (30, 50, State.HIGH, 1),
-        (50, 100, State.LOW, 1),
+        (0, 10, LineState.LOW, 1),
+        (10, 30, LineState.CHANGES, 3),
+        (30, 50, LineState.HIGH, 1),
+        (50, 100, LineState.LOW, 1),
     ]
 
 
@@ -73,7 +73,7 @@ def test_never_more_than_a_bucket_each_and_always_the_right_level(seed: int) -> 
     rng = np.random.default_rng(seed)
     ticks = 20_000
     edges = np.unique(rng.integers(1, ticks, size=rng.integers(1, 4000)))
-    wave = Line("D0", bool(seed % 2), edges.astype(np.int64))
+    wave = SignalLine("D0", bool(seed % 2), edges.astype(np.int64))
     for _ in range(60):
         begin = float(rng.uniform(-500, ticks))
         end = begin + float(rng.uniform(0.5, ticks))
@@ -89,8 +89,8 @@ def test_never_more_than_a_bucket_each_and_always_the_right_level(seed: int) -> 
             assert found.end[-1] >= min(end, ticks) - step
         for first, last, state in zip(found.begin, found.end, found.state, strict=True):
             tick = np.ceil([first]).astype(np.int64)
-            if state != State.CHANGES and tick[0] < last:
-                assert wave.is_high(tick)[0] == (state == State.HIGH)
+            if state != LineState.CHANGES and tick[0] < last:
+                assert wave.is_high(tick)[0] == (state == LineState.HIGH)
 
 
 def test_spans_that_begin_in_one_bucket_are_one() -> None:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal import fsk, psk, synth
-from benchvise.signal.aligning import Change, discrepancies
-from benchvise.signal.capture import Capture, Line, clock_of_rate, edges_of
-from benchvise.signal.clock import clock_figures
+from benchvise.signal.aligning import ByteChange, discrepancies
+from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
+from benchvise.signal.clock import measure_clock
 from benchvise.signal.distribution import difference, distribution, effects, histogram
-from benchvise.signal.radio import data_rate, explain
+from benchvise.signal.radio import compare_registers, data_rate
 from benchvise.signal.response import Edge, is_list, read_list, responses
 
 # -- response times --------------------------------------------------------------------------------
@@ -131,9 +131,9 @@ def test_factors_are_compared_with_all_else_equal() -> None:
         ("where", "load"),
     )
     said = {
-        (effect.factor, effect.level, where): (what.shown, what.ratio and what.ratio.value)
+        (effect.factor, effect.level, what.setting): (what.shown, what.ratio and what.ratio.value)
         for effect in found
-        for where, what in effect.where
+        for what in effect.where
     }
     assert said["load", "busy", "kernel"][0]
     assert said["load", "busy", "kernel"][1] == pytest.approx(0.6, rel=0.03)
@@ -169,7 +169,7 @@ def square(rate: int, hertz: float, seconds: float, duty: float = 0.5) -> Captur
 
 
 def test_a_frequency_is_known_better_than_one_period() -> None:
-    found = clock_figures(square(1_000_000, 12_345.6, 0.5, duty=0.3), "CLK")
+    found = measure_clock(square(1_000_000, 12_345.6, 0.5, duty=0.3), "CLK")
     assert abs(found.frequency - 12_345.6) < 4 * found.error
     assert found.error < 0.05
     assert found.duty == pytest.approx(0.3, abs=0.005)
@@ -180,30 +180,32 @@ def test_a_frequency_is_known_better_than_one_period() -> None:
 def test_a_pause_is_no_period() -> None:
     first, second = square(1_000_000, 10_000, 0.02), square(1_000_000, 10_000, 0.05)
     edges = np.concatenate((first.lines[0].edges, second.lines[0].edges + 120_000))
-    capture = Capture(Path("x"), "", clock_of_rate(1_000_000), 170_000, (Line("C", True, edges),))
-    found = clock_figures(capture, "C")
+    capture = Capture(
+        Path("x"), "", clock_of_rate(1_000_000), 170_000, (SignalLine("C", True, edges),)
+    )
+    found = measure_clock(capture, "C")
     assert found.frequency == pytest.approx(10_000, rel=1e-5)
     assert len(found.pauses) == 1
 
 
 def test_too_few_edges_for_a_frequency() -> None:
     with pytest.raises(CaptureError, match="too few"):
-        clock_figures(square(1000, 2, 1.0), "CLK")
+        measure_clock(square(1000, 2, 1.0), "CLK")
 
 
 def test_the_register_that_explains_a_rate() -> None:
     """CC1101 data sheet, section 12: R = (256 + M) * 2^E / 2^28 * f."""
     wanted = data_rate(0x8A, 0x83, 27e6)
     assert wanted.rate == pytest.approx((256 + 0x83) * 2**10 / 2**28 * 27e6)
-    found = explain(wanted, data_rate(0x8A, 0x22, 27e6).rate * 1.00005, 27e6, 1e-4)
+    found = compare_registers(wanted, data_rate(0x8A, 0x22, 27e6).rate * 1.00005, 27e6, 1e-4)
     assert not found.agrees
     assert found.by_mantissa is not None
     assert found.by_mantissa.mdmcfg3 == 0x22
     assert found.by_exponent is None
-    other = explain(wanted, data_rate(0x8C, 0x83, 27e6).rate, 27e6, 1e-4)
+    other = compare_registers(wanted, data_rate(0x8C, 0x83, 27e6).rate, 27e6, 1e-4)
     assert other.by_exponent is not None
     assert other.by_exponent.mdmcfg4 == 0x8C
-    assert explain(wanted, wanted.rate * 1.00009, 27e6, 1e-4).agrees
+    assert compare_registers(wanted, wanted.rate * 1.00009, 27e6, 1e-4).agrees
 
 
 # -- what a host got -------------------------------------------------------------------------------
@@ -214,19 +216,19 @@ def test_lost_added_altered_and_duplicated_bytes_are_told_apart() -> None:
     got = sent[:500] + sent[501:900] + sent[890:2000] + b"xyz" + sent[2003:9000] + sent[8999:]
     found = discrepancies(sent, got)
     assert [(one.change, one.sent_at) for one in found] == [
-        (Change.LOST, 500),
-        (Change.DUPLICATED, 900),
-        (Change.ALTERED, 2000),
-        (Change.DUPLICATED, 9000),
+        (ByteChange.LOST, 500),
+        (ByteChange.DUPLICATED, 900),
+        (ByteChange.ALTERED, 2000),
+        (ByteChange.DUPLICATED, 9000),
     ]
 
 
 def test_what_is_alike_has_no_discrepancy_and_ends_may_be_missing() -> None:
     data = bytes(range(256)) * 40
     assert discrepancies(data, data) == []
-    assert [one.change for one in discrepancies(data, data[:-7])] == [Change.LOST]
-    assert [one.change for one in discrepancies(data, data + b"!")] == [Change.ADDED]
-    assert [one.change for one in discrepancies(data, b"")] == [Change.LOST]
+    assert [one.change for one in discrepancies(data, data[:-7])] == [ByteChange.LOST]
+    assert [one.change for one in discrepancies(data, data + b"!")] == [ByteChange.ADDED]
+    assert [one.change for one in discrepancies(data, b"")] == [ByteChange.LOST]
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
@@ -332,7 +334,7 @@ def keyed_line(symbols: list[int], order: tuple[int, ...], rate: int, baud: floa
     phase = np.cumsum(hertz / rate)
     starts_high, edges = edges_of(np.modf(phase)[0] < 0.5)
     return Capture(
-        Path("x"), "", clock_of_rate(rate), hertz.size, (Line("IF", starts_high, edges),)
+        Path("x"), "", clock_of_rate(rate), hertz.size, (SignalLine("IF", starts_high, edges),)
     )
 
 

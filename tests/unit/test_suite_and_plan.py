@@ -5,14 +5,14 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from test_registry import LINE
+from test_registry import LINE, listing
 
 from benchvise.errors import UsageError
 from benchvise.measure.plan import make_plan
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import expand_range, load_suite, parse_bench, parse_params
 
-REGISTRY = Registry.from_line(LINE)
+REGISTRY = Registry.of_probe(listing(LINE))
 
 
 def suite_file(tmp_path: Path, text: str) -> str:
@@ -160,7 +160,7 @@ def test_a_wrong_include_is_named(tmp_path: Path, text: str, message: str) -> No
 
 
 def test_each_cpu_of_the_board(tmp_path: Path) -> None:
-    board = Registry.from_line({**LINE, "cpus_allowed": [0, 2, 5]})
+    board = Registry.of_probe(listing({**LINE, "cpus_allowed": [0, 2, 5]}))
     keys = [f"memory.copy:cpu={cpu}" for cpu in (0, 2, 5)]
     assert [spec.key for spec in parse_bench("memory.copy:cpu=each").specs(board)] == keys
     suite = suite_file(tmp_path, '[[series]]\nbenchmark = "memory.copy"\ncpu = "each"\n')
@@ -176,5 +176,5 @@ def test_each_cpu_of_a_board_that_does_not_name_them() -> None:
 def test_each_is_a_word_of_cpu_only() -> None:
     with pytest.raises(UsageError, match="size=each"):
         parse_bench("memory.copy:size=each").specs(
-            Registry.from_line({**LINE, "cpus_allowed": [0]})
+            Registry.of_probe(listing({**LINE, "cpus_allowed": [0]}))
         )

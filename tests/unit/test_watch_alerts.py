@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
 from benchvise.flows.alarms import Alarms, environment
 from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate, spell
 from benchvise.health.watch.observation import Figure, Kind
-from benchvise.health.watch.rules import default_rules, load_rules, parse_time
+from benchvise.health.watch.rules import default_rules, load_rules
+from benchvise.quantities import seconds_or_none
 
 HOT = Rule("hot", "sensor", ("*",), 85, 75, "too hot", "cool it", hold=60, limit=5)
 CRC = Rule("crc", "counter", ("*crc*",), 3, 0, "cable", "replace it", within=3600)
@@ -36,7 +38,7 @@ def follow(rule: Rule, looks: Iterable[tuple[float, object]]) -> list[tuple[floa
         elif given:
             happenings = [Happening("ATA error", str(given), 1, at)]
         alerts, states = evaluate([rule], states, at, figures, rises, happenings)
-        states = {k: AlertState.from_json(json.loads(json.dumps(v.as_json())))
+        states = {k: decode(AlertState, json.loads(json.dumps(encode(v))))
                   for k, v in states.items()}  # fmt: skip
         told += [(alert.at, alert.raised) for alert in alerts]
     return told
@@ -155,8 +157,13 @@ class TestFiles:
             load_rules(tmp_path / "none.toml")
 
     def test_times(self) -> None:
-        assert [parse_time(t) for t in ("30 s", "5min", "1.5h", "7 d")] == [30, 300, 5400, 604800]
-        assert [parse_time(t) for t in ("5", "h", "-1 h", "1 y")] == [None] * 4
+        assert [seconds_or_none(t) for t in ("30 s", "5min", "1.5h", "7 d")] == [
+            30,
+            300,
+            5400,
+            604800,
+        ]
+        assert [seconds_or_none(t) for t in ("5", "h", "-1 h", "1 y")] == [None] * 4
         assert [spell(t) for t in (0, 90, 300, 7200, 604800)] == [
             "0 s",
             "90 s",

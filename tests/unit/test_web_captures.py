@@ -1,4 +1,4 @@
-"""Pages of captures, and what their time line asks."""
+"""Pages of captures, and what their timeline asks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from web_client import Client
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
-from benchvise.signal.levels import State
+from benchvise.signal.levels import LineState
 from benchvise.signal.writing import write_session
 from benchvise.web.captures.asked import Asked
 from benchvise.web.captures.opened import OpenCaptures
@@ -94,12 +94,12 @@ def test_a_capture_is_rows_levels_and_details(client: Client) -> None:
     ]  # fmt: skip
     near = table(client, f"{api}/levels?begin=490000&end=640000&width=300&rows=0")
     assert [(one["begin"], one["end"], one["state"], one["count"]) for one in near] == [
-        (0, 500 * US, State.LOW, 1),
-        (500 * US, 600 * US, State.HIGH, 1),
-        (600 * US, 1400 * US, State.LOW, 1),
+        (0, 500 * US, LineState.LOW, 1),
+        (500 * US, 600 * US, LineState.HIGH, 1),
+        (600 * US, 1400 * US, LineState.LOW, 1),
     ]
     far = table(client, f"{api}/levels?begin=0&end=20000000&width=10&rows=0-1")
-    assert len(far) <= 22 and {one["state"] for one in far} >= {State.CHANGES}
+    assert len(far) <= 22 and {one["state"] for one in far} >= {LineState.CHANGES}
     level = client.get(f"{api}/item?row=0&t=550000").json
     assert (level["level"], level["begin"], level["end"]) == ("high", 500 * US, 600 * US)
     assert (level["period"], level["duty"]) == (900 * US, pytest.approx(1 / 9))
@@ -161,7 +161,7 @@ def test_lists_are_laid_side_by_side(client: Client) -> None:
     assert found[1]["relative"]["ratio"]["value"] == pytest.approx(0.556, abs=0.01)
     page = client.get(f"/captures/responses?{keys}&as=kernel/idle&as=kernel/busy").text
     assert "kernel/busy" in page and 'data-figure="responses"' in page
-    assert "What the factors do" in page
+    assert "Effects of the factors" in page
     one = client.get(f"/captures/{key(client, 'idle.out')}")
     assert one.status == 200 and 'data-figure="responses"' in one.text
 

@@ -18,7 +18,7 @@ from benchvise.store import Store
 from benchvise.web.pages import diagnoses
 from benchvise.why.events import Event
 from benchvise.why.model import Diagnosis
-from benchvise.why.telling import FILE, Telling
+from benchvise.why.progress_log import FILE, Telling
 
 ATTACK = "<img src=x onerror=document.body.dataset.attacked='yes'>\u202e\x1b[2J"
 NAME = "20260101T000000-abcdef"

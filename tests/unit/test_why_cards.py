@@ -10,9 +10,9 @@ import pytest
 from benchvise.flows.benchmarks import local_registry
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.why.cards import Card, cards_by_id, load_cards
-from benchvise.why.counters import COUNTERS, GAUGES
+from benchvise.why.explain.counters import COUNTERS, GAUGES
+from benchvise.why.explain.predictions import PREDICTIONS
 from benchvise.why.model import Layer
-from benchvise.why.predictions import PREDICTIONS
 
 ELSEWHERE = ("command.*", "http.*", "web.*", "serial.*", "signal.*")
 FIRST_TEN = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchvise.why.counters import COUNTERS, READS, between, of_samples, work_of
+from benchvise.why.explain.counters import COUNTERS, READS, between, of_samples, work_of
 
 STAT = "cpu  100 0 50 1000 5 2 3 0 0 0\ncpu0 100 0 50 1000 5 2 3 0 0 0\nintr 500 1 2\nctxt {}\n"
 SNMP = (

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchvise.statistics import hodges_lehmann_paired, hodges_lehmann_shift, rank_sum, signed_rank
-from benchvise.why import estimate
-from benchvise.why.estimate import Floats
+from benchvise.why.experiments import estimate
+from benchvise.why.experiments.estimate import Floats
 
 Noise = Callable[[np.random.Generator, int, int], Floats]
 

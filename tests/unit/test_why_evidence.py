@@ -14,9 +14,9 @@ from why_bench import MemoryBench, diagnose, losses
 
 from benchvise.errors import StoreError, UsageError
 from benchvise.why import events
-from benchvise.why.evidence import FILE, EvidenceLog
+from benchvise.why.case import Options
+from benchvise.why.experiments.evidence import FILE, EvidenceLog
 from benchvise.why.model import Diagnosis, Stop, Verdict
-from benchvise.why.options import Options
 
 NAMES = tuple(f"knob{n}" for n in range(12))
 

@@ -16,24 +16,24 @@ from benchvise.measure.suite import Entry
 from benchvise.report.why_plan import plan_words
 from benchvise.report.why_words import Line
 from benchvise.rig.boot.verdict import BootError, BootReport
-from benchvise.rig.compose import ComposeError, Part
-from benchvise.rig.compose.differences import Different
+from benchvise.rig.compose.differences import LayerDifference
 from benchvise.rig.compose.layers.command_line import with_options
-from benchvise.rig.compose.layers.layer import Told
+from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
 from benchvise.rig.compose.layers.lines import mixed, pieces
 from benchvise.rig.faults import Fault
+from benchvise.rig.images import ImageError
 from benchvise.state.model import Snapshot
-from benchvise.why import images as images_module
-from benchvise.why import rig as rig_module
 from benchvise.why.bench import Facts, Refused
-from benchvise.why.inside import kernel_options, tree_nodes
-from benchvise.why.known import Known
-from benchvise.why.layer_ranking import layer_terms, part_terms
+from benchvise.why.benches import images as images_module
+from benchvise.why.benches import rig as rig_module
+from benchvise.why.benches.images import kernel_options, tree_nodes
+from benchvise.why.benches.rig import RigBench
+from benchvise.why.case import Options
 from benchvise.why.model import Arm, LayerMeans, Metric, Side, Suspect, Trial
-from benchvise.why.options import Options
 from benchvise.why.plan import plan
-from benchvise.why.reduction import reach_of
-from benchvise.why.rig import RigBench
+from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.ranking import layer_terms, part_terms
+from benchvise.why.suspects.reduction import reach_of
 
 # -- texts -----------------------------------------------------------------------------------------
 
@@ -120,21 +120,21 @@ def test_single_options_are_taken(keys: set[str], expected: str) -> None:
 # -- ranking ---------------------------------------------------------------------------------------
 
 
-def score(layer: str, part: Part) -> float:
+def score(layer: str, part: LayerPart) -> float:
     return sum(term.points for term in part_terms(layer, part, reach_of("os.syscall")))
 
 
 def test_a_known_word_counts_more_than_one_that_hardly_matters() -> None:
     words = ["kpti", "audit", "frobnicate", "elevator"]
-    scores = [score("command-line", Part(word, "0", "1")) for word in words]
+    scores = [score("command-line", LayerPart(word, "0", "1")) for word in words]
     assert scores[:3] == sorted(scores[:3], reverse=True)
     assert scores[0] > scores[3]
 
 
 def test_a_line_is_ranked_by_the_knob_that_it_sets() -> None:
-    tracer = Part("x#0", "", "echo function > /sys/kernel/tracing/current_tracer")
-    network = Part("x#1", "", "net.ipv4.tcp_ecn = 1")
-    unknown = Part("x#2", "", "start-daemon")
+    tracer = LayerPart("x#0", "", "echo function > /sys/kernel/tracing/current_tracer")
+    network = LayerPart("x#1", "", "net.ipv4.tcp_ecn = 1")
+    unknown = LayerPart("x#2", "", "start-daemon")
     assert score("init-settings", tracer) > score("init-settings", unknown)
     assert score("init-settings", network) < score("init-settings", unknown)
     assert all(layer_terms(name, reach_of("os.fork")) for name in images_module._TITLES)
@@ -226,7 +226,7 @@ class FakeLive:
         pass
 
 
-PARTS = {"command-line": [Part("kpti", "kpti=0", "kpti=1", "/x.conf", 6, 7)]}
+PARTS = {"command-line": [LayerPart("kpti", "kpti=0", "kpti=1", "/x.conf", 6, 7)]}
 
 
 @pytest.fixture
@@ -234,10 +234,11 @@ def seat(monkeypatch: pytest.MonkeyPatch) -> FakeSeat:
     monkeypatch.setattr(rig_module, "LiveBoard", FakeBoard)
     monkeypatch.setattr(rig_module, "LiveBench", FakeLive)
     told = [
-        Different(name, Told("1", "a"), Told("2", "b")) for name in ("root", "libc", "command-line")
+        LayerDifference(name, LayerSummary("1", "a"), LayerSummary("2", "b"))
+        for name in ("root", "libc", "command-line")
     ]
     monkeypatch.setattr(images_module, "differing", lambda *_: told)
-    monkeypatch.setattr(images_module, "inside", lambda layer, *_: PARTS.get(layer, []))
+    monkeypatch.setattr(images_module, "layer_parts", lambda layer, *_: PARTS.get(layer, []))
     return FakeSeat()
 
 
@@ -251,7 +252,7 @@ class FakeCache:
     def make(self, base: Any, layers: Any, parts: Any, _say: Any) -> Path:
         for name in {*layers, *(part for names in parts.values() for part in names)}:
             if name in self.unfit:
-                raise ComposeError(f"{name} does not fit", "take another")
+                raise ImageError(f"{name} does not fit", "take another")
         chosen = [
             f"{name}={image.path.stem}" + "".join(f":{part}" for part in parts.get(name, ()))
             for name, image in sorted(layers.items())
@@ -368,7 +369,7 @@ def test_a_boot_is_part_of_the_cost(bench: RigBench) -> None:
 
 
 def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None:
-    planned = plan(bench, Options(), Known())
+    planned = plan(bench, Options(), DiagnosisRules())
     names = [layer.id for layer in planned.layers]
     assert names == ["command-line:kpti", "root", "libc"]
     assert planned.effort.boots == 12, "the gap: six times each image"

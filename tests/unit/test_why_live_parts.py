@@ -22,9 +22,9 @@ from benchvise.measure.model import (
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Refused
-from benchvise.why.live import means_of, refusing
-from benchvise.why.live_programs import find_programs, named
-from benchvise.why.live_record import Record
+from benchvise.why.benches.live import means_of, refusing
+from benchvise.why.benches.programs import find_programs, named
+from benchvise.why.benches.record import Record
 from benchvise.why.model import (
     Arm,
     Layer,

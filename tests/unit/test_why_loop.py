@@ -14,9 +14,12 @@ from why_bench import Given, MemoryBench, Response, diagnose, losses, suspect
 
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
 from benchvise.state.model import Snapshot
-from benchvise.why import events, loop, partners
-from benchvise.why.evidence import EvidenceLog
-from benchvise.why.gap import LEAST_BOOT_FLOOR, PairedGap
+from benchvise.why import events, loop
+from benchvise.why.case import Options
+from benchvise.why.experiments import partners
+from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR, PairedGap, Scale
+from benchvise.why.experiments.question import Effect
 from benchvise.why.model import (
     Arm,
     Bounds,
@@ -30,11 +33,8 @@ from benchvise.why.model import (
     Trial,
     Verdict,
 )
-from benchvise.why.options import Options
 from benchvise.why.plan import plan
-from benchvise.why.question import Effect
-from benchvise.why.scale import Scale
-from benchvise.why.suspects import NEEDS_CONSENT
+from benchvise.why.suspects.find import NEEDS_CONSENT, SuspectSelection
 
 FORTY = tuple(f"knob{n:02}" for n in range(40))
 
@@ -544,20 +544,20 @@ def test_a_drift_of_a_few_trials_does_not_overturn_what_is_proven_both_ways() ->
 
 
 class Untested(Given):
-    """Knowledge whose suspects cannot be tested, by name, for these reasons."""
+    """Rules whose suspects cannot be tested, by name, for these reasons."""
 
     reasons: Mapping[str, str] = {}
 
     def find(
         self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
-    ) -> Given:
-        found = super().find(good, bad, metric, may_set=may_set).suspects
+    ) -> SuspectSelection:
+        suspects = super().find(good, bad, metric, may_set=may_set).suspects
         why = self.reasons
-        return Given(
-            self.names,
-            suspects=tuple(
-                replace(s, means=None, untestable=why[s.id]) if s.id in why else s for s in found
+        return SuspectSelection(
+            tuple(
+                replace(s, means=None, untestable=why[s.id]) if s.id in why else s for s in suspects
             ),
+            {},
         )
 
 
@@ -617,7 +617,7 @@ def test_settings_that_close_the_gap_together_are_not_ruled_out() -> None:
     ],
 )
 def test_explained_leaves_little_by_its_estimate(left: Bounds, verdict: Verdict) -> None:
-    with patch("benchvise.why.together.by_sum", return_value=left):
+    with patch("benchvise.why.experiments.confirm.by_sum", return_value=left):
         found = diagnose(MemoryBench(FORTY, losses(knob17=0.7)), points={"knob17": 6.0})
     assert found.unexplained == left
     assert found.verdict is verdict
@@ -661,7 +661,7 @@ def test_a_wrong_answer_on_the_way_to_a_partner_is_noticed(wrong: int) -> None:
 
     forty = [suspect(name) for name in FORTY]
     scale = Scale(0.6, 0.01, PairedGap(np.full(8, 0.6)))
-    with patch("benchvise.why.partners._ask", ask):
+    with patch("benchvise.why.experiments.partners._ask", ask):
         group = partners.find(
             None,  # type: ignore[arg-type]
             scale,

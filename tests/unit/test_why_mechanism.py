@@ -12,7 +12,7 @@ from benchvise.errors import MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Facts
-from benchvise.why.mechanism import artefacts, cards_for, explain
+from benchvise.why.explain.mechanism import artefacts, cards_for, explain
 from benchvise.why.model import (
     Arm,
     Bounds,

@@ -29,7 +29,7 @@ from benchvise.report.why_markdown import markdown
 from benchvise.report.why_terminal import WIDEST, tables
 from benchvise.why.model import Verdict
 from benchvise.why.shape import FIELDS, faults
-from benchvise.why.words import apart, percent
+from benchvise.why.wording import apart, percent
 
 ASSETS = Assets("script", "style")
 ATTACK = "</pre><script>document.body.dataset.attacked='yes'</script>"

@@ -9,10 +9,10 @@ import pytest
 from why_suspects import difference, snapshot, suspect
 
 from benchvise.measure.model import SeriesSpec
-from benchvise.why import laws
-from benchvise.why.card_case import Case, Prediction, number
+from benchvise.why.explain import laws
+from benchvise.why.explain.cause import ConfirmedCause, Prediction, number
+from benchvise.why.explain.predictions import PREDICTIONS
 from benchvise.why.model import Layer, Metric, Side, Suspect
-from benchvise.why.predictions import PREDICTIONS
 
 MIB = 1 << 20
 
@@ -28,7 +28,7 @@ def predicted(
 ) -> Prediction:
     metric = Metric(SeriesSpec("x.y", tuple(params.items()), "x.y"), "B/s", "higher")
     snapshots = {Side.BAD: snapshot(bad or {}), Side.GOOD: snapshot(good or bad or {})}
-    case = Case(metric, suspects, snapshots, Side.BAD, without or {}, repaired or {})
+    case = ConfirmedCause(metric, suspects, snapshots, Side.BAD, without or {}, repaired or {})
     return PREDICTIONS[name](case)
 
 

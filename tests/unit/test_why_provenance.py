@@ -387,4 +387,4 @@ def test_a_variable_given_under_a_condition_may_have_either_value(tmp_path: Path
 def test_names_of_files_are_fit_to_be_shown(tmp_path: Path) -> None:
     files = {"/etc/sysctl.d/a\x1b[31m\u202e.conf": "vm.laptop_mode=5\n"}
     (origin,) = origins_in(files, tmp_path, "vm.laptop_mode", "5")
-    assert origin.where == "/etc/sysctl.d/a.conf:1"
+    assert origin.where == "/etc/sysctl.d/a\ufffd.conf:1"

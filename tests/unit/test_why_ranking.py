@@ -15,9 +15,9 @@ from benchvise.measure.hostside import HOST_BENCHMARKS
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck
-from benchvise.why.counters import COUNTERS
+from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Bounds, Gap, Layer, ProcessMeans, Side, Suspect
-from benchvise.why.priors import (
+from benchvise.why.suspects.priors import (
     Direction,
     chance,
     direction_of,
@@ -27,7 +27,7 @@ from benchvise.why.priors import (
     symptoms,
     unlisted,
 )
-from benchvise.why.ranking import SPREAD, rank
+from benchvise.why.suspects.ranking import SPREAD, rank
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 AHEAD = "/sys/block/mmcblk0/queue/read_ahead_kb"

@@ -17,9 +17,9 @@ from why_suspects import difference, line, suspect
 
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
-from benchvise.why import remedy_lines as lines
+from benchvise.why.explain import remedy_lines as lines
+from benchvise.why.explain.remedies import remedies
 from benchvise.why.model import Layer, Origin, Remedy, SettingMeans, Side, Suspect
-from benchvise.why.remedies import remedies
 
 ROLES = {
     "root_disk": "mmcblk0",

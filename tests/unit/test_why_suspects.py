@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from state_boards import PC_LINKS, answers, snapshot
 from why_boards import BOARD, BOTH, CPUS, NEITHER, found, metric, one, side, with_value
 
-from benchvise.board.sanitise import printable
 from benchvise.state.catalogue import items_by_id, knobs, load_catalogue
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.knobs import canonical
-from benchvise.state.model import Snapshot
+from benchvise.state.model import Snapshot, snapshot_of
+from benchvise.text import printable
 from benchvise.why.model import Layer, Means, ProcessMeans, SettingMeans, Side
-from benchvise.why.reduction import knobs_of_boot_option, layer_of, reach_of, ties
-from benchvise.why.suspects import find
+from benchvise.why.suspects.find import find
+from benchvise.why.suspects.reduction import knobs_of_boot_option, layer_of, reach_of, ties
 
 SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -338,7 +338,9 @@ class TestReduction:
 
     def test_rules_name_what_exists(self) -> None:
         """Of every pattern the item is one of the catalogue's, or a knob's name."""
-        table = tomllib.loads(files("benchvise.why").joinpath("reduction.toml").read_text())
+        table = tomllib.loads(
+            files("benchvise.why.suspects").joinpath("reduction.toml").read_text()
+        )
         items, names = items_by_id(), knobs()
         for record in (*table["follows"], *table["part_of"]):
             causes = record["of"] if isinstance(record["of"], list) else [record["of"]]
@@ -382,7 +384,7 @@ class TestTwoImages:
 
 def recorded(name: str) -> Snapshot:
     text = gzip.decompress((SNAPSHOTS / f"{name}.json.gz").read_bytes())
-    return Snapshot.from_json(json.loads(text)["data"])
+    return snapshot_of(json.loads(text)["data"])
 
 
 def test_equal_boards_have_no_suspects() -> None:

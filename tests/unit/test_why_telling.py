@@ -9,10 +9,11 @@ import pytest
 from why_bench import MemoryBench, diagnose, losses
 
 from benchvise.errors import UsageError
-from benchvise.why import shape, told
+from benchvise.why import progress_log as told
+from benchvise.why import shape
 from benchvise.why.events import Event, ExperimentBegun, StageBegun
 from benchvise.why.model import Diagnosis, Purpose, Side, Verdict
-from benchvise.why.telling import FILE, Telling
+from benchvise.why.progress_log import FILE, Telling
 
 
 def begun(found: Diagnosis) -> Diagnosis:

@@ -14,7 +14,7 @@
 //!       └ block, timers                  ─→ block, timers, ticks
 //! ```
 //!
-//! Each of the three is a pass of its own: a time line needs no system calls, which are most of the
+//! Each of the three is a pass of its own: a timeline needs no system calls, which are most of the
 //! events of many traces.
 //!
 //! What the trace does not hold is not made up: a table whose events are missing is empty, a time

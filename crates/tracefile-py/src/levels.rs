@@ -1,4 +1,4 @@
-//! The time line at every zoom.
+//! The timeline at every zoom.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use tracelevels::{Forest, Missing};
 use crate::analysis::batches;
 use crate::pyarrow_table;
 
-/// The time line of a trace.
+/// The timeline of a trace.
 #[pyclass(frozen, module = "benchvise.trace.native")]
 pub(crate) struct Levels(Forest);
 

@@ -1,4 +1,4 @@
-//! Real CTF 1.8 traces against the figures of an independent decoder.
+//! Real CTF 1.8 traces against the answers of an independent decoder.
 
 mod common;
 

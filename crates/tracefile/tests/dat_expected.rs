@@ -1,4 +1,4 @@
-//! The figures of an independent decoder (trace-cmd) for the real traces.
+//! The answers of an independent decoder (trace-cmd) for the real traces.
 //!
 //! `BENCHVISE_TRACES` is the directory with the unpacked traces; `expected.json` lies beside their
 //! archives, in `shared/data/traces` beside the checkout, or in that directory.

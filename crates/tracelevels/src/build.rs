@@ -1,4 +1,4 @@
-//! From the tables of an analysis to the rows of the time line.
+//! From the tables of an analysis to the rows of the timeline.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::spans::{Growing, Span};
 use crate::state::{self, runs};
 
 impl Forest {
-    /// The time line of an analysed trace.
+    /// The timeline of an analysed trace.
     ///
     /// `actors`, `fragments`, `waits`: tables of [`traceanalysis::Tables`]; `index`: all events in
     /// order of time; `span`: times of the first and last event, in nanoseconds of the trace's clock.

@@ -15,7 +15,7 @@ pub struct Missing(pub String);
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a table of a time line: {}", self.0)
+        write!(f, "not a table of a timeline: {}", self.0)
     }
 }
 

@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// A row of the time line. Its place is its number: CPUs, interrupts, softirqs, threads, those that
+/// A row of the timeline. Its place is its number: CPUs, interrupts, softirqs, threads, those that
 /// used the CPUs most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
@@ -60,7 +60,7 @@ pub(crate) struct Content {
     pub(crate) levels: Vec<Level>,
 }
 
-/// The time line of a trace. All times are nanoseconds since its first event.
+/// The timeline of a trace. All times are nanoseconds since its first event.
 #[derive(Debug, Clone)]
 pub struct Forest {
     pub(crate) rows: Vec<Row>,

@@ -1,4 +1,4 @@
-//! A time line as tables that can be kept: all rows one behind the other in columns.
+//! A timeline as tables that can be kept: all rows one behind the other in columns.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The time line of a trace at every zoom: at most one item a row and pixel, whatever the number of
+//! The timeline of a trace at every zoom: at most one item a row and pixel, whatever the number of
 //! events.
 //!
 //! ```text

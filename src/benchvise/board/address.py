@@ -6,8 +6,8 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.text import printable
 
 ACCEPTED = (
     "a board is `local`, `ssh://[user@]host[:port]` (an IPv6 address in brackets), or `rig:NAME`"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BoardUnusable
+from benchvise.text import last_line, printable
 
 ARCHITECTURES = ("x86_64", "aarch64", "armv7hf", "armv6hf", "riscv64")
 

@@ -1,4 +1,4 @@
-"""Speaking to ``bvprobe serve`` on a board: requests out, checked lines in."""
+"""Speaking to ``bvprobe serve`` on a board: requests out, typed messages in."""
 
 from __future__ import annotations
 
@@ -7,15 +7,31 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Self
 
 from benchvise.board import process, wire
 from benchvise.board.deploy import deploy
+from benchvise.board.messages import (
+    DoneMessage,
+    ErrorMessage,
+    FactMessage,
+    FileError,
+    FileValue,
+    FileWritten,
+    LinkMessage,
+    ListMessage,
+    Message,
+    ReadyMessage,
+    SampleMessage,
+    ValueMessage,
+    WriteMessage,
+    first_of,
+    read_message,
+)
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, ProbeError, UsageError
+from benchvise.text import last_line, printable
 
 PROTOCOL = 1
 
@@ -52,34 +68,6 @@ _SIGNAL_REMEDIES = {
 
 class NotAvailable(ProbeError):  # noqa: N818
     """What was asked for is not possible on this board; the message is the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileValue:
-    """What a file of the board holds: text, or bytes where it is not UTF-8."""
-
-    value: str | bytes
-    truncated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FileError:
-    """Why a file of the board could not be read: ``errno`` and its name (``ENOENT``)."""
-
-    errno: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileWritten:
-    """What became of a value written to a file of the board.
-
-    ``now`` is what the file holds since, without the white space at its end; None when it cannot
-    be read. ``error`` is the name of the errno with which the kernel refused the value, or empty.
-    """
-
-    now: str | None
-    error: str = ""
 
 
 class ProbeChannel:
@@ -121,11 +109,11 @@ class ProbeChannel:
         input: Sequence[str] = (),  # noqa: A002 - named as in the protocol
         paced: bool = False,
         silence_timeout: float = SILENCE_SECONDS,
-    ) -> Iterator[dict[str, Any]]:
-        """The lines that answer a request, up to ``done``, which is not among them.
+    ) -> Iterator[Message]:
+        """The messages that answer a request, up to ``done``, which is not among them.
 
         With ``paced``, the probe waits after each ``sample`` until ``acknowledge`` is called,
-        which has to happen before the next line is asked for. ``silence_timeout`` is in seconds
+        which has to happen before the next message is asked for. ``silence_timeout`` is in seconds
         and counts while the probe is being waited for.
 
         Raises, after ``done`` and with the channel still usable: NotAvailable, UsageError (the
@@ -135,7 +123,7 @@ class ProbeChannel:
         """
         words = [*args, "--paced", "1"] if paced else list(args)
         try:
-            line = wire.request(self._number + 1, words, input)
+            request = wire.request(self._number + 1, words, input)
         except ValueError as error:  # too long, or text that is no Unicode
             raise UsageError(
                 f"the probe cannot take the request '{printable(' '.join(words))}' ({error})",
@@ -148,7 +136,7 @@ class ProbeChannel:
             )
         self._number += 1
         self._pending = True
-        self._pipes.send(line)
+        self._pipes.send(request)
         return self._answers(paced, silence_timeout)
 
     def acknowledge(self) -> None:
@@ -158,12 +146,18 @@ class ProbeChannel:
         self._unacknowledged = False
         self._pipes.send(b"\n")
 
-    def list_benchmarks(self) -> dict[str, Any]:
-        """The probe's ``list`` line: ``benchmarks`` and the parameters ``common`` to all."""
-        found = [line for line in self.request(["list"]) if line["type"] == "list"]
-        if not found:
+    def list_benchmarks(self) -> ListMessage:
+        """What the probe can measure."""
+        listing = first_of(ListMessage, list(self.request(["list"])))
+        if listing is None:
             raise self._fatal("does not list its benchmarks")
-        return found[0]
+        return listing
+
+    def facts(self, *names: str) -> Iterator[FactMessage]:
+        """What no file of the board tells; with the name ``log`` the kernel log alone."""
+        for message in self.request(["facts", *names]):
+            if isinstance(message, FactMessage):
+                yield message
 
     def read(self, globs: Iterable[str], *, limit: int = 0) -> dict[str, FileValue | FileError]:
         """Reads files of the board by glob patterns: path to content, or to why there is none.
@@ -171,42 +165,39 @@ class ProbeChannel:
         A pattern that matches nothing is in the answer itself, with ENOENT. ``limit`` is the
         number of bytes after which a file is cut, when that is not to be the probe's own.
         """
-        found: dict[str, FileValue | FileError] = {}
-        words = ["read", "--limit", str(limit)] if limit else ["read"]
-        for batch in _batches(globs):
-            for line in self.request(words, input=batch):
-                if line["type"] == "value":
-                    found[line["path"]] = self._file(line)
-        return found
+        args = ["read", "--limit", str(limit)] if limit else ["read"]
+        return {
+            message.path: message.content
+            for batch in _batches(globs)
+            for message in self.request(args, input=batch)
+            if isinstance(message, ValueMessage)
+        }
 
     def links(self, globs: Iterable[str]) -> dict[str, str | FileError]:
         """Reads symbolic links by glob patterns: path to where it leads, or to why there is none.
 
         Patterns that match nothing are in the answer as in that of ``read``.
         """
-        found: dict[str, str | FileError] = {}
-        for batch in _batches(globs):
-            for line in self.request(["links"], input=batch):
-                if line["type"] == "link":
-                    found[line["path"]] = self._link(line)
-        return found
+        return {
+            message.path: message.target
+            for batch in _batches(globs)
+            for message in self.request(["links"], input=batch)
+            if isinstance(message, LinkMessage)
+        }
 
     def write(self, path: str, value: str) -> FileWritten:
         """Writes a file of the board and reads it back; a refusal is part of the answer."""
-        answer: dict[str, Any] | None = None
+        written: FileWritten | None = None
         try:
-            for line in self.request(["write", path, value]):
-                if line["type"] == "write":
-                    answer = line
+            for message in self.request(["write", path, value]):
+                if isinstance(message, WriteMessage):
+                    written = message.written
         except ProbeError:  # it fails without an error line when the value was refused
-            if answer is None or not self.is_open:
+            if written is None or not self.is_open:
                 raise
-        if answer is None:
+        if written is None:
             raise self._fatal(f"does not say what became of '{printable(path)}'")
-        now = answer.get("now")
-        return FileWritten(
-            now if isinstance(now, str) else None, printable(str(answer.get("error", "")), 20)
-        )
+        return written
 
     @property
     def place(self) -> tuple[int, str] | None:
@@ -239,7 +230,7 @@ class ProbeChannel:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def _wait_until_ready(self, timeout: float) -> dict[str, Any]:
+    def _wait_until_ready(self, timeout: float) -> ReadyMessage:
         """Reads up to ``ready``, past what a login shell has to say."""
         noise_lines = noise_bytes = 0
         while True:
@@ -249,8 +240,8 @@ class ProbeChannel:
                 self._pid = int(number[:10])
                 continue
             with contextlib.suppress(ValueError):
-                line = wire.parse(raw)
-                if line["type"] == "ready":
+                message = read_message(raw)
+                if isinstance(message, ReadyMessage):
                     break
             noise_lines += 1
             noise_bytes += len(raw)
@@ -259,50 +250,48 @@ class ProbeChannel:
                     f"does not get ready, but says much else, at last '{printable(raw, _QUOTED)}'",
                     "make the login shell there silent when it is not interactive",
                 )
-        if line["protocol"] != PROTOCOL:
+        if message.protocol != PROTOCOL:
             raise self._fatal(
-                f"speaks version {line['protocol']} of the protocol, not {PROTOCOL}",
+                f"speaks version {message.protocol} of the protocol, not {PROTOCOL}",
                 "remove it from the board, so that the one of this version is put there",
             )
-        return line
+        return message
 
-    def _answers(self, paced: bool, timeout: float) -> Iterator[dict[str, Any]]:
+    def _answers(self, paced: bool, timeout: float) -> Iterator[Message]:
         failure: BenchviseError | None = None
         while True:
             if self._unacknowledged:
                 raise RuntimeError("a sample was not acknowledged: the probe waits for that")
-            line = self._next_checked(timeout)
-            match line["type"]:
-                case "done":
-                    break
-                case "error":
-                    failure = failure or _failure(line)
-                case "sample" if paced:
-                    self._unacknowledged = True
-                    yield line
-                case _:
-                    yield line
-        if line["request"] != self._number and failure is None:
-            raise self._fatal(f"answers request {line['request']} instead of {self._number}")
+            message = self._next_message(timeout)
+            if isinstance(message, DoneMessage):
+                break
+            if isinstance(message, ErrorMessage):
+                failure = failure or failure_of(message)
+                continue
+            self._unacknowledged = paced and isinstance(message, SampleMessage)
+            yield message
+        if message.request != self._number and failure is None:
+            raise self._fatal(f"answers request {message.request} instead of {self._number}")
         self._pending = False
         if failure is not None:
             raise failure
-        if "signal" in line:
-            raise self._killed("the benchmark's process", line["signal"])
-        if line.get("exit") != 0:
+        if message.signal is not None:
+            raise self._killed("the benchmark's process", message.signal)
+        if message.exit != 0:
             raise ProbeError(
                 f"the request failed on {self._board.name} without saying why "
-                f"(exit {printable(str(line.get('exit')), 20)})",
+                f"(exit {message.exit})",
                 "try it again; if it stays, please report it",
             )
 
-    def _next_checked(self, timeout: float) -> dict[str, Any]:
+    def _next_message(self, timeout: float) -> Message:
         raw = self._next_line(timeout)
         try:
-            return wire.parse(raw)
-        except ValueError:
+            return read_message(raw)
+        except ValueError as error:
             raise self._fatal(
-                f"said something that is not its protocol: '{printable(raw, _QUOTED)}'",
+                f"said something that is not its protocol: '{printable(raw, _QUOTED)}' "
+                f"({printable(str(error))})",
                 "see whether something else writes to the same output there",
             ) from None
 
@@ -348,20 +337,20 @@ class ProbeChannel:
         number = -status if status < 0 else status - 128
         if number in {int(member) for member in signal.Signals}:
             return self._killed("the probe", number)
-        said = last_line(stderr)
+        remark = last_line(stderr)
         return ProbeError(
             f"the probe on {self._board.name} ended by itself (exit {status})"
-            + (f": {said}" if said else ""),
+            + (f": {remark}" if remark else ""),
             "try again; if it stays, please report it",
         )
 
-    def _killed(self, what: str, number: object) -> ProbeError:
+    def _killed(self, what: str, number: int) -> ProbeError:
         try:
-            known = signal.Signals(number)  # type: ignore[arg-type]
+            member = signal.Signals(number)
         except ValueError:
-            name, remedy = f"signal {printable(str(number), 20)}", ""
+            name, remedy = f"signal {number}", ""
         else:
-            name, remedy = f"signal {int(known)} ({known.name})", _SIGNAL_REMEDIES.get(known, "")
+            name, remedy = f"signal {number} ({member.name})", _SIGNAL_REMEDIES.get(member, "")
         return ProbeError(
             f"{what} on {self._board.name} was killed by {name}",
             remedy or "see who or what did that there",
@@ -384,26 +373,6 @@ class ProbeChannel:
             return False
         return True
 
-    def _link(self, line: dict[str, Any]) -> str | FileError:
-        try:
-            target = _file_error(line) if "errno" in line else line["target"]
-        except (KeyError, TypeError, ValueError):
-            target = None
-        if not isinstance(target, str | FileError):
-            raise self._fatal(f"answers without a target for '{printable(line['path'])}'")
-        return target
-
-    def _file(self, line: dict[str, Any]) -> FileValue | FileError:
-        try:
-            if "errno" in line:
-                return _file_error(line)
-            value = bytes.fromhex(line["hex"]) if "hex" in line else line["value"]
-        except (KeyError, TypeError, ValueError):
-            value = None
-        if not isinstance(value, str | bytes):
-            raise self._fatal(f"answers without a value for '{printable(line['path'])}'")
-        return FileValue(value, bool(line.get("truncated")))
-
 
 def open_channel(board: Board) -> ProbeChannel:
     """Puts the probe onto the board unless it is there, and starts it.
@@ -413,15 +382,10 @@ def open_channel(board: Board) -> ProbeChannel:
     return ProbeChannel(board, [deploy(board).path])
 
 
-def _failure(line: dict[str, Any]) -> BenchviseError:
-    """The exception for an ``error`` line; the probe's message names the thing and the remedy."""
-    message = printable(line["message"], _MESSAGE)
-    kind = {77: NotAvailable, 2: UsageError}.get(line["exit"], ProbeError)
-    return kind(message)
-
-
-def _file_error(line: dict[str, Any]) -> FileError:
-    return FileError(int(line["errno"]), printable(str(line.get("error", "")), 20))
+def failure_of(message: ErrorMessage) -> BenchviseError:
+    """The exception for an ``error`` line; the probe's text names the thing and the remedy."""
+    kinds: Mapping[int, type[BenchviseError]] = {77: NotAvailable, 2: UsageError}
+    return kinds.get(message.exit, ProbeError)(printable(message.message, _MESSAGE))
 
 
 def _batches(globs: Iterable[str]) -> Iterator[list[str]]:

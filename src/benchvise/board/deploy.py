@@ -12,8 +12,8 @@ from benchvise.board.architecture import Identity, identify
 from benchvise.board.place import DIRECTORY_VARIABLE, Candidate, Verdict
 from benchvise.board.probes import PROBE, Probe, load_probe, packaged_architectures
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BoardUnusable
+from benchvise.text import last_line, printable
 
 __all__ = ["Deployed", "deploy", "packaged_architectures", "remove"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from benchvise.board.address import ACCEPTED, is_ssh, parse_ssh
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import printable
 from benchvise.board.ssh import SshBoard
 from benchvise.errors import UsageError
+from benchvise.text import printable
 
 _openers: dict[str, Callable[[str], Board]] = {}
 

@@ -17,8 +17,8 @@ from enum import StrEnum
 
 from benchvise.board.probes import Probe
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BoardUnusable, UsageError
+from benchvise.text import last_line, printable
 
 DIRECTORY_VARIABLE = "BENCHVISE_BOARD_DIR"
 

@@ -20,10 +20,10 @@ from typing import Self
 from benchvise.board import process
 from benchvise.board.address import SshAddress, numeric_address
 from benchvise.board.protocol import RUN_SECONDS, Completed
-from benchvise.board.sanitise import last_line, printable
 from benchvise.board.shell import after_mark, command_line
 from benchvise.board.ssh_errors import connection_lost, not_connected
 from benchvise.errors import BenchviseError, BoardUnreachable, BoardUnusable, UsageError
+from benchvise.text import last_line, printable
 
 CONFIG_VARIABLE = "BENCHVISE_SSH_CONFIG"
 

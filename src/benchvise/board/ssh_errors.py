@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchvise.board.address import SshAddress
-from benchvise.board.sanitise import last_line
 from benchvise.errors import BoardUnreachable
+from benchvise.text import last_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ import typer
 from rich.console import Console
 
 from benchvise import __version__
-from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError
+from benchvise.text import printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 StoreOption = Annotated[

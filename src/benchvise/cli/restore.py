@@ -8,10 +8,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.flows import restore as flow
 from benchvise.state.restore import SETTLED, Outcome, Restored, Result, Verdict
+from benchvise.text import printable
 
 
 def restore(

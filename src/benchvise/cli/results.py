@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
 from benchvise.errors import UsageError
 from benchvise.flows import results as flow
@@ -27,6 +26,7 @@ from benchvise.report.why_document import counted
 from benchvise.report.why_tables import diagnosis_rows
 from benchvise.report.why_terminal import tables
 from benchvise.store import RunFilter, RunInfo
+from benchvise.text import printable
 
 LINE_LIMIT = 1000
 """Characters of a line of a console that are shown."""

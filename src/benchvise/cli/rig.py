@@ -12,7 +12,6 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.rig_compose import compose
 from benchvise.cli.rig_options import RigOption
@@ -32,6 +31,7 @@ from benchvise.rig.hold.messages import (
     PowerChange,
 )
 from benchvise.rig.hold.terminal import open_terminal
+from benchvise.text import printable
 
 T = TypeVar("T")
 

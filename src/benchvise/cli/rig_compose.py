@@ -11,12 +11,14 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.documents import encode
 from benchvise.errors import UsageError
+from benchvise.text import printable
 
 if TYPE_CHECKING:
-    from benchvise.rig.compose import Composition, Layout
+    from benchvise.rig.compose.compose import Composition
+    from benchvise.rig.images.layout import Layout
 
 LAYERS = "bootloader, root, libc, init-settings, kernel, device-tree, command-line"
 
@@ -31,72 +33,75 @@ def compose(
         typer.Option(
             "--layer",
             metavar="LAYER=IMAGE",
-            help=f"{LAYERS}: taken from that image. None: say what --from holds.",
+            help=f"{LAYERS}: taken from that image. None: show what --from holds.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make an image out of layers of others, to find the layer that makes the difference.
 
-    Without a layer: say what the image holds.
+    Without a layer: show what the image holds.
 
     Example: benchvise rig compose --from slow.wic --layer kernel=fast.wic -o mixed.wic
     """
     # Late: it would make every other command start a tenth of a second later.
-    from benchvise.rig.compose import compose as compose_layers
-    from benchvise.rig.compose import describe
+    from benchvise.rig.compose.compose import compose as compose_layers
+    from benchvise.rig.images.workplace import describe
 
     console = stderr()
 
-    def told(step: str) -> None:
+    def show_step(step: str) -> None:
         if console.is_terminal:
             console.print(Text(step, style="dim"))
 
     if not layer:
         layout = describe(base)
         if as_json:
-            print_json("rig-image", layout.as_json())
+            print_json("rig-image", encode(layout.document()))
         else:
             _show_layout(layout)
         return
     if output is None:
         raise UsageError("the result has no name", "name it with -o")
-    made = compose_layers(base, parse_layers(layer), output, told)
+    composition = compose_layers(base, parse_layers(layer), output, show_step)
     if as_json:
-        print_json("rig-compose", made.as_json())
+        print_json("rig-compose", encode(composition.manifest()))
     else:
-        _show_composition(made)
+        _show_composition(composition)
 
 
-def _show_composition(made: Composition) -> None:
+def parse_layers(options: Sequence[str]) -> dict[str, Path]:
+    """``LAYER=IMAGE`` options as layers; UsageError for one that is not, or is given twice."""
+    layers: dict[str, Path] = {}
+    for option in options:
+        name, equals, path = option.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--layer {printable(option)} is not LAYER=IMAGE", "kernel=fast.wic")
+        if name in layers:
+            raise UsageError(f"--layer {printable(name)} is given twice", "choose one image")
+        layers[name] = Path(path).expanduser()
+    return layers
+
+
+def _show_composition(composition: Composition) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in ("Layer", "From", "Done"):
         table.add_column(column)
-    for swapped in made.layers:
-        done = "; ".join(printable(step, 200) for step in swapped.done)
+    for swapped in composition.layers:
+        done = "; ".join(printable(step, 200) for step in swapped.steps)
         table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
-    stdout().print(Text(f"{made.out}: {made.base.path.name} with", style="bold"))
+    stdout().print(Text(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
-    for warning in made.warnings:
+    for warning in composition.warnings:
         stdout().print(Text(f"note: {printable(warning, 400)}", style="yellow"))
     stdout().print(
-        Text(f"\nSHA-256 {made.sha256}. Next: benchvise rig flash NAME {made.out}", style="dim")
+        Text(
+            f"\nSHA-256 {composition.sha256}. Next: benchvise rig flash NAME {composition.out}",
+            style="dim",
+        )
     )
 
 
 def _show_layout(layout: Layout) -> None:
     for line in layout.lines():
         stdout().print(Text(line), soft_wrap=True)
-
-
-def parse_layers(words: Sequence[str]) -> dict[str, Path]:
-    """``LAYER=IMAGE`` words as layers; UsageError for one that is not, or is given twice."""
-    layers: dict[str, Path] = {}
-    for word in words:
-        name, equals, path = word.partition("=")
-        if not equals or not path:
-            raise UsageError(f"--layer {printable(word)} is not LAYER=IMAGE", "kernel=fast.wic")
-        if name in layers:
-            raise UsageError(f"--layer {printable(name)} is given twice", "choose one image")
-        layers[name] = Path(path).expanduser()
-    return layers

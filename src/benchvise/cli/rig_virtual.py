@@ -10,9 +10,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.rig.virtual import standard_bench
+from benchvise.rig.virtual.bench import inject
+from benchvise.rig.virtual.injectable import INJECTABLE
+from benchvise.text import printable
 
 app = typer.Typer(
     help="Boards that QEMU simulates, behind the same endpoints as real ones.",
@@ -44,13 +46,13 @@ def up(
 ) -> None:
     """Start the virtual bench: power by HTTP, consoles by TCP, cards behind a mux.
 
-    Its figures are those of an emulator on this machine, and are marked as simulated.
+    Its values are those of an emulator on this machine, and are marked as simulated.
 
     Example: benchvise rig virtual up --boards 3
     """
     bench = standard_bench.up(boards, directory)
     if as_json:
-        print_json("rig-virtual", bench.as_json())
+        print_json("rig-virtual", standard_bench.bench_document(bench))
         return
     _table(bench)
     stdout().print(
@@ -64,13 +66,13 @@ def up(
 
 @app.command("status")
 def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
-    """Say which simulated boards there are and what they do.
+    """List the simulated boards and their state.
 
     Example: benchvise rig virtual status
     """
     bench = standard_bench.status(directory)
     if as_json:
-        print_json("rig-virtual", bench.as_json())
+        print_json("rig-virtual", standard_bench.bench_document(bench))
     else:
         _table(bench)
 
@@ -91,18 +93,16 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
 @app.command("fault")
 def fault(
     board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
-    name: Annotated[
-        str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(standard_bench.INJECTABLE)}.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(INJECTABLE)}.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="`off` ends it.")] = "on",
     directory: DirectoryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a simulated board, or what it hangs on, do something wrong.
+    """Inject a fault into a simulated board, its relay, mux, card or console.
 
     Example: benchvise rig virtual fault arm64-1 relay-stuck 1
     """
-    standard_bench.fault(board, name, value, directory)
+    inject(board, name, value, directory)
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
@@ -126,13 +126,12 @@ def image(
         print(path)
 
 
-def _table(bench: standard_bench.Shown) -> None:
+def _table(bench: standard_bench.RunningBench) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        table.add_row(
-            *(Text(printable(str(board.get(key, "-")))) for key in standard_bench.COLUMNS)
-        )
+        document = standard_bench.board_document(board)
+        table.add_row(*(Text(printable(str(document[key]))) for key in standard_bench.COLUMNS))
     stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
 from benchvise.flows import watch as flow
 from benchvise.flows.watch import CHEAP, Outcome, Told, WatchRequest
 from benchvise.health.watch.alerts import spell
-from benchvise.health.watch.rules import parse_time
+from benchvise.quantities import seconds_or_none
 from benchvise.report.terminal import rendered
 from benchvise.report.watch_tables import history_data, history_tables
 from benchvise.store import Store
+from benchvise.text import printable
 
 _STYLES = {"alert": "bold red", "error": "red", "warning": "yellow", "note": "dim"}
 _LINE = 400
@@ -103,7 +103,7 @@ def _seconds(text: str, option: str, least: float) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        seconds = parse_time(text) or -1.0
+        seconds = seconds_or_none(text) or -1.0
     if not least <= seconds <= 366 * 86400:
         raise UsageError(f"{option} {printable(text)} is no time", "give 60, 30s, 5min, 1h or 7d")
     return seconds
@@ -186,7 +186,7 @@ def _begin(since: str | None, now: float) -> float:
     """When to begin; all that there is without ``--since``."""
     if since is None:
         return 0.0
-    seconds = parse_time(since)
+    seconds = seconds_or_none(since)
     if seconds is not None:
         return now - seconds
     try:

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
 from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.measure import user_command
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
@@ -23,8 +22,9 @@ from benchvise.flows.why_sides import Sides
 from benchvise.report.html import PAGE
 from benchvise.report.why_plan import plan_page
 from benchvise.report.why_terminal import tables
+from benchvise.text import printable
+from benchvise.why.benches.live_board import PATIENCE_S
 from benchvise.why.events import Event
-from benchvise.why.live_board import PATIENCE_S
 
 
 def why(

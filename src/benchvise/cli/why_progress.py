@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 from rich.text import Text
 
-from benchvise.board.sanitise import printable
+from benchvise.text import printable
 from benchvise.why.events import (
     CauseConfirmed,
     Event,

@@ -10,9 +10,9 @@ import threading
 import time
 from datetime import UTC, datetime
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.health.watch.alerts import Alert
+from benchvise.text import printable
 
 SECONDS = 60.0
 """For how long such a command may run."""

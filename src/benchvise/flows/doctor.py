@@ -6,20 +6,20 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from benchvise import __version__
 from benchvise.board import open_board
 from benchvise.board.channel import NotAvailable, open_channel
 from benchvise.board.deploy import packaged_architectures
+from benchvise.board.messages import HostMessage, SampleMessage
+from benchvise.documents import JsonObject, object_at, reason_at, text_at
 from benchvise.errors import BenchviseError
 from benchvise.flows.settings import restores_due
 from benchvise.measure.hostside.wrk import find_generator
+from benchvise.quantities import format_value
 from benchvise.report.assets import load_assets
-from benchvise.report.units import format_value
 from benchvise.store import Store
 from benchvise.trace.decoder import decoder
 
@@ -80,19 +80,20 @@ def _probes() -> Finding:
 def _this_machine() -> list[Finding]:
     try:
         with open_board("local") as board, open_channel(board) as channel:
-            lines = list(channel.request(["run", "cpu.clock", "--batches", "1", "--batch_ms", "1"]))
+            request = ["run", "cpu.clock", "--batches", "1", "--batch_ms", "1"]
+            messages = list(channel.request(request))
     except BenchviseError as error:
         return [Finding("this machine", State.MISSING, error.message, error.remedy)]
-    host = next(line for line in lines if line["type"] == "host")
-    sample = next(line for line in lines if line["type"] == "sample")
+    host = next(message.host for message in messages if isinstance(message, HostMessage))
+    sample = next(message for message in messages if isinstance(message, SampleMessage))
     return [
         Finding(
             "this machine",
             State.OK,
             f"{host['cpu_model']}, CPUs {host['cpus_online']}, "
-            f"{format_value(sample['value'], 'Hz')} measured",
+            f"{format_value(sample.value or 0.0, 'Hz')} measured",
         ),
-        _counters(sample["counters"]),
+        _counters(object_at(sample.evidence, "counters")),
         _huge_pages(host),
         Finding("user", State.OK, "root")
         if os.geteuid() == 0
@@ -105,8 +106,8 @@ def _this_machine() -> list[Finding]:
     ]
 
 
-def _counters(counters: Mapping[str, Any]) -> Finding:
-    lacking = {name: value["na"] for name, value in counters.items() if isinstance(value, dict)}
+def _counters(counters: JsonObject) -> Finding:
+    lacking = {name: reason for name in counters if (reason := reason_at(counters, name))}
     there = [name for name in counters if name not in lacking]
     if not lacking:
         return Finding("counters", State.OK, ", ".join(there))
@@ -119,9 +120,9 @@ def _counters(counters: Mapping[str, Any]) -> Finding:
     )
 
 
-def _huge_pages(host: Mapping[str, Any]) -> Finding:
-    mode = host["thp"]
-    if isinstance(mode, str):
+def _huge_pages(host: JsonObject) -> Finding:
+    mode = text_at(host, "thp")
+    if mode:
         return Finding("huge pages", State.OK, f"transparent_hugepage: {mode}")
     return Finding(
         "huge pages",

@@ -14,6 +14,7 @@ from benchvise.measure.compare import RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable, compare_counters
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary, summarise
+from benchvise.output_files import check_output_directory, check_output_file, open_output
 from benchvise.state.diff import StateDiff, diff_snapshots
 from benchvise.store import DiagnosisInfo, RunFilter, RunInfo, Store
 
@@ -77,8 +78,11 @@ def console_of(store_url: str | None, reference: str) -> str:
 def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict[str, Any]:
     """What is known of the trace of a run; with ``output``, its file is copied there.
 
-    UsageError when the run has none, TraceError when its file is gone or cannot be copied.
+    UsageError when the run has none, TraceError when its file is gone, OutputError when it cannot
+    be copied.
     """
+    if output is not None:
+        check_output_file(output, "the trace")
     with Store.open(store_url) as store:
         kept = store.attachment(reference, ATTACHMENT)
     if kept is None:
@@ -91,16 +95,8 @@ def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict
             "it is kept beside the store: was it moved?",
         )
     if output is not None:
-        unfinished = output.with_name(f".{output.name}.part")
-        try:
-            shutil.copyfile(file, unfinished)
-            unfinished.replace(output)
-        except OSError as error:
-            unfinished.unlink(missing_ok=True)
-            raise TraceError(
-                f"{output}: the trace cannot be written ({error.strerror})",
-                "name another file with -o",
-            ) from error
+        with open_output(output, "the trace") as copy, file.open("rb") as trace:
+            shutil.copyfileobj(trace, copy, 1 << 20)
     return found
 
 
@@ -151,8 +147,9 @@ def compare(
 def report(store_url: str | None, references: Sequence[str], directory: Path) -> Path:
     """Writes the page of stored runs, or of one diagnosis; returns its path.
 
-    UsageError for a diagnosis among others.
+    UsageError for a diagnosis among others, OutputError where the directory cannot be written.
     """
+    check_output_directory(directory, "the report")
     # Late: what makes pages would make every other command start later.
     from benchvise.report.html import write_report
     from benchvise.report.why_page import write_page

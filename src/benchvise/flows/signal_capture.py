@@ -1,89 +1,239 @@
-"""What ``benchvise signal capture`` does: a logic analyser, recording while something happens."""
+"""``benchvise signal capture``: record with a logic analyser while something happens; ``signal
+analysers``: list those that are plugged in."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+from benchvise.command import (
+    ColumnSpec,
+    CommandArgument,
+    CommandOption,
+    CommandRecord,
+    ObservedOptions,
+    TableSpec,
+)
 from benchvise.errors import CaptureError, Interrupted, UsageError
-from benchvise.rig.environment import PREFIX, find_rig_file, load_rig
-from benchvise.signal.capture import Capture
-from benchvise.signal.reading import open_capture
-from benchvise.signal.recording import Analyser, Recorder, Recording, local_analyser
+from benchvise.output_files import OutputTarget
+from benchvise.signal.commands import info
+from benchvise.signal.readers.options import parse_rate
+from benchvise.signal.recording import Analyser, Length, Recorder, Recording, local_analyser
+from benchvise.signal.recording import analysers as find_analysers
+
+if TYPE_CHECKING:
+    from benchvise.signal.summary import CaptureSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordingOptions(ObservedOptions):
+    """Which analyser, for how long, and what is recorded."""
+
+    output: Annotated[
+        Path,
+        CommandOption("--output", "The sigrok session (.sr) written.", metavar="FILE", short="-o"),
+    ]
+    command: Annotated[
+        tuple[str, ...],
+        CommandArgument("[-- CMD...]", "Runs on this machine; the capture ends with it."),
+    ] = ()
+    driver: Annotated[
+        str | None,
+        CommandOption(
+            "--driver",
+            "The analyser by its sigrok driver: fx2lafw, or fx2lafw:conn=1.7 of several.",
+            metavar="DRIVER",
+        ),
+    ] = None
+    channels: Annotated[
+        str | None,
+        CommandOption("--channels", "The channels and their names: D0=IN,D1=OUT.", metavar="LIST"),
+    ] = None
+    board: Annotated[
+        str | None,
+        CommandOption(
+            "--board",
+            "The analyser of this board in the rig file, with its channels.",
+            metavar="rig:NAME",
+        ),
+    ] = None
+    rate: Annotated[
+        Fraction | None,
+        CommandOption(
+            "--rate",
+            "Samples a second: 24M.",
+            metavar="HZ",
+            default_text="the device's own",
+            parse=parse_rate,
+        ),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        CommandOption(
+            "--for", "Length of the recording.", metavar="S", minimum=0.001, maximum=86400
+        ),
+    ] = None
+    samples: Annotated[
+        int | None, CommandOption("--samples", "Samples to record.", metavar="N", minimum=1)
+    ] = None
+    triggers: Annotated[
+        tuple[str, ...],
+        CommandOption(
+            "--trigger",
+            "Begin there: r rising, f falling, e either edge, 0 or 1; repeatable.",
+            metavar="LINE=r",
+        ),
+    ] = ()
+    rig_file: Annotated[
+        str | None,
+        CommandOption(
+            "--rig",
+            "The labgrid environment that describes the rig.",
+            metavar="FILE",
+            default_text="the virtual bench's, when it runs",
+            environment="BENCHVISE_RIG",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class FinishedRecording:
     """What was recorded, and how the command that ran meanwhile ended."""
 
-    capture: Capture
+    capture: CaptureSummary
     exit_code: int | None
     interrupted: bool
 
 
-def record(
-    output: Path,
-    recording: Recording,
-    *,
-    device: str | None,
-    channels: str | None,
-    board: str | None,
-    rig_file: str | None,
-    command: Sequence[str],
-    observe: Callable[[], None] = lambda: None,
-) -> Captured:
+def run(options: RecordingOptions) -> FinishedRecording:
     """Records with an analyser of this machine, or with that of a board of the rig.
 
-    With a ``command`` of this machine until that ends; ``observe`` is told when samples come. On
-    Ctrl-C what was recorded is kept. CaptureError, UsageError; RigError for a rig's.
+    With a command of this machine until that ends. On Ctrl-C what was recorded is kept.
+    CaptureError, OutputError, UsageError; RigError for a rig's.
     """
-    if not output.parent.is_dir():
-        raise UsageError(f"{output}: there is no such directory", "make it first")
-    unfinished = output.with_name(f".{output.name}.part")
+    from benchvise.signal.reading import open_capture
+    from benchvise.signal.summary import summarise
+
+    _check(options)
+    recording = Recording(Length(options.seconds, options.samples), options.rate, options.triggers)
     interrupted, code = False, None
-    try:
+    target = OutputTarget(options.output, "the capture")
+    with target.draft() as draft:
         with (
-            _reached(device, channels, board, rig_file) as analyser,
-            Recorder(analyser, recording, unfinished) as recorder,
+            _reach_analyser(options) as analyser,
+            Recorder(analyser, recording, draft) as recorder,
         ):
             try:
                 recorder.started()
-                observe()
-                if command:
-                    code = _run(command)
+                options.observe("recording; Ctrl-C ends it")
+                if options.command:
+                    code = _run_command(options.command)
                     recorder.end()
                 else:
                     recorder.wait()
             except (KeyboardInterrupt, Interrupted):
                 interrupted = True
                 recorder.end()
-        unfinished.replace(output)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return Captured(open_capture(output), code, interrupted)
+        # What goes to a device or a FIFO cannot be read there afterwards.
+        passed_on = None if target.replaced else replace(open_capture(draft), path=options.output)
+    capture = passed_on or open_capture(options.output)
+    return FinishedRecording(summarise(capture), code, interrupted)
+
+
+def _check(options: RecordingOptions) -> None:
+    if (options.driver is None) == (options.board is None):
+        raise UsageError(
+            "which analyser?",
+            "name its --driver (`benchvise signal analysers`) or a --board of the rig",
+        )
+    if options.board is not None and options.channels is not None:
+        raise UsageError("--channels is for --driver", "the rig file names those of a board")
+    limits = (options.seconds is not None, options.samples is not None, bool(options.command))
+    if sum(limits) != 1:
+        raise UsageError("for how long?", "say --for S, --samples N, or -- CMD")
 
 
 @contextmanager
-def _reached(
-    device: str | None, channels: str | None, board: str | None, rig_file: str | None
-) -> Iterator[Analyser]:
-    if board is None:
-        yield local_analyser(device or "", channels)
+def _reach_analyser(options: RecordingOptions) -> Iterator[Analyser]:
+    if options.board is None:
+        yield local_analyser(options.driver or "", options.channels)
         return
-    from benchvise.rig.hold.client import HeldBoard  # labgrid takes its time to be imported
+    # Late: labgrid takes its time to be imported.
+    from benchvise.rig.environment import PREFIX, find_rig_file, load_rig
+    from benchvise.rig.hold.client import HeldBoard
 
-    rig = load_rig(find_rig_file(rig_file))
+    rig = load_rig(find_rig_file(options.rig_file))
     # Only looked at: somebody else may boot it meanwhile, which is what one wants to record.
-    with HeldBoard(rig, board.removeprefix(PREFIX), "") as held:
+    with HeldBoard(rig, options.board.removeprefix(PREFIX), "") as held:
         command = held.find_analyser()
         yield Analyser(command.words, command.prefix)
 
 
-def _run(command: Sequence[str]) -> int:
+def _run_command(command: Sequence[str]) -> int:
     try:
         return subprocess.run(command, check=False).returncode
     except OSError as error:
         raise CaptureError(f"{command[0]}: {error.strerror}", "name a program") from error
+
+
+def _document(recording: FinishedRecording) -> object:
+    capture = recording.capture
+    return {
+        **{item.name: getattr(capture, item.name) for item in fields(capture)},
+        "exit_code": recording.exit_code,
+    }
+
+
+def _messages(recording: FinishedRecording) -> list[str]:
+    if not recording.exit_code or recording.interrupted:
+        return []
+    return [f"the command ended with exit code {recording.exit_code}"]
+
+
+def _exit_code(recording: FinishedRecording) -> int:
+    if recording.interrupted:
+        return Interrupted.exit_code
+    return 1 if recording.exit_code else 0
+
+
+CAPTURE = CommandRecord(
+    name="capture",
+    kind="signal-capture",
+    summary="Record lines with a logic analyser, for a time or while a command runs.",
+    details="Ctrl-C ends it and keeps what there is.",
+    example="benchvise signal capture -o boot.sr --driver fx2lafw --rate 24M --for 2",
+    options=RecordingOptions,
+    run=run,
+    document=_document,
+    tables=lambda recording, _options: info.tables(recording.capture),
+    columns=info.LINE_COLUMNS,
+    rows=lambda recording: recording.capture.lines,
+    messages=_messages,
+    exit_code=_exit_code,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoOptions:
+    """Nothing to choose."""
+
+
+_ANALYSER_COLUMNS: tuple[ColumnSpec[str], ...] = (ColumnSpec("analyser", "Analyser", str),)
+
+ANALYSERS: CommandRecord[NoOptions, list[str]] = CommandRecord(
+    name="analysers",
+    kind="signal-analysers",
+    summary="List the logic analysers that are plugged in here.",
+    example="benchvise signal analysers",
+    options=NoOptions,
+    run=lambda _options: find_analysers(),
+    document=lambda analysers: analysers,
+    tables=lambda analysers, _options: [TableSpec("Logic analysers", _ANALYSER_COLUMNS, analysers)],
+    columns=_ANALYSER_COLUMNS,
+    rows=lambda analysers: analysers,
+)

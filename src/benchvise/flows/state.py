@@ -9,13 +9,19 @@ from typing import Any
 from benchvise import __version__
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
-from benchvise.errors import BenchviseError, UsageError
+from benchvise.documents import encode
+from benchvise.errors import UsageError
+from benchvise.output_files import write_output
 from benchvise.state.diff import StateDiff, diff_snapshots
-from benchvise.state.model import Snapshot
+from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.state.snapshot import take_snapshot
 
 FILE_LIMIT = 64 << 20
 """Bytes of a file that is looked at as a snapshot; real ones have under 2 MiB."""
+
+
+CONTENT = "the snapshot"
+"""What errors call the file that is written."""
 
 
 def snapshot(board: str) -> Snapshot:
@@ -26,21 +32,12 @@ def snapshot(board: str) -> Snapshot:
 
 def document(taken: Snapshot) -> dict[str, Any]:
     """A snapshot as a file holds it: the shape of every ``--json``."""
-    return {"benchvise": __version__, "kind": "snapshot", "data": taken.as_json()}
+    return {"benchvise": __version__, "kind": "snapshot", "data": encode(taken)}
 
 
 def write(taken: Snapshot, path: Path) -> None:
-    """Writes a snapshot to a file, whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        unfinished.write_text(json.dumps(document(taken), indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise BenchviseError(
-            f"{path}: the snapshot cannot be written ({error.strerror})",
-            "name another file with -o",
-        ) from error
+    """Writes a snapshot to a file, whole or not at all; OutputError when it cannot."""
+    write_output(path, json.dumps(document(taken), indent=1) + "\n", CONTENT)
 
 
 def diff(a: str, b: str, store_url: str | None) -> StateDiff:
@@ -83,7 +80,7 @@ def read(path: Path) -> Snapshot:
             raise ValueError(f"it has over {FILE_LIMIT >> 20} MiB")
         content = json.loads(path.read_text(encoding="utf-8"))
         data = content.get("data", content)
-        return Snapshot.from_json(data)
+        return snapshot_of(data)
     except OSError as error:
         raise UsageError(
             f"{path}: cannot be read ({error.strerror})", "check its name and permissions"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from benchvise.board import Board
 from benchvise.board.deploy import deploy
-from benchvise.errors import Interrupted, UsageError
+from benchvise.errors import Interrupted
 from benchvise.flows.boards import open_boards
+from benchvise.output_files import check_new_directory, check_output_file
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.trace.lttng import LttngSession
 from benchvise.trace.record import (
@@ -49,9 +50,7 @@ def record(
     Raises Interrupted after that, when it was to last for a time or a command; without either,
     Ctrl-C is how it ends.
     """
-    parent = request.output.absolute().parent
-    if not parent.is_dir():
-        raise UsageError(f"{parent} is no directory", "name a file in one that is there")
+    (check_new_directory if request.lttng else check_output_file)(request.output, "the trace")
     with deferred(), ExitStack() as stack:
         with let_through():
             opened, _ = open_boards(

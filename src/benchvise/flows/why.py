@@ -20,8 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchvise.errors import BenchviseError, Interrupted, StoreError, UsageError
+from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.why_sides import Sides, open_bench
+from benchvise.output_files import check_output_directory, write_output
 from benchvise.report.why_page import write_page
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.journal import state_directory
@@ -29,15 +30,15 @@ from benchvise.state.model import Snapshot
 from benchvise.store import Store
 from benchvise.why import loop
 from benchvise.why.bench import Bench
+from benchvise.why.benches.live_board import still_set
+from benchvise.why.case import Options
 from benchvise.why.events import Event
-from benchvise.why.evidence import FILE, EvidenceLog
-from benchvise.why.known import Known
-from benchvise.why.live_board import still_set
+from benchvise.why.experiments.evidence import FILE, EvidenceLog
 from benchvise.why.model import Diagnosis, Side, Stop, Verdict
-from benchvise.why.options import Options
 from benchvise.why.plan import Plan
 from benchvise.why.plan import plan as make_plan
-from benchvise.why.telling import Telling
+from benchvise.why.progress_log import Telling
+from benchvise.why.rules import DiagnosisRules
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.client import EventObserver
@@ -128,10 +129,11 @@ def why(
 ) -> Answer:
     """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
 
-    Raises what opening the sides raises, StoreError when the evidence cannot be kept, and
+    Raises what opening the sides raises, OutputError when the evidence cannot be kept, and
     UsageError when what is to be resumed is not there or not the same.
     """
     where = directory or _new_directory()
+    check_output_directory(where, "the evidence")
     _make_known(where)
     answer: Answer | None = None
     try:
@@ -191,8 +193,8 @@ def _begun(request: WhyRequest, bench: Bench, options: Options) -> Diagnosis:
     )
 
 
-def _known(request: WhyRequest) -> Known:
-    return Known(with_risk=request.risky)
+def _known(request: WhyRequest) -> DiagnosisRules:
+    return DiagnosisRules(with_risk=request.risky)
 
 
 def _options(request: WhyRequest, bench: Bench, corpus: tuple[Snapshot, ...]) -> Options:
@@ -289,7 +291,8 @@ def _open_log(where: Path, request: WhyRequest, *, resume: bool) -> EvidenceLog:
         return EvidenceLog.resume(where)
     log = EvidenceLog.create(where)
     try:
-        _write(where / REQUEST, json.dumps(request.as_json(), indent=1) + "\n")
+        text = json.dumps(request.as_json(), indent=1) + "\n"
+        write_output(where / REQUEST, text, "the request")
     except BaseException:
         log.close()
         raise
@@ -320,17 +323,3 @@ def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
     except BenchviseError as error:
         unkept.append(f"not kept in the store: {error}")
     return Answer(found, where, identity, "; ".join(unkept))
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}",
-            f"make room; --resume {path.parent} goes on with what is there",
-        ) from error

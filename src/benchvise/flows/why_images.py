@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.measure.suite import Entry
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
+from benchvise.text import printable
 from benchvise.why.bench import Bench
 from benchvise.why.model import Side
 
@@ -50,7 +50,7 @@ def open_images(
             "name one board for both images, or two: the good image's and the bad one's",
         )
     from benchvise.rig.hold.boot_session import BootSession  # labgrid takes its time
-    from benchvise.why.rig import RigBench
+    from benchvise.why.benches.rig import RigBench
 
     seats = []
     for name in names:

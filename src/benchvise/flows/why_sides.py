@@ -18,11 +18,11 @@ from benchvise.measure.suite import Entry, parse_bench
 from benchvise.rig.environment import is_rig
 from benchvise.store import Store
 from benchvise.why.bench import Bench
-from benchvise.why.live import LiveBench
-from benchvise.why.live_board import PATIENCE_S, LiveBoard
-from benchvise.why.live_record import Record
+from benchvise.why.benches.live import LiveBench
+from benchvise.why.benches.live_board import PATIENCE_S, LiveBoard
+from benchvise.why.benches.record import Record
+from benchvise.why.benches.userland import opened_root
 from benchvise.why.model import Side
-from benchvise.why.userland_root import opened_root
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.client import EventObserver

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from benchvise.board.channel import FileError, FileValue
-from benchvise.board.sanitise import printable
+from benchvise.board.messages import FileError, FileValue
 from benchvise.health.model import Counter
 from benchvise.kernel_log.rules import Severity
 from benchvise.state.globs import ByPath
+from benchvise.text import printable
 
 COUNTERS = 2000
 """Counters of one board that are kept."""

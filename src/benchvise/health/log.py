@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
-from benchvise.board.sanitise import printable
 from benchvise.health.model import Log, Mark
 from benchvise.kernel_log import Events
 from benchvise.state.commands import run_commands
@@ -25,9 +22,9 @@ def read_log(
         mark = None
     text, source, reason = _probe_log(channel)
     if not text and commands:
-        said = run_commands(board, [JOURNAL])[JOURNAL]
-        if said.text.strip() and "No entries" not in said.text:
-            text, source = said.text, "journal"
+        journal = run_commands(board, [JOURNAL])[JOURNAL]
+        if journal.text.strip() and "No entries" not in journal.text:
+            text, source = journal.text, "journal"
     if not text:
         return Log(missing=f"{reason or 'it is empty'}: {REMEDY}", mark=mark)
     return summed(text, source, boot_id, mark)
@@ -48,11 +45,10 @@ def _probe_log(channel: ProbeChannel) -> tuple[str, str, str]:
     """The text, how it was read, and why there is none."""
     pieces: list[str] = []
     reason = ""
-    for line in channel.request(["facts", "log"]):
-        if line["type"] == "fact" and line.get("name") == "kernel_log":
-            value: Any = line.get("value")
-            if isinstance(value, str):
-                pieces.append(value)
-            elif isinstance(value, dict):
-                reason = printable(str(value.get("na", "")), 120)
+    for fact in channel.facts("log"):
+        if fact.name == "kernel_log":
+            if isinstance(fact.value, str):
+                pieces.append(fact.value)
+            else:
+                reason = fact.reason
     return "".join(pieces), "probe", reason

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchvise.board import Board
-from benchvise.board.channel import FileError, FileValue, ProbeChannel
-from benchvise.board.sanitise import printable
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import FileError, FileValue
 from benchvise.health import counters, sensors, sensors_config, throttling
 from benchvise.health.log import read_log
 from benchvise.health.model import Disk, Log, Mark, Reading
@@ -20,6 +20,7 @@ from benchvise.health.sensors_config import SensorsConfig
 from benchvise.health.smart import MISSING, ask_disks, smart_disks
 from benchvise.state.commands import run_commands
 from benchvise.state.globs import ByPath
+from benchvise.text import printable
 
 UPTIME = "/proc/uptime"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"

@@ -6,12 +6,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from benchvise.board.channel import FileError, FileValue
-from benchvise.board.sanitise import printable
+from benchvise.board.messages import FileError, FileValue
 from benchvise.health.expression import evaluate
 from benchvise.health.model import Sensor
 from benchvise.health.sensors_config import Section, SensorsConfig
 from benchvise.state.globs import ByPath
+from benchvise.text import printable
 
 HWMON = "/sys/class/hwmon/hwmon*/"
 _ATTRIBUTES = (

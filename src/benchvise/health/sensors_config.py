@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from benchvise.board.sanitise import printable
 from benchvise.health.expression import evaluate
+from benchvise.text import printable
 
 STATEMENTS = 20_000
 """Statements of one configuration; the one that comes with lm-sensors has under 1,000."""

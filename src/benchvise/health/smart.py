@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchvise.board import Board
-from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnusable
 from benchvise.health.model import Disk
+from benchvise.text import printable
 
 SECONDS = 20.0
 """For one disk; one that sleeps takes ten to wake up, so it is left asleep (``-n standby``)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from benchvise.board.channel import FileError, FileValue
-from benchvise.board.sanitise import printable
+from benchvise.board.messages import FileError, FileValue
 from benchvise.state.globs import ByPath
+from benchvise.text import printable
 
 COMMAND = "vcgencmd get_throttled"
 _FIRMWARE = "/sys/devices/platform/soc/soc:firmware/get_throttled"

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from benchvise.board import Board, open_board, process, wire
 from benchvise.board.channel import NotAvailable
 from benchvise.board.deploy import deploy
-from benchvise.board.sanitise import last_line, printable
+from benchvise.board.messages import ErrorMessage, ListeningMessage, Message, read_message
 from benchvise.errors import BenchviseError
 from benchvise.measure.network import with_port
+from benchvise.text import last_line, printable
 
 READY_SECONDS = 10.0
 _KEY_BYTES = 16
@@ -106,18 +107,19 @@ class Companion:
             if not pipes.pump(deadline - time.monotonic()):
                 raise self._failed(address, f"it said nothing for {READY_SECONDS:g} s")
         del pipes.stdout[: len(raw) + 1]
-        line: wire.Line = {}
+        message: Message | None = None
         with contextlib.suppress(ValueError):
-            line = wire.parse(raw)
-        port = line.get("port")
-        if line.get("type") != "listening" or not isinstance(port, int) or not 0 < port < 65536:
-            raise self._failed(address, str(line.get("message", "")) or printable(raw))
-        return port
+            message = read_message(raw)
+        if isinstance(message, ListeningMessage) and 0 < message.port < 65536:
+            return message.port
+        raise self._failed(
+            address, message.message if isinstance(message, ErrorMessage) else printable(raw)
+        )
 
-    def _failed(self, address: str, said: str) -> NotAvailable:
+    def _failed(self, address: str, reason: str) -> NotAvailable:
         return NotAvailable(
             f"this machine cannot be the other end on {address}, by which {self._board.name} "
-            f"knows it ({printable(said) or 'it ended by itself'})",
+            f"knows it ({printable(reason) or 'it ended by itself'})",
             f"behind a jump host or NAT that address is not its own: {_REMEDY}",
         )
 

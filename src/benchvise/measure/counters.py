@@ -7,14 +7,13 @@ iterations: that is what the same work costs on both sides.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
 
 import numpy as np
 
+from benchvise.documents import JsonObject, number_at, object_at, reason_at
 from benchvise.measure.model import SeriesRecord
 
 _ABSENT = "not counted"
@@ -49,12 +48,13 @@ class CounterTable:
 def counters_per_iteration(series: SeriesRecord) -> dict[str, float]:
     """Median count an iteration by counter, in the probe's order, and ``cycles_per_instruction``
     (a ratio) where both were counted."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
+    counts: defaultdict[str, list[float]] = defaultdict(list)
     for _, counters, iterations in _batches(series):
-        for name, value in counters.items():
-            if _is_number(value):
-                found[name].append(float(value) / iterations)
-    table = {name: float(np.median(values)) for name, values in found.items()}
+        for name in counters:
+            count = number_at(counters, name)
+            if count is not None:
+                counts[name].append(count / iterations)
+    table = {name: float(np.median(values)) for name, values in counts.items()}
     if table.get("instructions") and "cycles" in table:
         table["cycles_per_instruction"] = table["cycles"] / table["instructions"]
     return table
@@ -65,10 +65,9 @@ def missing_counters(series: SeriesRecord) -> dict[str, tuple[str, ...]]:
     reasons: defaultdict[str, dict[str, None]] = defaultdict(dict)
     counted = counters_per_iteration(series)
     for _, counters, _ in _batches(series):
-        for name, value in counters.items():
+        for name in counters:
             if name not in counted:
-                reason = value.get("na", _ABSENT) if isinstance(value, Mapping) else _ABSENT
-                reasons[str(reason)].setdefault(name)
+                reasons[reason_at(counters, name) or _ABSENT].setdefault(name)
     return {reason: tuple(names) for reason, names in reasons.items()}
 
 
@@ -82,17 +81,12 @@ def compare_counters(a: SeriesRecord, b: SeriesRecord) -> CounterTable:
     )
 
 
-def _batches(series: SeriesRecord) -> list[tuple[int, Mapping[str, object], float]]:
+def _batches(series: SeriesRecord) -> list[tuple[int, JsonObject, float]]:
     """Process, counters and iterations of each batch that has them."""
     return [
         (process.index, counters, float(iterations))
         for process in series.processes
         for sample in process.samples
-        if isinstance(counters := sample.evidence.get("counters"), Mapping)
-        and _is_number(iterations := sample.evidence.get("iterations"))
-        and iterations > 0
+        if (counters := object_at(sample.evidence, "counters"))
+        and (iterations := number_at(sample.evidence, "iterations") or 0) > 0
     ]
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

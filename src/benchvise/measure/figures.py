@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchvise.documents import array_at, decode, number_at, object_at
 from benchvise.measure.model import (
     Better,
     Figure,
@@ -20,7 +21,6 @@ from benchvise.measure.model import (
     SeriesRecord,
     SeriesSpec,
 )
-from benchvise.measure.registry import read_figure
 
 _POOLS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "median": lambda values: float(np.median(values)),
@@ -44,28 +44,28 @@ class PooledFigure:
 def figures_of(series: SeriesRecord) -> tuple[Figure, ...]:
     """What the probe said that its batches tell beside their value; malformed ones left out."""
     for process in series.processes:
-        described = process.begin.get("figures")
-        if isinstance(described, Sequence) and not isinstance(described, str):
-            return tuple(f for item in described if (f := _figure(item)) is not None)
+        if array_at(process.begin, "figures"):
+            items = array_at(process.begin, "figures")
+            return tuple(figure for item in items if (figure := _figure(item)) is not None)
     return ()
 
 
 def _figure(item: object) -> Figure | None:
     try:
-        return read_figure(item) if isinstance(item, Mapping) else None
-    except (KeyError, ValueError):
+        return decode(Figure, item)
+    except ValueError:
         return None
 
 
 def pooled_figures(series: SeriesRecord) -> tuple[PooledFigure, ...]:
     """Every figure that at least one batch has a number for."""
-    found = []
+    pooled = []
     for figure in figures_of(series):
         values = [value for process in _values(series, figure) for value in process]
         if values:
             value = _POOLS[figure.pool](values)
-            found.append(PooledFigure(figure, value, min(values), max(values), len(values)))
-    return tuple(found)
+            pooled.append(PooledFigure(figure, value, min(values), max(values), len(values)))
+    return tuple(pooled)
 
 
 def figure_series(series: SeriesRecord) -> tuple[SeriesRecord, ...]:
@@ -108,8 +108,4 @@ def _values(series: SeriesRecord, figure: Figure) -> list[list[float]]:
 
 
 def _value(sample: Sample, figure: Figure) -> float | None:
-    detail = sample.evidence.get("detail")
-    value = detail.get(figure.key) if isinstance(detail, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+    return number_at(object_at(sample.evidence, "detail"), figure.key)

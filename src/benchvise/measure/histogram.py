@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import NormalDist
 
+from benchvise.documents import decode, object_at
 from benchvise.measure.model import SeriesRecord
 
 _BITS = 6
@@ -55,6 +56,16 @@ class Quantile:
 
 
 @dataclass(frozen=True, slots=True)
+class _HistogramKeys:
+    """A histogram as the probe writes it (docs/probe-protocol.md)."""
+
+    count: int
+    min: int
+    max: int
+    buckets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
     """Latencies in buckets: ``buckets`` holds (index, count) by rising index, no count is zero.
 
@@ -69,38 +80,38 @@ class Histogram:
     @classmethod
     def from_detail(cls, described: object) -> Histogram | None:
         """What the probe described; None when it is empty or no histogram."""
-        if not isinstance(described, Mapping):
+        try:
+            keys = decode(_HistogramKeys, described)
+        except ValueError:
             return None
-        listed = described.get("buckets")
-        if not isinstance(listed, Sequence) or isinstance(listed, str) or len(listed) % 2:
+        flat = keys.buckets[: 2 * BUCKETS]
+        if len(keys.buckets) % 2:
             return None
-        flat = [_number(item) for item in listed[: 2 * BUCKETS]]
         pairs = tuple(zip(flat[::2], flat[1::2], strict=True))
         rising = all(a < b for a, b in pairwise([-1, *flat[::2], BUCKETS]))
-        count, minimum, maximum = (_number(described.get(name)) for name in ("count", "min", "max"))
         if (
             not rising
             or any(n < 1 for n in flat[1::2])
-            or not count == sum(flat[1::2]) > 0
-            or not 0 <= minimum <= maximum
+            or not keys.count == sum(flat[1::2]) > 0
+            or not 0 <= keys.min <= keys.max < _MOST
         ):
             return None
-        return cls(pairs, count, minimum, maximum)
+        return cls(pairs, keys.count, keys.min, keys.max)
 
     @classmethod
     def merge(cls, parts: Iterable[Histogram]) -> Histogram | None:
         """All of them as one; None of none."""
         counts: Counter[int] = Counter()
-        found = list(parts)
-        if not found:
+        histograms = list(parts)
+        if not histograms:
             return None
-        for part in found:
+        for part in histograms:
             counts.update(dict(part.buckets))
         return cls(
             tuple(sorted(counts.items())),
-            sum(part.count for part in found),
-            min(part.minimum for part in found),
-            max(part.maximum for part in found),
+            sum(part.count for part in histograms),
+            min(part.minimum for part in histograms),
+            max(part.maximum for part in histograms),
         )
 
     def percentile(self, percent: float) -> float:
@@ -161,16 +172,9 @@ def merged_histogram(series: SeriesRecord) -> Histogram | None:
         histogram
         for process in series.processes
         for sample in process.samples
-        if isinstance(detail := sample.evidence.get("detail"), Mapping)
+        if (detail := object_at(sample.evidence, "detail"))
         and (histogram := Histogram.from_detail(detail.get("histogram"))) is not None
     )
-
-
-def _number(value: object) -> int:
-    """A whole number that is not negative; -1 for anything else."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST:
-        return value
-    return -1
 
 
 def _ranks(n: int, above: float) -> tuple[int, int]:

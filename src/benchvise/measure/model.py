@@ -9,7 +9,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
+
+from benchvise.documents import JsonObject, text_at, texts_at
 
 Better = Literal["higher", "lower"]
 
@@ -86,13 +88,13 @@ class Kind:
     counted: str
 
 
-def measured_kind(begin: Mapping[str, object], described: Kind) -> Kind:
+def measured_kind(begin: JsonObject, described: Kind) -> Kind:
     """The kind that a ``begin`` line names; where it says nothing of use, the one described."""
-    unit, better, counted = begin.get("unit"), begin.get("better"), begin.get("counted")
+    unit, better = begin.get("unit"), begin.get("better")
     return Kind(
         unit if isinstance(unit, str) and len(unit) <= _UNIT_LENGTH else described.unit,
         "higher" if better == "higher" else "lower" if better == "lower" else described.better,
-        counted if isinstance(counted, str) and counted else described.counted,
+        text_at(begin, "counted") or described.counted,
     )
 
 
@@ -137,17 +139,17 @@ class RunStatus(StrEnum):
 class Sample:
     """One batch: its value in the benchmark's unit, and the evidence taken around it.
 
-    ``evidence`` is the probe's ``sample`` line without ``type``, ``index`` and ``value``.
+    ``evidence`` is all else that the probe says of it (docs/probe-protocol.md).
     """
 
     index: int
     value: float
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: JsonObject = field(default_factory=dict)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What polluted this batch, if anything (``preempted``, ``migrated``, …)."""
-        return tuple(str(flag) for flag in self.evidence.get("flags", ()))
+        return texts_at(self.evidence, "flags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class ProcessRecord:
     """All batches that one fresh probe process measured for a series."""
 
     index: int
-    begin: Mapping[str, Any]
+    begin: JsonObject
     samples: tuple[Sample, ...]
     complete: bool
 
@@ -180,11 +182,8 @@ class SeriesRecord:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What the probe said must be shown beside this result, each sentence once."""
-        seen: dict[str, None] = {}
-        for process in self.processes:
-            for caveat in process.begin.get("caveats", ()):
-                seen.setdefault(str(caveat))
-        return tuple(seen)
+        sentences = [text for p in self.processes for text in texts_at(p.begin, "caveats")]
+        return tuple(dict.fromkeys(sentences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +208,7 @@ class RunRecord:
     """Everything measured on one board in one go.
 
     ``id`` is 12 hex digits. ``started`` and ``finished`` are ISO 8601 in UTC.
-    ``host`` is the probe's ``host`` line. ``simulated`` is true for emulated boards.
+    ``host`` is the probe's description of the board. ``simulated`` is true for emulated boards.
     ``plan`` is what was to be measured; runs with the same ``group`` in it were measured in turn.
     ``tags`` and ``note`` are what users said of it afterwards.
     """
@@ -223,11 +222,11 @@ class RunRecord:
     started: str
     finished: str | None
     seed: int
-    host: Mapping[str, Any]
+    host: JsonObject
     tool_version: str
     simulated: bool
     series: tuple[SeriesRecord, ...]
-    plan: Mapping[str, Any] = field(default_factory=dict)
+    plan: JsonObject = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
     tags: tuple[str, ...] = ()
     note: str = ""

@@ -8,31 +8,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Protocol
 
+from benchvise.board.messages import ListMessage
+from benchvise.documents import JsonObject, array_at, decode
 from benchvise.errors import ProbeError, UsageError
-from benchvise.measure.model import Benchmark, Figure, Parameter, SeriesSpec
+from benchvise.measure.model import Benchmark, Parameter, SeriesSpec
+from benchvise.quantities import parse_size, spell_size
 
 # Set by the plan for all series alike, so they are no part of what a series is.
 PLAN_PARAMETERS = frozenset({"batches", "paced", "warm_ms", "marker"})
-
-_SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def parse_size(text: str) -> int:
-    """Bytes behind ``64M``, ``4K``, ``1G`` or ``4096``; ValueError for anything else."""
-    digits, unit = (text[:-1], text[-1]) if text[-1:].upper() in _SIZE_UNITS else (text, "")
-    if not (digits.isascii() and digits.isdigit()):
-        raise ValueError(text)
-    return int(digits) * _SIZE_UNITS.get(unit.upper(), 1)
-
-
-def format_size(size: int) -> str:
-    """The shortest exact spelling of a number of bytes: ``1048576`` is ``1M``."""
-    for unit in ("G", "M", "K"):
-        if size and size % _SIZE_UNITS[unit] == 0:
-            return f"{size // _SIZE_UNITS[unit]}{unit}"
-    return str(size)
 
 
 class Described(Protocol):
@@ -64,18 +50,18 @@ class Registry:
         """The CPUs that the probe may use on its board."""
 
     @classmethod
-    def from_line(cls, line: Mapping[str, Any], others: Iterable[Described] = ()) -> Registry:
-        """Reads the probe's ``list`` line; ProbeError when it is not one."""
+    def of_probe(cls, listing: ListMessage, others: Iterable[Described] = ()) -> Registry:
+        """The benchmarks that the probe lists, and others; ProbeError when it makes no sense."""
         try:
             return cls(
-                [_benchmark(item) for item in line["benchmarks"]],
-                [_parameter(item) for item in line["common"]],
+                [_benchmark(item) for item in listing.benchmarks],
+                [_parameter(item) for item in listing.common],
                 others,
-                [int(cpu) for cpu in line.get("cpus_allowed", ())],
+                listing.cpus_allowed,
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise ProbeError(
-                f"the probe describes its benchmarks in a way not understood ({error!r})",
+                f"the probe describes its benchmarks in a way not understood ({error})",
                 "remove it from the board and run again",
             ) from error
 
@@ -161,7 +147,7 @@ def canonical_value(benchmark_id: str, parameter: Parameter, text: str) -> str:
         return _canonical_text(benchmark_id, parameter, text)
     low, high = parameter.minimum or 0, parameter.maximum or 0
     is_size = parameter.type == "size"
-    shown = format_size if is_size else str
+    shown = spell_size if is_size else str
     try:
         number = parse_size(text) if is_size else int(text)
     except (ValueError, IndexError):
@@ -191,44 +177,15 @@ def _did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
-def _parameter(item: Mapping[str, Any]) -> Parameter:
-    if item["type"] not in ("size", "integer", "choice", "text"):
-        raise ValueError(item["type"])
-    return Parameter(
-        name=str(item["name"]),
-        type=item["type"],
-        default=str(item["default"]),
-        summary=str(item["summary"]),
-        minimum=item.get("min"),
-        maximum=item.get("max"),
-        choices=tuple(item.get("choices", ())),
-    )
+def _parameter(item: JsonObject) -> Parameter:
+    return decode(Parameter, {**item, "minimum": item.get("min"), "maximum": item.get("max")})
 
 
-def _benchmark(item: Mapping[str, Any]) -> Benchmark:
-    if item["better"] not in ("higher", "lower"):
-        raise ValueError(item["better"])
-    names = ("id", "summary", "unit", "counted", "method", "pitfalls", "not_measured", "peer")
-    texts: dict[str, Any] = {name: str(item[name]) for name in names}
-    return Benchmark(
-        **texts,
-        better=item["better"],
-        parameters=tuple(_parameter(parameter) for parameter in item["parameters"]),
-        defaults={str(name): str(value) for name, value in item["defaults"].items()},
-        figures=tuple(read_figure(figure) for figure in item["figures"]),
-    )
-
-
-def read_figure(item: Mapping[str, Any]) -> Figure:
-    """The figure that the probe describes; KeyError or ValueError when it does not."""
-    if item["better"] not in ("higher", "lower", ""):
-        raise ValueError(item["better"])
-    if item["pool"] not in ("median", "max", "min", "sum"):
-        raise ValueError(item["pool"])
-    return Figure(
-        key=str(item["key"]),
-        unit=str(item["unit"]),
-        better=item["better"],
-        pool=item["pool"],
-        summary=str(item["summary"]),
-    )
+def _benchmark(item: JsonObject) -> Benchmark:
+    parameters = [
+        _parameter(parameter)
+        for parameter in array_at(item, "parameters")
+        if isinstance(parameter, Mapping)
+    ]
+    benchmark = decode(Benchmark, {**item, "parameters": [], "driven_by": "probe"})
+    return replace(benchmark, parameters=tuple(parameters))

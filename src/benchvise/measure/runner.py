@@ -7,13 +7,13 @@ sample is on disk.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from benchvise.board.channel import NotAvailable, ProbeChannel
+from benchvise.board.messages import BeginMessage, EndMessage, HostMessage, SampleMessage
+from benchvise.documents import JsonObject
 from benchvise.errors import MeasurementError, ProbeError, UsageError
 from benchvise.measure.model import Sample, SeriesStatus
 from benchvise.measure.plan import Plan
@@ -24,7 +24,7 @@ from benchvise.measure.sources import ProbeSource, Source
 class HostSeen:
     """The probe's description of the board; the first event of a run."""
 
-    host: Mapping[str, Any]
+    host: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ProcessBegun:
 
     position: int
     process: int
-    begin: Mapping[str, Any]
+    begin: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ Event = HostSeen | ProcessBegun | SampleTaken | ProcessEnded | SeriesEnded
 def measure(channel: ProbeChannel, plan: Plan, source: Source | None = None) -> Iterator[Event]:
     """Measures the plan's series round by round over one channel.
 
-    ``source`` gives the lines of each series; without it, all come from the channel's probe. A
+    ``source`` gives the messages of each series; without it, all come from the channel's probe. A
     series that is not possible here, or whose process fails, ends with its reason, and the
     others go on. Raises BoardUnreachable when contact is lost and ProbeError when the probe can
     serve no more requests; all events up to then have been yielded.
@@ -106,16 +106,16 @@ def _process(
     """One fresh process of one series."""
     begun = complete = False
     try:
-        for line in source.lines(plan.series[position], plan.batches):
-            match line.get("type"):
-                case "host":
-                    yield HostSeen(line)
-                case "begin":
+        for message in source.messages(plan.series[position], plan.batches):
+            match message:
+                case HostMessage(host):
+                    yield HostSeen(host)
+                case BeginMessage(_, begin):
                     begun = True
-                    yield ProcessBegun(position, number, _without(line, "type", "benchmark"))
-                case "sample":
-                    yield SampleTaken(position, number, _sample(line))
-                case "end":
+                    yield ProcessBegun(position, number, begin)
+                case SampleMessage():
+                    yield SampleTaken(position, number, _sample(message))
+                case EndMessage():
                     complete = True
     except NotAvailable as error:
         yield SeriesEnded(position, SeriesStatus.NOT_AVAILABLE, str(error))
@@ -130,15 +130,10 @@ def _process(
     yield ProcessEnded(position, number, complete)
 
 
-def _without(line: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in line.items() if key not in keys}
-
-
-def _sample(line: Mapping[str, Any]) -> Sample:
-    value, index = line.get("value"), line.get("index")
-    if not isinstance(value, int | float) or not math.isfinite(value) or not isinstance(index, int):
+def _sample(message: SampleMessage) -> Sample:
+    if message.value is None:
         raise ProbeError(
             "the probe sent a sample without a number",
             "the board's timer may be broken: see `benchvise doctor`",
         )
-    return Sample(index, float(value), _without(line, "type", "index", "value"))
+    return Sample(message.index, message.value, message.evidence)

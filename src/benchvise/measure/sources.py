@@ -1,30 +1,35 @@
-"""Where the lines of a series come from: the board's probe, or a benchmark driven from here.
+"""Where the messages of a series come from: the board's probe, or a benchmark driven from here.
 
-Either way they are the lines of docs/probe-protocol.md, and the next batch begins only when the
-next line is asked for.
+Either way they are those of docs/probe-protocol.md, and the next batch begins only when the next
+message is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from benchvise.board import Board
 from benchvise.board.channel import SILENCE_SECONDS, ProbeChannel
+from benchvise.board.messages import (
+    BeginMessage,
+    EndMessage,
+    HostMessage,
+    SampleMessage,
+    SeriesMessage,
+)
 from benchvise.measure.companion import Companion
 from benchvise.measure.hostside import HOST_BENCHMARKS
 from benchvise.measure.hostside.base import HostBenchmark, Order
 from benchvise.measure.model import SeriesSpec
 from benchvise.measure.registry import Registry
 
-Line = dict[str, Any]
-
 
 class Source(Protocol):
-    """Gives the lines of one process of a series."""
+    """Gives the messages of one process of a series."""
 
-    def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
+    def messages(self, spec: SeriesSpec, batches: int | None) -> Iterator[SeriesMessage]:
         """``host``, ``begin``, ``sample`` and ``end``; ``batches`` None: as many as by default.
 
         Raises NotAvailable, MeasurementError, ProbeError, UsageError and BoardUnreachable.
@@ -43,8 +48,8 @@ class ProbeSource:
         self.marker = ""
         self.attributes: tuple[str, ...] = ()
 
-    def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
-        """See Source.lines."""
+    def messages(self, spec: SeriesSpec, batches: int | None) -> Iterator[SeriesMessage]:
+        """A fresh process of the probe; a batch each time the next message is asked for."""
         words = ["run", spec.benchmark]
         if batches is not None:
             words += ["--batches", str(batches)]
@@ -57,9 +62,10 @@ class ProbeSource:
         request = partial(self._channel.request, words, paced=True)
         if "timeout_s" in params:
             request = partial(request, silence_timeout=_patience(params))
-        for line in request():
-            yield line
-            if line.get("type") == "sample":
+        for message in request():
+            if isinstance(message, HostMessage | BeginMessage | SampleMessage | EndMessage):
+                yield message
+            if isinstance(message, SampleMessage):
                 self._channel.acknowledge()
 
 
@@ -84,16 +90,16 @@ class Sources:
         self._probe = ProbeSource(channel)
         self._companion = Companion(board)
 
-    def lines(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
-        """See Source.lines."""
+    def messages(self, spec: SeriesSpec, batches: int | None) -> Iterator[SeriesMessage]:
+        """From this machine, or from the probe with this machine as the other end if need be."""
         hosted = self._hosted.get(spec.benchmark)
         if hosted is not None:
             count = int(hosted.description.defaults["batches"]) if batches is None else batches
             params, words = dict(spec.params), self._probe.attributes
-            return hosted.lines(Order(self._board, self._channel, params, count, words))
+            return hosted.messages(Order(self._board, self._channel, params, count, words))
         if ("peer", "auto") in spec.params and ("protocol", "iperf3") not in spec.params:
             return self._over_the_network(spec, batches)
-        return self._probe.lines(spec, batches)
+        return self._probe.messages(spec, batches)
 
     def mark_batches(self, marker: str) -> None:
         """From here on the probe says in that file of the board when a batch begins and ends."""
@@ -115,14 +121,14 @@ class Sources:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def _over_the_network(self, spec: SeriesSpec, batches: int | None) -> Iterator[Line]:
+    def _over_the_network(self, spec: SeriesSpec, batches: int | None) -> Iterator[SeriesMessage]:
         """With this machine as the other end."""
         peer = self._companion.peer()
         params = {**dict(spec.params), "peer": peer.address, "key": peer.key}
-        told = SeriesSpec(spec.benchmark, tuple(params.items()), spec.key)
-        yield from self._probe.lines(told, batches)
+        addressed = SeriesSpec(spec.benchmark, tuple(params.items()), spec.key)
+        yield from self._probe.messages(addressed, batches)
 
 
 def board_registry(channel: ProbeChannel) -> Registry:
     """The benchmarks of a board: those of its probe, and those that this machine drives."""
-    return Registry.from_line(channel.list_benchmarks(), HOST_BENCHMARKS)
+    return Registry.of_probe(channel.list_benchmarks(), HOST_BENCHMARKS)

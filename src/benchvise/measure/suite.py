@@ -25,7 +25,8 @@ from typing import Any
 
 from benchvise.errors import UsageError
 from benchvise.measure.model import SeriesSpec
-from benchvise.measure.registry import Registry, format_size, parse_size
+from benchvise.measure.registry import Registry
+from benchvise.quantities import parse_size, spell_size
 from benchvise.resources import suites_directory
 
 
@@ -200,6 +201,6 @@ def expand_range(text: str) -> Sequence[str]:
         raise UsageError(f"{text!r} is not a range of sizes", "write for example 4K..64M")
     sizes = []
     while size <= last:
-        sizes.append(format_size(size))
+        sizes.append(spell_size(size))
         size *= 2
     return sizes

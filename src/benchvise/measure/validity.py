@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.documents import number_at, object_at
 from benchvise.measure.model import Sample, SeriesRecord
 from benchvise.statistics import (
     Drift,
@@ -178,7 +179,8 @@ def _free_placement(series: SeriesRecord, samples: Sequence[Sample]) -> str:
     if ("place", "free") not in series.spec.params:
         return ""
     phrase = "placement is free, so the scheduler decides"
-    together = np.array([_number(_detail(sample), "same_cpu") for sample in samples])
+    details = [object_at(sample.evidence, "detail") for sample in samples]
+    together = np.array([number_at(d, "same_cpu") for d in details], dtype=np.float64)
     known = together[np.isfinite(together)]
     if not known.size:
         return phrase
@@ -193,7 +195,7 @@ def _errors(samples: Sequence[Sample]) -> str:
     failed = [sample for sample in samples if "errors" in sample.flags]
     if not failed:
         return ""
-    count = sum(_number(_detail(sample), "errors") for sample in failed)
+    count = sum(number_at(object_at(s.evidence, "detail"), "errors") or 0 for s in failed)
     return f"{count:.0f} requests failed, in {len(failed)} of {len(samples)} batches"
 
 
@@ -249,21 +251,9 @@ def _disturbances(samples: Sequence[Sample], values: Floats) -> Iterator[str]:
     yield _generator(samples, values)
 
 
-def _number(evidence: Mapping[str, object], name: str) -> float:
-    """An evidence item as a float; NaN when it is missing, not available or no number."""
-    item = evidence.get(name)
-    if isinstance(item, bool) or not isinstance(item, int | float):
-        return math.nan
-    return float(item)
-
-
-def _detail(sample: Sample) -> Mapping[str, object]:
-    detail = sample.evidence.get("detail")
-    return detail if isinstance(detail, Mapping) else {}
-
-
 def _column(samples: Sequence[Sample], name: str) -> Floats:
-    return np.array([_number(sample.evidence, name) for sample in samples], dtype=np.float64)
+    """An evidence item of all samples; NaN where it is no number."""
+    return np.array([number_at(s.evidence, name) for s in samples], dtype=np.float64)
 
 
 def _batches(mask: _Mask, values: Floats) -> str:

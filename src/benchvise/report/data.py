@@ -15,12 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from benchvise.documents import encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import pooled_figures
 from benchvise.measure.insights import Insight
 from benchvise.measure.model import RunRecord, Sample, SeriesRecord, SeriesStatus
 from benchvise.measure.validity import Summary, summarise
+from benchvise.quantities import finite
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
 from benchvise.report.insights import run_insights
 from benchvise.report.latencies import LatencyData, latency_data
@@ -233,10 +235,10 @@ def comparison_data(
     the boards' settings differ, null when that is not known.
     """
     return {
-        "state": None if state is None else state.as_json(),
+        "state": None if state is None else encode(state),
         "counters": {
             clean(key): {
-                "changes": [{**asdict(c), "ratio": _finite(c.ratio)} for c in table.changes],
+                "changes": [{**asdict(c), "ratio": finite(c.ratio)} for c in table.changes],
                 "missing": {clean(reason): list(names) for reason, names in table.missing.items()},
             }
             for key, table in (counters or {}).items()
@@ -376,8 +378,8 @@ def summary_data(summary: Summary) -> SummaryData:
         maximum=summary.maximum,
         p95=summary.p95,
         mad=summary.mad,
-        half_width=_finite(summary.half_width),
-        process_spread=_finite(summary.process_spread),
+        half_width=finite(summary.half_width),
+        process_spread=finite(summary.process_spread),
         stable=summary.stable,
         causes=tuple(clean(cause, SENTENCE_LIMIT) for cause in summary.causes),
         notes=tuple(clean(note, SENTENCE_LIMIT) for note in summary.notes),
@@ -432,17 +434,13 @@ def _change(comparison: Comparison, measured: Sequence[SeriesRecord]) -> ChangeD
         better=comparison.better,
         verdict=str(comparison.verdict),
         reason=clean(comparison.reason, SENTENCE_LIMIT),
-        ratio=_finite(comparison.ratio),
-        low=_finite(comparison.low),
-        high=_finite(comparison.high),
-        p=_finite(comparison.p),
-        effect=_finite(comparison.effect),
-        noise_floor=_finite(comparison.noise_floor),
+        ratio=finite(comparison.ratio),
+        low=finite(comparison.low),
+        high=finite(comparison.high),
+        p=finite(comparison.p),
+        effect=finite(comparison.effect),
+        noise_floor=finite(comparison.noise_floor),
         base=None if comparison.a is None else summary_data(comparison.a),
         other=None if comparison.b is None else summary_data(comparison.b),
         caveats=_caveats(*measured),
     )
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchvise.measure.model import Sample, SeriesRecord
+from benchvise.quantities import number_or_none
 from benchvise.report.figures import SampleFigure, SamplePoint
 from benchvise.report.text import clean
 
@@ -56,7 +57,7 @@ class EvidenceFigure:
 
 def batches(series: SeriesRecord, host: Mapping[str, Any]) -> tuple[Batch, ...]:
     """The batches of a series in the order of measuring; ``host`` knows when the run began."""
-    began = _number(host.get("time_monotonic_ns"))
+    began = number_or_none(host.get("time_monotonic_ns"))
     found = [
         Batch(
             process=process.index,
@@ -111,35 +112,29 @@ def missing_evidence(series: SeriesRecord) -> dict[str, str]:
     found = {}
     for name, field in fields.items():
         read = [sample.evidence.get(field) for sample in samples]
-        if read and all(_number(value) is None for value in read):
+        if read and all(number_or_none(value) is None for value in read):
             reasons = (v.get("na") for v in read if isinstance(v, Mapping))
             found[name] = clean(next(filter(None, reasons), _NOT_READ))
     return found
 
 
 def _at(sample: Sample, began: float | None) -> float | None:
-    start = _number(sample.evidence.get("start_ns"))
+    start = number_or_none(sample.evidence.get("start_ns"))
     return None if start is None or began is None else (start - began) / 1e9
 
 
 def _clock(sample: Sample) -> float | None:
-    read = [_number(sample.evidence.get(f"clock_{when}_hz")) for when in ("before", "after")]
+    read = [number_or_none(sample.evidence.get(f"clock_{when}_hz")) for when in ("before", "after")]
     known = [hz for hz in read if hz is not None and hz > 0]
     return sum(known) / len(known) if known else None
 
 
 def _temperature(sample: Sample) -> float | None:
-    millidegrees = _number(sample.evidence.get("temperature_mc"))
+    millidegrees = number_or_none(sample.evidence.get("temperature_mc"))
     return None if millidegrees is None else millidegrees / 1000.0
 
 
 def _waited(sample: Sample) -> float | None:
-    waited = _number(sample.evidence.get("wait_ns"))
-    window = _number(sample.evidence.get("window_ns"))
+    waited = number_or_none(sample.evidence.get("wait_ns"))
+    window = number_or_none(sample.evidence.get("window_ns"))
     return None if waited is None or not window or window < 0 else waited / window
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from benchvise.measure.model import RunRecord
+from benchvise.quantities import format_elapsed, format_size, format_time
 from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.report.units import format_duration, format_size, format_time
 
 _CHOSEN = re.compile(r"\[([a-z0-9_-]+)\]")
 _CACHE_TYPES = {"Data": "d", "Instruction": "i", "Unified": ""}
@@ -66,7 +66,7 @@ def _facts(run: RunRecord) -> Iterator[Fact]:
     yield Fact("Sampling", _sampling(run))
     yield Fact("Order seed", str(run.seed))
     yield Fact("Started", clean(format_time(run.started)))
-    yield Fact("Took", format_duration(run.started, run.finished))
+    yield Fact("Took", format_elapsed(run.started, run.finished))
     yield Fact("Run", clean(run.id))
     if run.tags:
         yield Fact("Tags", ", ".join(map(clean, run.tags)))

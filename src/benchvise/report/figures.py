@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from benchvise.quantities import size_or_none
 from benchvise.report.bars import BarFigure, bar_figures
 from benchvise.report.data import ComparisonData, ReportData, RunData, SeriesData
 from benchvise.report.facts import Cache
 from benchvise.report.grids import GridFigure, grid_figures
 from benchvise.report.latency_figures import LatencyFigure, latency_figures
 from benchvise.report.response_figures import ResponseFigure, responses_of_runs
-from benchvise.report.units import parse_size
 
 FORMAT = 1
 """Raised when the meaning of a field changes; the page's script refuses any other."""
@@ -218,7 +218,7 @@ def _tracks(run: RunData) -> dict[_Track, list[SeriesData]]:
     axes = _axes(run)
     for series in run.series:
         axis = axes.get(series.benchmark)
-        if series.summary is None or axis is None or parse_size(series.params[axis]) is None:
+        if series.summary is None or axis is None or size_or_none(series.params[axis]) is None:
             continue
         rest = tuple(item for item in series.params.items() if item[0] != axis)
         track = _Track(series.benchmark, axis, series.unit, series.better, rest)
@@ -226,7 +226,7 @@ def _tracks(run: RunData) -> dict[_Track, list[SeriesData]]:
     return {
         track: members
         for track, members in found.items()
-        if len({parse_size(s.params[track.axis]) for s in members}) >= _LEAST_POINTS
+        if len({size_or_none(s.params[track.axis]) for s in members}) >= _LEAST_POINTS
     }
 
 
@@ -235,7 +235,7 @@ def _axes(run: RunData) -> dict[str, str]:
     values: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for series in run.series:
         for name in _AXES.keys() & series.params.keys():
-            value = parse_size(series.params[name])
+            value = size_or_none(series.params[name])
             if series.summary is not None and value is not None:
                 values[series.benchmark, name].add(value)
     axes: dict[str, str] = {}
@@ -392,7 +392,7 @@ def _line(name: str, style: int, track: _Track, members: Sequence[SeriesData]) -
 
 def _points(track: _Track, members: Sequence[SeriesData]) -> Iterator[CurvePoint]:
     for series in members:
-        summary, x = series.summary, parse_size(series.params[track.axis])
+        summary, x = series.summary, size_or_none(series.params[track.axis])
         if summary is None or not x or summary.low <= 0:
             continue
         yield CurvePoint(x, summary.median, summary.low, summary.high, summary.stable, summary.n)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from benchvise.measure.knees import GridCell, GridKnee, grid_knees
+from benchvise.quantities import size_or_none
 from benchvise.report.data import RunData, SeriesData
 from benchvise.report.facts import Cache
-from benchvise.report.units import parse_size
 
 BENCHMARK = "os.context_switch_grid"
 
@@ -89,7 +89,7 @@ def _grids(run: RunData) -> dict[_Others, list[SeriesData]]:
 
 
 def _values(members: Sequence[SeriesData], axis: str) -> tuple[int, ...]:
-    values = (parse_size(series.params.get(axis, "")) for series in members)
+    values = (size_or_none(series.params.get(axis, "")) for series in members)
     return tuple(sorted({value for value in values if value is not None}))
 
 
@@ -112,7 +112,7 @@ def _figure(identity: str, others: _Others, run: RunData, members: list[SeriesDa
 
 def _places(members: Sequence[SeriesData]) -> Iterator[GridPlace]:
     for series in members:
-        processes, size = (parse_size(series.params.get(axis, "")) for axis in _AXES)
+        processes, size = (size_or_none(series.params.get(axis, "")) for axis in _AXES)
         summary = series.summary
         if processes is not None and size is not None and summary is not None:
             yield GridPlace(
@@ -124,7 +124,7 @@ def _cells(members: Sequence[SeriesData]) -> tuple[GridCell, ...]:
     """What the steps are found in: the least disturbed batch, as in the insight on caches."""
     cells = {}
     for series in members:
-        processes, size = (parse_size(series.params.get(axis, "")) for axis in _AXES)
+        processes, size = (size_or_none(series.params.get(axis, "")) for axis in _AXES)
         summary = series.summary
         if processes and size is not None and summary is not None and summary.minimum > 0:
             cells[processes, size] = GridCell(processes, size, summary.minimum)

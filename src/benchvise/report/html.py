@@ -6,7 +6,6 @@ the charts' data is JSON in an inert script element.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -17,10 +16,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from benchvise.errors import BenchviseError
+from benchvise import quantities
 from benchvise.measure.compare import Verdict
 from benchvise.measure.model import RunRecord
-from benchvise.report import units
+from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import Assets, load_assets
 from benchvise.report.data import (
     ChangeData,
@@ -47,15 +46,9 @@ def write_report(runs: Sequence[RunRecord], directory: Path) -> Path:
     """
     data = report_data(runs)
     page = render_page(data, load_assets())
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        replace_file(directory / DATA, to_json(data))
-        replace_file(directory / PAGE, page)
-    except OSError as error:
-        raise BenchviseError(
-            f"{directory}: the report cannot be written: {error.strerror}",
-            "choose another directory with -o",
-        ) from error
+    with output_directory(directory, "the report"):
+        write_output(directory / DATA, to_json(data))
+        write_output(directory / PAGE, page)
     return directory / PAGE
 
 
@@ -81,7 +74,7 @@ def render_page(data: ReportData, assets: Assets) -> str:
             figures_json=Markup(embeddable(drawn.to_json())),  # noqa: S704
             series_url=None,
             spread_width=WIDTH,
-            spread_reach=units.format_percent(REACH),
+            spread_reach=quantities.format_percent(REACH),
         )
     )
 
@@ -125,10 +118,10 @@ def environment() -> Environment:
         "range": _range,
         "plain": _plain,
         "footnotes": _footnotes,
-        "ratio": units.format_ratio,
-        "change": units.format_change,
-        "percent": units.format_percent,
-        "time": units.format_time,
+        "ratio": quantities.format_ratio,
+        "change": quantities.format_change,
+        "percent": quantities.format_percent,
+        "time": quantities.format_time,
         "by_family": _families,
         "by_benchmark": _benchmarks,
         "spread": _spread,
@@ -143,7 +136,7 @@ def environment() -> Environment:
 
 def _quantity(value: float | None, unit: str) -> Markup:
     """Number and unit apart, so that a column of them can be aligned."""
-    number, name = units.split_value(value, unit)
+    number, name = quantities.split_value(value, unit)
     return Markup('<span class="number">{}</span> <span class="unit">{}</span>').format(
         number, _micro(name)
     )
@@ -151,7 +144,10 @@ def _quantity(value: float | None, unit: str) -> Markup:
 
 def _range(low: float, high: float, unit: str) -> Markup:
     """Both ends of an interval with the unit once, aligned like a quantity."""
-    (start, first), (end, second) = units.split_value(low, unit), units.split_value(high, unit)
+    (start, first), (end, second) = (
+        quantities.split_value(low, unit),
+        quantities.split_value(high, unit),
+    )
     between = "" if first == second else f" {_micro(first)}"
     return Markup(
         '<span class="number">{}{}\u2009\u2013\u2009{}</span> <span class="unit">{}</span>'
@@ -159,7 +155,7 @@ def _range(low: float, high: float, unit: str) -> Markup:
 
 
 def _plain(value: float | None, unit: str) -> str:
-    return _micro(units.format_value(value, unit))
+    return _micro(quantities.format_value(value, unit))
 
 
 def _micro(text: str) -> str:
@@ -264,15 +260,3 @@ def _breakable(key: str) -> Markup:
 def _slug(text: str) -> str:
     """A name that is safe in an id or a class."""
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())[:60]
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Writes a file beside ``path`` and moves it there when it is complete."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("x", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

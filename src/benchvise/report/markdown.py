@@ -33,22 +33,23 @@ def run_markdown(run: RunRecord, summaries: Sequence[Summary]) -> str:
 
     What its series say together follows below.
     """
-    return _render(run_rows(run, summaries)) + "".join(map(_insight, run_insights(run)))
+    return table_markdown(run_rows(run, summaries)) + "".join(map(_insight, run_insights(run)))
 
 
 def compare_markdown(
     result: RunComparison, *, simulated: bool = False, everything: bool = True
 ) -> str:
     """A comparison of two runs; without ``everything``, of what changed or may have."""
-    return _render(compare_rows(result, simulated=simulated, everything=everything))
+    return table_markdown(compare_rows(result, simulated=simulated, everything=everything))
 
 
 def runs_markdown(infos: Sequence[RunInfo]) -> str:
     """The list of runs."""
-    return _render(list_rows(infos))
+    return table_markdown(list_rows(infos))
 
 
-def _render(table: Table) -> str:
+def table_markdown(table: Table) -> str:
+    """Any table."""
     lines = [f"### {escape(table.heading)}", ""]
     lines.append(table_row(escape(column.name) for column in table.columns))
     lines.append(table_row("---:" if column.right else "---" for column in table.columns))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from benchvise.report.units import format_size
+from benchvise.quantities import format_size
 from benchvise.trace.record import Recorded
 
 _WHY = {

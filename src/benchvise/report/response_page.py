@@ -11,10 +11,10 @@ from typing import Any
 from markupsafe import Markup
 
 import benchvise
-from benchvise.errors import BenchviseError
+from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import load_assets
 from benchvise.report.figures import FORMAT
-from benchvise.report.html import DATA, PAGE, embeddable, environment, replace_file
+from benchvise.report.html import DATA, PAGE, embeddable, environment
 from benchvise.report.response_figures import ResponseFigure, Sample, response_figure
 from benchvise.report.tables import Table
 
@@ -27,19 +27,13 @@ def write_page(
 ) -> Path:
     """Writes ``index.html`` and ``data.json``; returns the page's path.
 
-    Each file is replaced as a whole. BenchviseError where the directory cannot be written.
+    Each file is replaced as a whole. OutputError where the directory cannot be written.
     """
     text = page(samples, tables)
     data = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        replace_file(directory / DATA, data)
-        replace_file(directory / PAGE, text)
-    except OSError as error:
-        raise BenchviseError(
-            f"{directory}: the page cannot be written: {error.strerror}",
-            "choose another directory with -o",
-        ) from error
+    with output_directory(directory, "the page"):
+        write_output(directory / DATA, data)
+        write_output(directory / PAGE, text)
     return directory / PAGE
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
+from benchvise.quantities import ABSENT, format_value
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import clean
-from benchvise.report.units import ABSENT, format_value
 
 
 def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:

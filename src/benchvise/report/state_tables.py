@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from benchvise.measure.model import RunRecord
+from benchvise.quantities import ABSENT, format_time
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.report.units import ABSENT, format_time
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import Difference, Kind, Part, StateDiff
 from benchvise.state.model import Entry, Family, Item, Missing, Snapshot
+from benchvise.text import enumerated
 
 VALUE_LIMIT = 120
 """Characters of a value in a table."""
@@ -112,12 +113,7 @@ def _unreadable(entries: Iterable[Entry]) -> Iterator[str]:
         if entry.missing is Missing.UNREADABLE:
             found[entry.reason][entry.item] = None
     for reason, items in sorted(found.items(), key=lambda pair: -len(pair[1])):
-        yield f"not readable: {clean(reason)} ({_some(list(items))})"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return clean(", ".join(names[:_NAMED])) + more
+        yield f"not readable: {clean(reason)} ({enumerated(list(items), _NAMED)})"
 
 
 # -- two snapshots ---------------------------------------------------------------------------------
@@ -241,9 +237,8 @@ def around_comparison(base: RunRecord, other: RunRecord, state: StateDiff | None
     if not state.differences:
         return [*said, f"settings: all {state.same} that could be read are the same"]
     names = dict.fromkeys(difference.entry.item for difference in state.differences)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return [
         *said,
-        f"settings: {len(state.differences)} differ ({', '.join([*names][:_NAMED])}{more}): "
+        f"settings: {len(state.differences)} differ ({enumerated([*names], _NAMED)}): "
         f"benchvise diff {clean(base.id)} {clean(other.id)}",
     ]

@@ -13,16 +13,17 @@ from benchvise.measure.figures import PooledFigure, pooled_figures
 from benchvise.measure.histogram import Histogram, Quantile, merged_histogram
 from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord
 from benchvise.measure.validity import Summary
-from benchvise.report.data import summary_or_reason
-from benchvise.report.facts import settings
-from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.report.units import (
+from benchvise.quantities import (
     ABSENT,
     format_change,
     format_range,
     format_time,
     format_value,
 )
+from benchvise.report.data import summary_or_reason
+from benchvise.report.facts import settings
+from benchvise.report.text import SENTENCE_LIMIT, clean
+from benchvise.text import enumerated
 
 if TYPE_CHECKING:
     from benchvise.store.reading import RunInfo
@@ -209,8 +210,7 @@ def _caveats(run: RunRecord) -> Iterator[str]:
         for caveat in series.caveats:
             found[clean(caveat, SENTENCE_LIMIT)].append(clean(series.spec.key))
     for sentence, names in found.items():
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"{_CAVEAT} {', '.join(names[:_NAMED])}{more}: {sentence}"
+        yield f"{_CAVEAT} {enumerated(names, _NAMED)}: {sentence}"
 
 
 # -- two runs --------------------------------------------------------------------------------------

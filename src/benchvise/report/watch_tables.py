@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from benchvise.health.watch.history import By, Counted, History, Read, tabulate
 from benchvise.health.watch.history import Table as HistoryTable
+from benchvise.quantities import ABSENT, format_number, format_percent
 from benchvise.report.tables import Cell, Column, Table, Tone
 from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.report.units import ABSENT, format_number, format_percent
 
 SHOWN = 8
 """Periods of a table; a terminal has no room for more."""

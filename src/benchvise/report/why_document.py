@@ -10,11 +10,11 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from benchvise.errors import BenchviseError
+from benchvise.quantities import format_number, format_value
 from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.report.units import format_number, format_value
 from benchvise.why.model import FORMAT, Outcome, Purpose, Side
 from benchvise.why.shape import UNKNOWN, faults
-from benchvise.why.words import apart, reach, share
+from benchvise.why.wording import apart, reach, share
 
 Document: TypeAlias = Mapping[str, Any]
 """What ``Diagnosis.as_json`` gives."""

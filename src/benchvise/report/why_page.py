@@ -16,9 +16,9 @@ from typing import Any
 from markupsafe import Markup
 
 import benchvise
-from benchvise.errors import BenchviseError
+from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import Assets, load_assets
-from benchvise.report.html import PAGE, embeddable, environment, replace_file
+from benchvise.report.html import PAGE, embeddable, environment
 from benchvise.report.why_document import (
     Document,
     arms_text,
@@ -37,7 +37,7 @@ from benchvise.report.why_figures import diagnosis_figures
 from benchvise.report.why_markdown import markdown
 from benchvise.report.why_words import absent_text, confirmations, left_set, place
 from benchvise.why.model import Verdict
-from benchvise.why.words import apart
+from benchvise.why.wording import apart
 
 DATA = "diagnosis.json"
 SUMMARY = "diagnosis.md"
@@ -51,23 +51,17 @@ _NAMED = 8  # of the differences that an experiment flipped
 def write_page(document: Document, directory: Path) -> Path:
     """Writes ``index.html``, ``diagnosis.md`` and ``diagnosis.json``; returns the page's path.
 
-    Each file is replaced as a whole. BenchviseError where the document is no diagnosis, or the
-    directory cannot be written.
+    Each file is replaced as a whole. BenchviseError where the document is no diagnosis,
+    OutputError where the directory cannot be written.
     """
     files = {
         DATA: json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n",
         SUMMARY: markdown(document),
         PAGE: page(document),
     }
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
+    with output_directory(directory, "the evidence page"):
         for name, text in files.items():
-            replace_file(directory / name, text)
-    except OSError as error:
-        raise BenchviseError(
-            f"{directory}: the evidence page cannot be written: {error.strerror}",
-            "choose another directory with -o",
-        ) from error
+            write_output(directory / name, text)
     return directory / PAGE
 
 

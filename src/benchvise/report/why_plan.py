@@ -9,10 +9,9 @@ from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.why_document import counted, duration
 from benchvise.report.why_terminal import Page
 from benchvise.report.why_words import Block, Line, Words
-from benchvise.why.effort import Effort
+from benchvise.why.benches.userland_swap import USERLAND
 from benchvise.why.model import LayerMeans, Side, Suspect
-from benchvise.why.plan import Flip, Plan
-from benchvise.why.userland_swap import USERLAND
+from benchvise.why.plan import Effort, Flip, Plan
 
 _VALUE = 60  # characters of a value that are shown
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from benchvise.quantities import format_time
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.report.units import format_time
 from benchvise.report.why_document import counted
 from benchvise.report.why_words import TONES
 

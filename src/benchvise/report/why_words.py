@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchvise.quantities import format_value
 from benchvise.report.tables import Tone
 from benchvise.report.text import clean
-from benchvise.report.units import format_value
 from benchvise.report.why_document import (
     Document,
     arms_text,
@@ -33,7 +33,7 @@ from benchvise.report.why_document import (
     untested,
 )
 from benchvise.why.model import NOT_FOUND, Grade, Purpose, Side, Support, Verdict
-from benchvise.why.words import apart, percent, scatters
+from benchvise.why.wording import apart, percent, scatters
 
 _SHOWN = 6
 """Differences that a list names before it counts the rest."""

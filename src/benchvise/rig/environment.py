@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.rig.virtual.bench import default_directory, runs
+from benchvise.rig.virtual.rigfile import RIG_FILE
+from benchvise.text import printable
 
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"
@@ -129,8 +131,6 @@ def find_rig_file(given: str | None = None) -> Path:
             if not path.is_file():
                 raise UsageError(f"{source}: there is no file {path}", "name a labgrid environment")
             return path
-    from benchvise.rig.virtual.bench import default_directory, runs  # late: it is large
-    from benchvise.rig.virtual.rigfile import RIG_FILE
 
     path = default_directory() / RIG_FILE
     if not path.is_file() or not runs(default_directory()):

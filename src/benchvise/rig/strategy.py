@@ -31,7 +31,6 @@ from labgrid.protocol import ConsoleProtocol, PowerProtocol
 from labgrid.resource import NetworkService
 from labgrid.strategy import Strategy, StrategyError
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig import locks
 from benchvise.rig.boot.address import SshService
@@ -45,6 +44,7 @@ from benchvise.rig.console.recorder import ConsoleRecorder, attach
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.power import Outlet, device_key, outlet_of
+from benchvise.text import printable
 
 _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})

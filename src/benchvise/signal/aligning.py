@@ -15,7 +15,7 @@ _ANCHOR = 16
 _EXACT = 4_000
 
 
-class Change(StrEnum):
+class ByteChange(StrEnum):
     """How what was received differs from what was sent."""
 
     LOST = "lost"
@@ -28,11 +28,33 @@ class Change(StrEnum):
 class Discrepancy:
     """Bytes that differ: where in what was sent and in what was received, and which."""
 
-    change: Change
+    change: ByteChange
     sent_at: int
     received_at: int
     sent: bytes
     received: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DiscrepancyDocument:
+    """Bytes that differ, in hexadecimal."""
+
+    change: ByteChange
+    sent_at: int
+    received_at: int
+    sent: str
+    received: str
+
+
+def discrepancy_document(difference: Discrepancy, most: int | None = None) -> DiscrepancyDocument:
+    """A difference as JSON, with at most so many of its bytes."""
+    return DiscrepancyDocument(
+        difference.change,
+        difference.sent_at,
+        difference.received_at,
+        difference.sent[:most].hex(),
+        difference.received[:most].hex(),
+    )
 
 
 def discrepancies(sent: bytes, received: bytes) -> list[Discrepancy]:
@@ -57,7 +79,7 @@ def discrepancies(sent: bytes, received: bytes) -> list[Discrepancy]:
 def _continues(one: Discrepancy, following: Discrepancy) -> bool:
     """Whether a loss goes on where another ends: long ones are aligned in parts."""
     return (
-        one.change is following.change is Change.LOST
+        one.change is following.change is ByteChange.LOST
         and one.sent_at + len(one.sent) == following.sent_at
     )
 
@@ -72,15 +94,17 @@ def _changes(
 ) -> Iterator[Discrepancy]:
     common = min(len(gone), len(come))
     if common:
-        yield Discrepancy(Change.ALTERED, sent_at, received_at, gone[:common], come[:common])
+        yield Discrepancy(ByteChange.ALTERED, sent_at, received_at, gone[:common], come[:common])
     if gone[common:]:
-        yield Discrepancy(Change.LOST, sent_at + common, received_at + common, gone[common:], b"")
+        yield Discrepancy(
+            ByteChange.LOST, sent_at + common, received_at + common, gone[common:], b""
+        )
     if more := come[common:]:
         at = received_at + common
         repeats = received[max(0, at - len(more)) : at] == more or (
             at > 0 and set(more) == {received[at - 1]}
         )
-        kind = Change.DUPLICATED if repeats else Change.ADDED
+        kind = ByteChange.DUPLICATED if repeats else ByteChange.ADDED
         yield Discrepancy(kind, sent_at + common, at, b"", more)
 
 

@@ -2,7 +2,7 @@
 
 Whatever recorded it, a capture is held as the edges of its lines, in ticks of one clock. An edge
 at tick *t* means that the line was first seen at its new level at *t*: the change itself lies
-within one tick before, which is what ``Clock.resolution_s`` says.
+within one tick before, which is what ``CaptureClock.resolution_s`` says.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Polarity = Literal["rising", "falling", "any"]
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class CaptureClock:
     """What the times of a capture are counted by.
 
     ``tick`` is its period in seconds. ``sampled`` is whether lines were looked at once a tick; if
@@ -55,7 +55,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SignalLine:
     """One digital line: its level at the start, and the ticks at which it changed."""
 
     name: str
@@ -90,9 +90,9 @@ class Capture:
 
     path: Path
     form: str
-    clock: Clock
+    clock: CaptureClock
     ticks: int
-    lines: tuple[Line, ...]
+    lines: tuple[SignalLine, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -100,7 +100,7 @@ class Capture:
         """How long it is."""
         return float(self.ticks * self.clock.tick)
 
-    def line(self, name: str) -> Line:
+    def line(self, name: str) -> SignalLine:
         """The line of that name, or of that number where names are not wanted (``0`` is the
         first). CaptureError names the lines there are."""
         for line in self.lines:
@@ -116,13 +116,18 @@ class Capture:
             f"its lines are {', '.join(line.name for line in self.lines)}",
         )
 
+    @property
+    def busiest(self) -> SignalLine:
+        """The line that changes most."""
+        return max(self.lines, key=lambda line: line.edges.size)
+
     def cut(self, begin: int, end: int) -> Capture:
         """The part from one tick to before another, as a capture of its own."""
         lines = []
         for line in self.lines:
             first, last = np.searchsorted(line.edges, (begin + 1, end))
             high = line.starts_high ^ bool(first % 2)
-            lines.append(Line(line.name, high, line.edges[first:last] - begin))
+            lines.append(SignalLine(line.name, high, line.edges[first:last] - begin))
         part = f"part of {self.form}"
         return Capture(self.path, part, self.clock, end - begin, tuple(lines), self.notes)
 
@@ -154,9 +159,9 @@ def levels_of(
     return np.where(last >= 0, known[np.maximum(last, 0)] > 0, high)
 
 
-def clock_of_rate(rate: Fraction | int) -> Clock:
+def clock_of_rate(rate: Fraction | int) -> CaptureClock:
     """The clock of lines sampled ``rate`` times a second."""
-    return Clock(1 / Fraction(rate), sampled=True)
+    return CaptureClock(1 / Fraction(rate), sampled=True)
 
 
 def too_many_edges(path: Path) -> CaptureError:

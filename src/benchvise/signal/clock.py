@@ -8,13 +8,15 @@ within the longest stretch without one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.documents import computed, in_json
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, Ticks
+from benchvise.signal.radio import RegisterComparison
 
 _LEAST_PERIODS = 4
 _PAUSE = 1.5
@@ -23,7 +25,7 @@ _DRIFT_PERIODS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ClockFigures:
+class ClockMetrics:
     """A clock line; frequencies in Hz, times in seconds.
 
     ``frequency`` has ``error``, the standard error of the fit and of the two ends' resolution;
@@ -47,19 +49,43 @@ class ClockFigures:
     pauses: tuple[tuple[float, float], ...]
     """When each began and how long it was."""
 
-    @property
-    def period(self) -> float:
-        """Seconds."""
-        return 1.0 / self.frequency
+
+@dataclass(frozen=True, slots=True)
+class ClockReport(ClockMetrics):
+    """A clock line beside its nominal frequency in Hz (None: not known), and what the registers of
+    its radio say (None: not asked).
+
+    ``tolerance`` is the relative error that clocks and measurement may have together.
+    """
+
+    nominal: float | None
+    explained: RegisterComparison | None
+    tolerance: float = field(metadata=in_json(hidden=True))
+
+    @computed.before("explained")
+    def off_ppm(self) -> float | None:
+        """How far the frequency is from the nominal one."""
+        return None if self.nominal is None else (self.frequency / self.nominal - 1) * 1e6
 
 
-def clock_figures(capture: Capture, line: str) -> ClockFigures:
-    """Figures of a clock line; CaptureError when it has fewer than four periods."""
-    found = capture.line(line)
-    rising = found.of("rising")
+def clock_report(
+    clock: ClockMetrics,
+    nominal: float | None,
+    explained: RegisterComparison | None,
+    tolerance: float,
+) -> ClockReport:
+    """A measured clock with what it is compared with."""
+    metrics = {item.name: getattr(clock, item.name) for item in fields(clock)}
+    return ClockReport(**metrics, nominal=nominal, explained=explained, tolerance=tolerance)
+
+
+def measure_clock(capture: Capture, line: str) -> ClockMetrics:
+    """Metrics of a clock line; CaptureError when it has fewer than four periods."""
+    clock_line = capture.line(line)
+    rising = clock_line.of("rising")
     if rising.size <= _LEAST_PERIODS:
         raise CaptureError(
-            f"{capture.path}: {found.name} rises {rising.size} times: too few for a frequency",
+            f"{capture.path}: {clock_line.name} rises {rising.size} times: too few for a frequency",
             "record longer, or name another line with --line",
         )
     tick = capture.clock.tick_s
@@ -70,12 +96,12 @@ def clock_figures(capture: Capture, line: str) -> ClockFigures:
     slope, error = _fit(stretch, capture)
     running = np.delete(periods, breaks)
     own = np.diff(stretch) * tick
-    return ClockFigures(
-        line=found.name,
+    return ClockMetrics(
+        line=clock_line.name,
         periods=int(periods.size),
         frequency=1.0 / slope,
         error=error / slope**2,
-        duty=_duty(found.of("falling"), stretch),
+        duty=_duty(clock_line.of("falling"), stretch),
         jitter_rms=float(running.std()),
         jitter_peak=float(np.ptp(running)),
         cycle_jitter=float(np.abs(np.diff(own)).max()) if own.size > 1 else 0.0,

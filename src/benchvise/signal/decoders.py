@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.readers import sigrok
 from benchvise.signal.writing import session_rate, session_step, write_session
+from benchvise.text import printable
 
 SECONDS = 120.0
 MOST_ANNOTATIONS = 2_000_000
@@ -59,6 +59,18 @@ class Decoder:
                     )
             parts.append(f"{key}={value}")
         return ":".join(parts)
+
+
+def parse_decoder(text: str) -> Decoder:
+    """A decoder as ``-P`` of sigrok-cli takes it: ``spi:clk=CLK``; UsageError for what is none."""
+    name, *pairs = text.split(":")
+    options: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"'{pair}' is no option of a decoder", "write NAME:KEY=VALUE:…")
+        options[key] = value
+    return Decoder(name, {}, options)
 
 
 def available() -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.documents import computed, in_json
 from benchvise.statistics import (
     Drift,
     Estimate,
@@ -70,7 +71,7 @@ class Difference:
     p: float
     effect: float
 
-    @property
+    @computed
     def shown(self) -> bool:
         """Whether the two differ beyond doubt."""
         return (
@@ -118,6 +119,13 @@ def difference(values: Seconds, reference: Seconds) -> Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class DifferenceAt(Difference):
+    """A difference at one setting of the other factors."""
+
+    setting: str = field(metadata=in_json(name="with"))
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """What one level of a factor does beside another, all else equal: for each setting of the
     other factors, how the two differ."""
@@ -125,7 +133,7 @@ class Effect:
     factor: str
     level: str
     reference: str
-    where: tuple[tuple[str, Difference], ...]
+    where: tuple[DifferenceAt, ...]
 
 
 def effects(
@@ -133,20 +141,25 @@ def effects(
 ) -> tuple[Effect, ...]:
     """The effects of each factor: its levels against the first one seen, at each setting of the
     others where both were measured. Keys hold a level for each of ``factors``."""
-    found = []
+    results: list[Effect] = []
     for place, factor in enumerate(factors):
         levels = list(dict.fromkeys(key[place] for key in configurations))
         for level in levels[1:]:
             where = [
-                (" ".join(key[:place] + key[place + 1 :]), difference(values, reference))
+                _difference_at(values, reference, " ".join(key[:place] + key[place + 1 :]))
                 for key, values in configurations.items()
                 if key[place] == level
                 and (reference := configurations.get((*key[:place], levels[0], *key[place + 1 :])))
                 is not None
             ]
             if where:
-                found.append(Effect(factor, level, levels[0], tuple(where)))
-    return tuple(found)
+                results.append(Effect(factor, level, levels[0], tuple(where)))
+    return tuple(results)
+
+
+def _difference_at(values: Seconds, reference: Seconds, setting: str) -> DifferenceAt:
+    whole = difference(values, reference)
+    return DifferenceAt(whole.ratio, whole.p, whole.effect, setting)
 
 
 def histogram(values: Seconds, bins: int = 60) -> tuple[Seconds, npt.NDArray[np.int64]]:

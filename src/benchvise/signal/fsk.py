@@ -20,7 +20,7 @@ _LEAST_SYMBOLS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Tone:
+class KeyingTone:
     """One of the frequencies: its mean and standard deviation in Hz, how many symbols had it,
     and the symbol that it stands for (None where that is not known), with the share of its
     symbols that agree."""
@@ -39,7 +39,7 @@ class Keying:
 
     line: str
     baud: float
-    tones: tuple[Tone, ...]
+    tones: tuple[KeyingTone, ...]
     places: tuple[int, ...]
     separation: float
     notes: tuple[str, ...]
@@ -82,7 +82,7 @@ def keying(
         mine = hertz[places == place]
         spreads.append(float(mine.std()) if mine.size > 1 else 0.0)
         tones.append(
-            Tone(
+            KeyingTone(
                 float(mine.mean()) if mine.size else float(centre),
                 spreads[-1],
                 int(mine.size),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.errors import CaptureError
-from benchvise.signal.capture import Capture, Line
+from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.decoders import Annotation, Decoder, decode
 
 _GAP_S = 0.014  # longer than any space within a frame, shorter than the rest between frames
@@ -22,16 +22,21 @@ _NEAR = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class InfraredSpan:
     """A pulse (light) or a space, in seconds since the start of the capture."""
 
     at: float
     seconds: float
     pulse: bool
 
+    @property
+    def kind(self) -> str:
+        """``pulse`` or ``space``."""
+        return "pulse" if self.pulse else "space"
+
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class InfraredProtocol:
     """A protocol that can be told by its first pulse and space, in seconds; ``decoder`` is
     libsigrokdecode's name of it, empty where it has none."""
 
@@ -43,23 +48,23 @@ class Protocol:
 
 
 PROTOCOLS = (
-    Protocol("NEC", "ir_nec", 9.0e-3, 4.5e-3),
-    Protocol("NEC repeat", "ir_nec", 9.0e-3, 2.25e-3),
-    Protocol("Samsung", "", 4.5e-3, 4.5e-3),
-    Protocol("Sony SIRC", "ir_sirc", 2.4e-3, 0.6e-3),
-    Protocol("RC-6", "ir_rc6", 2.666e-3, 0.889e-3),
-    Protocol("RC-5", "ir_rc5", 0.889e-3, 0.889e-3),
-    Protocol("JVC", "", 8.4e-3, 4.2e-3),
-    Protocol("Kaseikyo", "", 3.456e-3, 1.728e-3),
+    InfraredProtocol("NEC", "ir_nec", 9.0e-3, 4.5e-3),
+    InfraredProtocol("NEC repeat", "ir_nec", 9.0e-3, 2.25e-3),
+    InfraredProtocol("Samsung", "", 4.5e-3, 4.5e-3),
+    InfraredProtocol("Sony SIRC", "ir_sirc", 2.4e-3, 0.6e-3),
+    InfraredProtocol("RC-6", "ir_rc6", 2.666e-3, 0.889e-3),
+    InfraredProtocol("RC-5", "ir_rc5", 0.889e-3, 0.889e-3),
+    InfraredProtocol("JVC", "", 8.4e-3, 4.2e-3),
+    InfraredProtocol("Kaseikyo", "", 3.456e-3, 1.728e-3),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class InfraredFrame:
     """One transmission: its pulses and spaces, and the protocol that it begins like."""
 
-    spans: tuple[Span, ...]
-    protocol: Protocol | None
+    spans: tuple[InfraredSpan, ...]
+    protocol: InfraredProtocol | None
 
     @property
     def at(self) -> float:
@@ -74,8 +79,8 @@ class Infrared:
     line: str
     active_low: bool
     carrier_hz: float | None
-    frames: tuple[Frame, ...]
-    protocol: Protocol | None
+    frames: tuple[InfraredFrame, ...]
+    protocol: InfraredProtocol | None
     decoded: tuple[Annotation, ...]
     notes: tuple[str, ...]
 
@@ -114,7 +119,7 @@ def infrared(capture: Capture, name: str, protocol: str | None = None) -> Infrar
     return Infrared(line.name, active_low, carrier, frames, found, tuple(decoded), tuple(notes))
 
 
-def _rests_high(capture: Capture, line: Line) -> bool:
+def _rests_high(capture: Capture, line: SignalLine) -> bool:
     """Whether the line is high in its longest rest: a receiver's output is, a diode's is not."""
     bounds = np.concatenate(([0], line.edges, [capture.ticks]))
     longest = int(np.argmax(np.diff(bounds)))
@@ -122,8 +127,8 @@ def _rests_high(capture: Capture, line: Line) -> bool:
 
 
 def _without_carrier(
-    capture: Capture, line: Line, *, active_low: bool
-) -> tuple[float | None, Line]:
+    capture: Capture, line: SignalLine, *, active_low: bool
+) -> tuple[float | None, SignalLine]:
     """The carrier's frequency, and the line as a receiver would give it; None without one."""
     light = line.of("falling" if active_low else "rising")
     periods = np.diff(light) * capture.clock.tick_s
@@ -138,36 +143,36 @@ def _without_carrier(
     starts = light[np.concatenate(([0], gap + 1))]
     ends = light[np.concatenate((gap, [light.size - 1]))] + round(period / capture.clock.tick_s / 2)
     edges = np.column_stack((starts, ends)).reshape(-1)
-    return 1 / period, Line(line.name, active_low, edges.astype(np.int64))
+    return 1 / period, SignalLine(line.name, active_low, edges.astype(np.int64))
 
 
-def _spans(capture: Capture, line: Line, *, active_low: bool) -> list[Span]:
+def _spans(capture: Capture, line: SignalLine, *, active_low: bool) -> list[InfraredSpan]:
     tick = capture.clock.tick_s
     spans = []
     for number in range(line.edges.size - 1):
         begin, end = int(line.edges[number]), int(line.edges[number + 1])
         high = line.starts_high ^ (number % 2 == 0)
-        spans.append(Span(begin * tick, (end - begin) * tick, high is not active_low))
+        spans.append(InfraredSpan(begin * tick, (end - begin) * tick, high is not active_low))
     return spans
 
 
-def _frames(spans: Sequence[Span]) -> list[Frame]:
+def _frames(spans: Sequence[InfraredSpan]) -> list[InfraredFrame]:
     """Split at long spaces; a frame begins and ends with a pulse."""
-    frames: list[Frame] = []
-    current: list[Span] = []
-    for span in (*spans, Span(0.0, 1.0, pulse=False)):
+    frames: list[InfraredFrame] = []
+    current: list[InfraredSpan] = []
+    for span in (*spans, InfraredSpan(0.0, 1.0, pulse=False)):
         if not span.pulse and span.seconds > _GAP_S:
             while current and not current[-1].pulse:
                 current.pop()
             if current:
-                frames.append(Frame(tuple(current), _protocol(current)))
+                frames.append(InfraredFrame(tuple(current), _protocol(current)))
             current = []
         elif current or span.pulse:
             current.append(span)
     return frames
 
 
-def _protocol(spans: Sequence[Span]) -> Protocol | None:
+def _protocol(spans: Sequence[InfraredSpan]) -> InfraredProtocol | None:
     """The protocol whose first pulse and space these are; RC-5 by all of them being one or two
     half bits long."""
     if len(spans) < 2:
@@ -185,13 +190,13 @@ def _protocol(spans: Sequence[Span]) -> Protocol | None:
     return None
 
 
-def _most_common(frames: Sequence[Frame]) -> Protocol | None:
+def _most_common(frames: Sequence[InfraredFrame]) -> InfraredProtocol | None:
     named = [frame.protocol for frame in frames if frame.protocol is not None]
     full = [one for one in named if not one.name.endswith("repeat")] or named
     return max(full, key=full.count) if full else None
 
 
-def _named(name: str) -> Protocol:
+def _named(name: str) -> InfraredProtocol:
     for protocol in PROTOCOLS:
         if protocol.name.lower().replace(" ", "") == name.lower().replace(" ", ""):
             return protocol

@@ -13,13 +13,13 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from benchvise.signal.capture import Line, Ticks
+from benchvise.signal.capture import SignalLine, Ticks
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 
-class State(IntEnum):
+class LineState(IntEnum):
     """What an item says of a line."""
 
     LOW = 0
@@ -39,7 +39,7 @@ class Items:
     count: Counts
 
 
-def items(line: Line, ticks: int, begin: float, end: float, buckets: int) -> Items:
+def items(line: SignalLine, ticks: int, begin: float, end: float, buckets: int) -> Items:
     """The items of a line of a capture of ``ticks`` between two ticks, cut into ``buckets``.
 
     ValueError for a span without length, or without buckets.
@@ -58,7 +58,7 @@ def items(line: Line, ticks: int, begin: float, end: float, buckets: int) -> Ite
     starts = [edges[places[single]].astype(np.float64), bounds[opens], bounds[after]]
     states = [
         _level(line, places[single] + 1),
-        np.full(opens.size, State.CHANGES, dtype=np.uint8),
+        np.full(opens.size, LineState.CHANGES, dtype=np.uint8),
         _level(line, places[after]),
     ]
     counts = [
@@ -105,10 +105,10 @@ def _changing(edge_counts: Counts) -> npt.NDArray[np.bool_]:
     return np.asarray(some & (seen > before), dtype=np.bool_)
 
 
-def _level(line: Line, edges_before: Counts) -> npt.NDArray[np.uint8]:
+def _level(line: SignalLine, edges_before: Counts) -> npt.NDArray[np.uint8]:
     """The level after so many edges."""
     high = (edges_before % 2 == 1) ^ line.starts_high
-    return np.where(high, State.HIGH, State.LOW).astype(np.uint8)
+    return np.where(high, LineState.HIGH, LineState.LOW).astype(np.uint8)
 
 
 def density(sorted_ticks: Ticks, ticks: int, buckets: int) -> Counts:

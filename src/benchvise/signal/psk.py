@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.documents import computed
 from benchvise.errors import UsageError
 
 PER_SYMBOL = 10
@@ -44,7 +45,7 @@ class ErrorRate:
     high: float
     ideal: float
 
-    @property
+    @computed
     def rate(self) -> float:
         """Errors a bit."""
         return self.errors / self.bits

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchvise.documents import computed
 from benchvise.errors import UsageError
 
 CRYSTALS = {"cc1100": 26e6, "cc1101": 26e6, "cc2500": 26e6}
@@ -32,7 +33,7 @@ class DataRate:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class RegisterComparison:
     """What was set, what was measured, and which registers would give that.
 
     ``agrees`` is whether the rate set lies within the tolerance of the one measured.
@@ -47,7 +48,7 @@ class Explained:
     by_exponent: DataRate | None
     nearest: DataRate
 
-    @property
+    @computed.before("wanted")
     def off(self) -> float:
         """Measured to set, minus one."""
         return self.measured / self.wanted.rate - 1.0
@@ -62,14 +63,16 @@ def data_rate(mdmcfg4: int, mdmcfg3: int, crystal: float) -> DataRate:
     return DataRate(mdmcfg4, mdmcfg3, rate)
 
 
-def explain(wanted: DataRate, measured: float, crystal: float, tolerance: float) -> Explained:
+def compare_registers(
+    wanted: DataRate, measured: float, crystal: float, tolerance: float
+) -> RegisterComparison:
     """Compares a measured rate in baud with what the registers should give.
 
     ``tolerance`` is relative: of the crystal, of the sampling clock, and of the measurement.
     """
 
-    def fits(found: DataRate) -> bool:
-        return abs(measured / found.rate - 1.0) <= tolerance
+    def fits(rate: DataRate) -> bool:
+        return abs(measured / rate.rate - 1.0) <= tolerance
 
     high = wanted.mdmcfg4 & 0xF0
     mantissas = [data_rate(wanted.mdmcfg4, m, crystal) for m in range(256)]
@@ -80,7 +83,7 @@ def explain(wanted: DataRate, measured: float, crystal: float, tolerance: float)
         return min(rates, key=lambda rate: abs(measured / rate.rate - 1.0))
 
     by_mantissa, by_exponent = best(mantissas), best(exponents)
-    return Explained(
+    return RegisterComparison(
         wanted,
         measured,
         fits(wanted),

@@ -14,8 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, Self
 
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import CaptureError, UsageError
+from benchvise.text import last_line, printable
 
 PROGRAM = "sigrok-cli"
 STOP = b"q\n"

@@ -48,6 +48,13 @@ class Edge:
         return f"{self.line}:{self.polarity}"
 
 
+def parse_edges(stimulus: str | None, answer: str | None) -> tuple[Edge, Edge] | None:
+    """Both edges; None where they are not both named. UsageError for what names none."""
+    if not stimulus or not answer:
+        return None
+    return Edge.parse(stimulus), Edge.parse(answer)
+
+
 @dataclass(frozen=True, slots=True)
 class Responses:
     """All responses of one configuration, in seconds, in the order of their stimuli.

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError, UsageError
+from benchvise.text import printable
 
 LEVELS = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
 """The four frequencies, in units of the deviation, from the lowest."""

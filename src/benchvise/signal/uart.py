@@ -13,8 +13,9 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.documents import computed
 from benchvise.errors import CaptureError
-from benchvise.signal.capture import Capture, Line
+from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.decoders import Decoder, decode
 
 STANDARD_RATES = (
@@ -35,7 +36,7 @@ _INVERTED_DOUBT = 0.3  # few bytes with errors may look better upside down
 _FRAMES = ((8, "none"), (7, "even"), (7, "odd"), (8, "even"), (8, "odd"))
 
 
-class Fault(StrEnum):
+class SerialFault(StrEnum):
     """What is wrong at a place of a serial line."""
 
     FRAME = "frame error"
@@ -45,7 +46,7 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SerialFrame:
     """How bytes are sent: ``8n1`` at a rate in baud."""
 
     baud: float
@@ -62,7 +63,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Byte:
+class SerialByte:
     """A byte on the line: its first data bit begins and its last ends at these ticks."""
 
     begin: int
@@ -71,16 +72,16 @@ class Byte:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SerialMark:
     """Something wrong on the line, in ticks."""
 
     begin: int
     end: int
-    fault: Fault
+    fault: SerialFault
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class BaudRate:
     """A baud rate found from the edges: ``measured``, and the standard one that it is near.
 
     ``error`` is the relative standard error of the measurement; ``residue`` how far levels are
@@ -92,7 +93,7 @@ class Rate:
     error: float
     residue: float
 
-    @property
+    @computed
     def off(self) -> float:
         """How far the sender is from the standard rate, relative; 0 where it is near none."""
         return self.measured / self.standard - 1.0 if self.standard else 0.0
@@ -103,22 +104,22 @@ class SerialLine:
     """All that one line says."""
 
     line: str
-    rate: Rate
-    frame: Frame
-    data: tuple[Byte, ...]
-    marks: tuple[Mark, ...]
+    rate: BaudRate
+    frame: SerialFrame
+    data: tuple[SerialByte, ...]
+    marks: tuple[SerialMark, ...]
 
     @property
     def content(self) -> bytes:
         """The bytes."""
         return bytes(byte.value & 0xFF for byte in self.data)
 
-    def faults(self) -> Counter[Fault]:
+    def faults(self) -> Counter[SerialFault]:
         """How many there are of each kind."""
         return Counter(mark.fault for mark in self.marks)
 
 
-def find_rate(capture: Capture, line: Line) -> Rate:
+def find_rate(capture: Capture, line: SignalLine) -> BaudRate:
     """The baud rate of a line by the lengths of its levels, each of which is a whole number of
     bits. CaptureError when there are too few edges or nothing fits.
 
@@ -151,7 +152,7 @@ def find_rate(capture: Capture, line: Line) -> Rate:
     rate = capture.clock.rate / bit
     near = min(STANDARD_RATES, key=lambda standard: abs(rate / standard - 1.0))
     error = residue / np.sqrt(max(1, used.size)) + 0.3 / (bit * max(1.0, float(used.max() / bit)))
-    return Rate(rate, near if abs(rate / near - 1.0) <= _NEAR else None, float(error), residue)
+    return BaudRate(rate, near if abs(rate / near - 1.0) <= _NEAR else None, float(error), residue)
 
 
 def _guesses(lengths: npt.NDArray[np.float64]) -> list[float]:
@@ -201,7 +202,7 @@ def decode_line(
     CaptureError when there is nothing to decode.
     """
     line = capture.line(name)
-    rate = find_rate(capture, line) if baud is None else Rate(baud, None, 0.0, 0.0)
+    rate = find_rate(capture, line) if baud is None else BaudRate(baud, None, 0.0, 0.0)
     frame = _frame(capture, line, rate.measured, data_bits, parity, inverted)
     found, marks = _decoded(capture, line, frame)
     glitches = _glitches(capture, line, rate.measured)
@@ -210,26 +211,26 @@ def decode_line(
 
 def _frame(
     capture: Capture,
-    line: Line,
+    line: SignalLine,
     baud: float,
     data_bits: int | None,
     parity: str | None,
     inverted: bool | None,
-) -> Frame:
+) -> SerialFrame:
     """The frame with the fewest errors on the first part of the line."""
     frames = [
-        Frame(baud, bits, kind, upside_down)
+        SerialFrame(baud, bits, kind, upside_down)
         for upside_down in ((False, True) if inverted is None else (inverted,))
         for bits, kind in _FRAMES
         if data_bits in (None, bits) and parity in (None, kind)
-    ] or [Frame(baud, data_bits or 8, parity or "none", bool(inverted))]
+    ] or [SerialFrame(baud, data_bits or 8, parity or "none", bool(inverted))]
     if len(frames) == 1:
         return frames[0]
     part = capture.cut(*_first_part(line, capture))
     tried = []
     for place, frame in enumerate(frames):
         found, marks = _decoded(part, line, frame)
-        wrong = sum(mark.fault is not Fault.BREAK for mark in marks)
+        wrong = sum(mark.fault is not SerialFault.BREAK for mark in marks)
         # That so many parities are right by chance is not to be believed: then there is one.
         checked = frame.parity != "none" and len(found) >= _LEAST_CHECKED
         doubt = wrong / max(1, len(found)) + (_INVERTED_DOUBT if frame.inverted else 0.0)
@@ -237,13 +238,15 @@ def _frame(
     return min(tried)[-1]
 
 
-def _first_part(line: Line, capture: Capture) -> tuple[int, int]:
+def _first_part(line: SignalLine, capture: Capture) -> tuple[int, int]:
     """From the start to after so many edges."""
     end = int(line.edges[_PART_EDGES]) if line.edges.size > _PART_EDGES else capture.ticks
     return 0, end
 
 
-def _decoded(capture: Capture, line: Line, frame: Frame) -> tuple[list[Byte], list[Mark]]:
+def _decoded(
+    capture: Capture, line: SignalLine, frame: SerialFrame
+) -> tuple[list[SerialByte], list[SerialMark]]:
     decoder = Decoder(
         "uart",
         {"rx": line.name},
@@ -255,27 +258,28 @@ def _decoded(capture: Capture, line: Line, frame: Frame) -> tuple[list[Byte], li
         },
     )
     said = decode(capture, [decoder], ["uart=rx-data:rx-warnings:rx-parity-err:rx-break"])
-    found: list[Byte] = []
-    marks: list[Mark] = []
+    found: list[SerialByte] = []
+    marks: list[SerialMark] = []
     for one in said:
         text = one.text.lower()
         if text.startswith("frame"):
-            marks.append(Mark(one.begin, one.end, Fault.FRAME))
+            marks.append(SerialMark(one.begin, one.end, SerialFault.FRAME))
         elif text.startswith("parity"):
-            marks.append(Mark(one.begin, one.end, Fault.PARITY))
+            marks.append(SerialMark(one.begin, one.end, SerialFault.PARITY))
         elif text.startswith("break"):
-            marks.append(Mark(one.begin, one.end, Fault.BREAK))
+            marks.append(SerialMark(one.begin, one.end, SerialFault.BREAK))
         else:
-            found.append(Byte(one.begin, one.end, int(text, 16)))
+            found.append(SerialByte(one.begin, one.end, int(text, 16)))
     return found, marks
 
 
-def _glitches(capture: Capture, line: Line, baud: float) -> list[Mark]:
+def _glitches(capture: Capture, line: SignalLine, baud: float) -> list[SerialMark]:
     """Levels too short for a bit."""
     bit = capture.clock.rate / baud
     if bit < 4:
         return []
     short = np.flatnonzero(np.diff(line.edges) < _GLITCH_BITS * bit)
     return [
-        Mark(int(line.edges[at]), int(line.edges[at + 1]), Fault.GLITCH) for at in short[:100_000]
+        SerialMark(int(line.edges[at]), int(line.edges[at + 1]), SerialFault.GLITCH)
+        for at in short[:100_000]
     ]

@@ -6,10 +6,11 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from benchvise.board import Board
-from benchvise.board.channel import FileError, FileValue, ProbeChannel
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import FileError, FileValue
+from benchvise.documents import JsonObject, object_at, whole_at
 from benchvise.state.commands import Output, run_commands
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Item, Read
@@ -20,7 +21,7 @@ FDT = "/sys/firmware/fdt"
 _LIVE_TREE = "/proc/device-tree"
 _TREE_DEPTH = 9
 
-Facts = Mapping[str, Mapping[str, Any]]
+Facts = Mapping[str, JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,14 @@ class Answers:
     links: ByPath[str | FileError] = field(default_factory=ByPath)
     facts: Facts = field(default_factory=dict)
     commands: Mapping[str, Output] = field(default_factory=dict)
-    trees: Mapping[str, Any] = field(default_factory=dict)
+    trees: Mapping[str, object] = field(default_factory=dict)
     board_time_ns: int | None = None
     host_time_ns: int | None = None
 
     @property
     def is_root(self) -> bool:
         """Whether the probe ran as root."""
-        process = self.facts.get("process", {}).get("")
-        return isinstance(process, Mapping) and process.get("uid") == 0
+        return whole_at(object_at(self.facts.get("process", {}), ""), "uid") == 0
 
 
 def ask(board: Board, channel: ProbeChannel, items: Iterable[Item]) -> Answers:
@@ -55,8 +55,6 @@ def ask(board: Board, channel: ProbeChannel, items: Iterable[Item]) -> Answers:
     names = find_roles(channel)
     wanted = {source: _filled(reads, source, names) for source in ("link", "command")}
     files = _files(channel, reads, names)
-    now = facts.get("time", {}).get("", {})
-    board_time = now.get("monotonic_ns") if isinstance(now, dict) else None
     return Answers(
         names=names,
         files=ByPath(files),
@@ -64,7 +62,7 @@ def ask(board: Board, channel: ProbeChannel, items: Iterable[Item]) -> Answers:
         facts=facts,
         commands=run_commands(board, wanted["command"]),
         trees=_live_tree(channel, files),
-        board_time_ns=board_time if isinstance(board_time, int) else None,
+        board_time_ns=whole_at(object_at(facts.get("time", {}), ""), "monotonic_ns"),
         host_time_ns=host_time_ns,
     )
 
@@ -83,36 +81,35 @@ def _files(
         path = names.fill(read.path) if read.source == "file" else None
         if path is not None and not names.is_automount(path):
             limits[path] = max(read.limit, limits.get(path, 0))
-    found = channel.read(path for path, limit in limits.items() if limit == 0)
+    files = channel.read(path for path, limit in limits.items() if limit == 0)
     for limit in sorted(set(limits.values()) - {0}):
-        found |= channel.read((p for p, own in limits.items() if own == limit), limit=limit)
-    return found
+        files |= channel.read((p for p, own in limits.items() if own == limit), limit=limit)
+    return files
 
 
 def _facts(channel: ProbeChannel) -> tuple[Facts, int | None]:
     """Facts of the same name and subject become a list; the host's time is that of ``time``."""
-    found: defaultdict[str, defaultdict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    values: defaultdict[str, defaultdict[str, list[object]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     host_time_ns = None
-    for line in channel.request(["facts"]):
-        if line["type"] == "fact":
-            subject = line.get("subject", "")
-            found[line["name"]][subject if isinstance(subject, str) else ""].append(
-                line.get("value")
-            )
-            if line["name"] == "time":
-                host_time_ns = time.monotonic_ns()
-    return {name: _joined(name, subjects) for name, subjects in found.items()}, host_time_ns
+    for fact in channel.facts():
+        values[fact.name][fact.subject].append(fact.value)
+        if fact.name == "time":
+            host_time_ns = time.monotonic_ns()
+    return {name: _joined(name, subjects) for name, subjects in values.items()}, host_time_ns
 
 
-def _joined(name: str, subjects: Mapping[str, list[Any]]) -> dict[str, Any]:
+def _joined(name: str, subjects: Mapping[str, list[object]]) -> JsonObject:
     if name == "qdisc":
         return {nic: values if nic else values[-1] for nic, values in subjects.items()}
     if name == "kernel_log" and "" not in subjects:
-        return {"": "".join(v for values in subjects.values() for v in values if type(v) is str)}
+        pieces = [piece for values in subjects.values() for piece in values]
+        return {"": "".join(piece for piece in pieces if isinstance(piece, str))}
     return {subject: values[-1] for subject, values in subjects.items()}
 
 
-def _live_tree(channel: ProbeChannel, files: Mapping[str, FileValue | FileError]) -> dict[str, Any]:
+def _live_tree(channel: ProbeChannel, files: Mapping[str, FileValue | FileError]) -> JsonObject:
     """The device tree property by property, where root alone may read it as a whole."""
     if not isinstance(files.get(FDT), FileError):
         return {}

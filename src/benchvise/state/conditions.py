@@ -15,7 +15,9 @@ from typing import Any
 
 from benchvise.kernel_log import classes, classify
 from benchvise.kernel_log.lines import parse
+from benchvise.quantities import number_or_none
 from benchvise.state.model import Family, Snapshot
+from benchvise.text import enumerated
 
 _BUSY_CPUS = 0.2
 _STOLEN = 0.01
@@ -23,7 +25,6 @@ _SLOW_CLOCK = 0.05
 # Host and board are read one after the other, over a network: so long may that take, in seconds.
 _READING = 0.25
 _CLOCK_ERROR = 0.002
-_NAMED = 4
 
 _OWN = ("bvprobe", "benchvise", "python", "sshd", "ssh")
 
@@ -55,12 +56,6 @@ def _values(snapshot: Snapshot, item: str, key: str = "*") -> dict[str, Any]:
     }
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
-
-
 def _growth(before: Snapshot, after: Snapshot, item: str, name: str) -> float:
     """By how much the counters ``name`` of an item grew in sum: entries of that key, or fields of
     tables. Counters that went back (a reboot, a device that was taken off) count as nothing."""
@@ -78,15 +73,10 @@ def _numbers(snapshot: Snapshot, item: str, name: str) -> dict[tuple[str, str], 
     for key, value in _values(snapshot, item).items():
         fields = value if isinstance(value, Mapping) else {key: value}
         for field, content in fields.items():
-            number = _number(content)
+            number = number_or_none(content)
             if number is not None and fnmatchcase(str(field), name):
                 found[key, str(field)] = number
     return found
-
-
-def _list(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 # -- the rules -------------------------------------------------------------------------------------
@@ -105,17 +95,17 @@ def _throttled(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     }
     if flags:
         names = sorted(name.removesuffix(" now") for name in flags)
-        yield Condition("throttled", f"the firmware reports: {_list(names)}")
+        yield Condition("throttled", f"the firmware reports: {enumerated(names)}")
     states = _values(after, "thermal.cooling", "device* cur_state")
     types = _values(after, "thermal.cooling", "device* type")
     held = [
         str(kind)
         for key, kind in types.items()
         if _holds_clock_down(str(kind))
-        and (_number(states.get(key.replace(" type", " cur_state"))) or 0) > 0
+        and (number_or_none(states.get(key.replace(" type", " cur_state"))) or 0) > 0
     ]
     if held:
-        yield Condition("throttled", f"cooling holds clocks down: {_list(sorted(set(held)))}")
+        yield Condition("throttled", f"cooling holds clocks down: {enumerated(sorted(set(held)))}")
 
 
 def _holds_clock_down(kind: str) -> bool:
@@ -175,12 +165,12 @@ def _slow_clock(_before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     said = [
         number * 1000
         for value in _values(after, "cpu.measured_clock", "policy* scaling_cur_freq").values()
-        if (number := _number(value)) is not None
+        if (number := number_or_none(value)) is not None
     ]
     measured = {
         cpu: best
         for cpu, table in _values(after, "cpu.measured_clock").items()
-        if isinstance(table, Mapping) and (best := _number(table.get("best_hz"))) is not None
+        if isinstance(table, Mapping) and (best := number_or_none(table.get("best_hz"))) is not None
     }
     if not said or not measured:
         return
@@ -202,21 +192,24 @@ def _background(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
                 found[name] = max(found.get(name, 0.0), cpus)
     busy = sorted(found.items(), key=lambda one: -one[1])
     if sum(found.values()) > _BUSY_CPUS:
-        names = _list([f"{name} ({cpus:.1f} CPU)" for name, cpus in busy])
+        names = enumerated([f"{name} ({cpus:.1f} CPU)" for name, cpus in busy])
         yield Condition("background load", f"other processes were busy: {names}")
 
 
 def _busy(table: object) -> Iterator[tuple[str, float]]:
     if not isinstance(table, Mapping):
         return
-    window, hertz = _number(table.get("window_ns")), _number(table.get("ticks_per_second"))
+    window, hertz = (
+        number_or_none(table.get("window_ns")),
+        number_or_none(table.get("ticks_per_second")),
+    )
     processes = table.get("processes")
     if not window or not hertz or not isinstance(processes, list):
         return
     for process in processes:
         if not isinstance(process, Mapping):
             continue
-        name, ticks = str(process.get("name", "")), _number(process.get("ticks"))
+        name, ticks = str(process.get("name", "")), number_or_none(process.get("ticks"))
         # A tick or two in so short a time say nothing.
         if ticks is not None and ticks > 2 and not name.startswith(_OWN):
             yield name, ticks / hertz / (window / 1e9)
@@ -238,13 +231,13 @@ def _log(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     """Lines of the kernel log from between the two snapshots."""
     for key, table in _values(after, "log.classes").items():
         earlier = _values(before, "log.classes").get(key)
-        since = _number(earlier.get("until")) if isinstance(earlier, Mapping) else None
+        since = number_or_none(earlier.get("until")) if isinstance(earlier, Mapping) else None
         found = table.get("classes") if isinstance(table, Mapping) else None
         if since is None or not isinstance(found, Mapping):
             continue
         for name, entry in found.items():
             times = entry.get("times") if isinstance(entry, Mapping) else None
-            new = [t for t in times or () if (_number(t) or 0.0) > since]
+            new = [t for t in times or () if (number_or_none(t) or 0.0) > since]
             if new:
                 last = next(iter(reversed(entry.get("last") or [""])), "")
                 lines = "1 line" if len(new) == 1 else f"{len(new)} lines"
@@ -306,12 +299,12 @@ def _changed(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
         and not _counts_up(entry.item, old.value, entry.value)
     ]
     if names:
-        yield Condition("settings changed", f"meanwhile, something changed {_list(names)}")
+        yield Condition("settings changed", f"meanwhile, something changed {enumerated(names)}")
 
 
 def _counts_up(item: str, old: object, new: object) -> bool:
     """Whether it is no setting at all: some modules count where their parameters are."""
-    first, last = _number(old), _number(new)
+    first, last = number_or_none(old), number_or_none(new)
     return item == "kernel.modules" and first is not None and last is not None and first < last
 
 

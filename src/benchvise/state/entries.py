@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from benchvise.board.channel import FileError, FileValue
-from benchvise.board.sanitise import printable
+from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Entry, Item, Missing, Read
 from benchvise.state.mounts import mount_of
 from benchvise.state.normalise.registry import NORMALISERS
 from benchvise.state.normalise.tables import pick
+from benchvise.text import printable
 
 TEXT_LIMIT = 16 << 10
 """Characters of one text in a value."""

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from benchvise.board import Board
-from benchvise.board.channel import FileValue, ProbeChannel, open_channel
-from benchvise.board.sanitise import printable
+from benchvise.board.channel import ProbeChannel, open_channel
+from benchvise.board.messages import FileValue
 from benchvise.errors import BenchviseError, BoardUnreachable, SettingError
 from benchvise.state import interrupts, places
 from benchvise.state import knobs as values
@@ -23,6 +23,7 @@ from benchvise.state.drive import Goal, Missed, drive, is_reached, present
 from benchvise.state.journal import Change, Journal
 from benchvise.state.knobs import Setting
 from benchvise.state.places import BoardFiles, Place, Roles
+from benchvise.text import printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 

@@ -32,8 +32,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import SettingError
+from benchvise.text import printable
 
 DIRECTORY_VARIABLE = "BENCHVISE_STATE"
 

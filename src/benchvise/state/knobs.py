@@ -13,10 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.quantities import parse_cpus
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Knob
+from benchvise.text import printable
 
 EACH = "each"
 
@@ -164,10 +165,7 @@ def _meaning(text: str) -> Sequence[object]:
     if _LONG_MASK.fullmatch(value):
         value = value.replace(",", "")
     elif _CPU_LIST.fullmatch(value) and not value.isdigit():
-        cpus: set[int] = set()
-        for part in value.split(","):
-            low, _, high = part.partition("-")
-            cpus.update(range(int(low), int(high or low) + 1))
+        cpus = parse_cpus(value)
         return ("cpus", *sorted(cpus)) if len(cpus) != 1 else (str(cpus.pop()),)
     return tuple(word.lstrip("0") or "0" for word in value.split())
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from benchvise.board.channel import FileError, FileValue, FileWritten
-from benchvise.board.sanitise import printable
+from benchvise.board.messages import FileError, FileValue, FileWritten
 from benchvise.errors import SettingError
 from benchvise.state import knobs as values
 from benchvise.state.model import Knob
+from benchvise.text import printable
 
 ROOTS = ("/proc/sys/", "/sys/")
 

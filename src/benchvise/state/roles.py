@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from benchvise.board.channel import FileError, FileValue, ProbeChannel
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import FileError, FileValue
+from benchvise.quantities import parse_cpus
 from benchvise.state.mounts import Mount, is_made_up, mount_of, parse_mounts
-from benchvise.state.normalise.words import parse_cpus
 
 ROLES: Mapping[str, str] = {
     "root_disk": "the disk that holds the root file system",

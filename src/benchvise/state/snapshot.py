@@ -10,12 +10,13 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from benchvise.board import Board
-from benchvise.board.channel import FileError, FileValue, ProbeChannel
-from benchvise.board.sanitise import printable
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers, ask
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.entries import entries_of
 from benchvise.state.model import Entry, Family, Item, Read, Snapshot
+from benchvise.text import printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 

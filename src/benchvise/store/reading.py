@@ -11,6 +11,7 @@ from typing import Any, cast
 from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
+from benchvise.documents import decode
 from benchvise.measure.model import (
     Better,
     ProcessRecord,
@@ -252,7 +253,7 @@ def _watched(connection: Connection, run: Row[Any]) -> list[Remark]:
     """
     ended = run.finished or datetime.now(UTC)
     noted = " ".join(remark.sentence for remark in _remarks(run.remarks))
-    owner = Owner.from_json(run.owner)
+    owner = decode(Owner, run.owner)
     return remarks_on(connection, run.board, owner, run.started, ended, noted)
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from benchvise.errors import UsageError
 from benchvise.store.models import DiagnosisRow, RunRow
 from benchvise.store.values import clean_text
+from benchvise.text import enumerated
 
 _LATEST = "latest"
 _BACK = re.compile(r"@(\d{0,9})")
@@ -128,5 +129,4 @@ def _empty(store: str) -> UsageError:
 def _listed(runs: Iterable[_Named]) -> str:
     """The first few runs by id and label, on one line whatever the labels hold."""
     shown = [f"{run_id} {label!r}" if label else run_id for run_id, label in runs]
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return ", ".join(shown[:_SHOWN]) + more
+    return enumerated(shown, _SHOWN)

@@ -6,7 +6,8 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import Connection, insert, select
 
-from benchvise.state.model import Snapshot
+from benchvise.documents import encode
+from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.store.models import RunRow, SnapshotRow, StateRow
 from benchvise.store.putting import put
 
@@ -18,7 +19,7 @@ def add_snapshot(
     connection: Connection, run_number: int, moment: Moment, snapshot: Snapshot
 ) -> None:
     """Add a run's snapshot; its settings only if the store has none like them yet."""
-    about = snapshot.as_json()
+    about = encode(snapshot)
     settings, observations = about.pop("settings"), about.pop("observations")
     digest = about.pop("digest")
     known = select(StateRow.digest).where(StateRow.digest == digest)
@@ -48,6 +49,4 @@ def load_snapshot(connection: Connection, run_id: str, moment: Moment) -> Snapsh
     ).first()
     if row is None:
         return None
-    return Snapshot.from_json(
-        {**row.about, "settings": row.settings, "observations": row.observations}
-    )
+    return snapshot_of({**row.about, "settings": row.settings, "observations": row.observations})

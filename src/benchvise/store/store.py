@@ -15,6 +15,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from sqlalchemy import Connection, Update, delete, insert, select, update
 
 import benchvise
+from benchvise.documents import decode, encode
 from benchvise.errors import StoreError, UsageError
 from benchvise.measure.model import (
     Better,
@@ -157,7 +158,7 @@ class Store:
                     "host": host,
                     "tool_version": benchvise.__version__,
                     "simulated": simulated,
-                    "owner": Owner.here().as_json(),
+                    "owner": encode(Owner.here()),
                     "remarks": {},
                 },
             )
@@ -455,7 +456,7 @@ class Store:
         running = RunRow.status == RunStatus.RUNNING
         with self._database.reading() as connection:
             owners = connection.execute(select(RunRow.id, RunRow.owner).where(running)).all()
-        gone = {run_id for run_id, owner in owners if Owner.from_json(owner).is_gone(here)}
+        gone = {run_id for run_id, owner in owners if decode(Owner, owner).is_gone(here)}
         if gone:
             # "Still running", because a run may have been ended since it was looked at.
             statement = update(RunRow).where(RunRow.id.in_(gone), running)

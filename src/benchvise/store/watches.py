@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
+from benchvise.documents import decode, encode
 from benchvise.health.watch.alerts import Alert
 from benchvise.health.watch.history import History, Metric, Span
 from benchvise.health.watch.observation import Event, Figure, Kind
@@ -31,6 +32,7 @@ from benchvise.store.models import (
 )
 from benchvise.store.owner import Owner
 from benchvise.store.putting import put
+from benchvise.text import enumerated
 
 ALERT = "alert"
 ALERT_OVER = "alert over"
@@ -63,7 +65,7 @@ class Watches:
                     board=board,
                     machine=_machine(board),
                     simulated=simulated,
-                    memory=Memory().as_json(),
+                    memory=encode(Memory()),
                 )
                 connection.execute(new.on_conflict_do_nothing())
                 number = find_watched(connection, board)
@@ -75,9 +77,9 @@ class Watches:
         with self._database.writing() as connection:
             mine = WatchedRow.number == watched.number
             remembered = connection.execute(select(WatchedRow.memory).where(mine).with_for_update())
-            step = advance(Memory.from_json(remembered.scalar_one()))
+            step = advance(decode(Memory, remembered.scalar_one()))
             _keep(connection, watched.number, step)
-            connection.execute(update(WatchedRow).where(mine).values(memory=step.memory.as_json()))
+            connection.execute(update(WatchedRow).where(mine).values(memory=encode(step.memory)))
             return step
 
     def memory(self, watched: Watched) -> Memory:
@@ -85,7 +87,7 @@ class Watches:
         with self._database.reading() as connection:
             mine = WatchedRow.number == watched.number
             statement = select(WatchedRow.memory).where(mine)
-            return Memory.from_json(connection.execute(statement).scalar_one())
+            return decode(Memory, connection.execute(statement).scalar_one())
 
     def begin_span(self, watched: Watched, span: Span) -> int:
         """Adds a span; returns its id."""
@@ -334,7 +336,7 @@ def _history(connection: Connection, number: int, since: float, until: float) ->
     board = connection.execute(
         select(WatchedRow.__table__).where(WatchedRow.number == number)
     ).one()
-    memory = Memory.from_json(board.memory)
+    memory = decode(Memory, board.memory)
     begin, end = _moment(since), _moment(until)
     spans = connection.execute(
         select(WatchSpanRow.__table__)
@@ -512,7 +514,6 @@ def remarks_on(
         .order_by(WatchMetricRow.name)
     ).all()
     if rises:
-        named = [f"{name} by {rise:g}" for name, rise in rises[:_NAMED]]
-        more = f" and {len(rises) - _NAMED} more" if len(rises) > _NAMED else ""
-        remarks.append(Remark("watch", f"counted meanwhile: {', '.join(named)}{more}"))
+        risen = enumerated([f"{name} by {rise:g}" for name, rise in rises], _NAMED)
+        remarks.append(Remark("watch", f"counted meanwhile: {risen}"))
     return remarks

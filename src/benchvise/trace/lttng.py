@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import shutil
 import subprocess
 import tarfile
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchvise.board.channel import NotAvailable
 from benchvise.board.protocol import Board, Completed
-from benchvise.board.sanitise import last_line, printable
-from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.errors import BenchviseError, ProbeError, TraceError
+from benchvise.output_files import check_new_directory, new_directory
+from benchvise.text import last_line, printable
 from benchvise.trace.record import Observer, Recorded, Wish
 
 _PATTERNS: Mapping[str, tuple[str, ...]] = {
@@ -89,13 +88,12 @@ class LttngSession:
 
     def fetch(self, path: Path) -> Recorded:
         """Takes what was recorded: ``path`` becomes a directory, which must not be there yet."""
-        if path.exists():
-            raise UsageError(f"{path} is there already", "name a directory that is not")
+        check_new_directory(path, "the trace")
         said = self._ask("destroy", self._name).stdout.decode("utf-8", "replace")
         child = self._board.spawn(["tar", "-cf", "-", "-C", self._directory, "."])
         try:
             files = _unpack(child, path)
-        except (OSError, tarfile.TarError) as error:
+        except tarfile.TarError as error:
             raise TraceError(
                 f"{path}: the trace did not arrive ({printable(str(error))})",
                 "see whether there is room, and whether the board has tar",
@@ -174,17 +172,10 @@ class LttngSession:
 
 def _unpack(child: subprocess.Popen[bytes], path: Path) -> int:
     """The files of a tar stream, into a directory that appears only whole; returns their bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    try:
+    with new_directory(path, "the trace") as draft:
         if child.stdin is not None:
             child.stdin.close()
             child.stdin = None
         with tarfile.open(fileobj=child.stdout, mode="r|") as archive:
-            archive.extractall(unfinished, filter="data")
-        unfinished.chmod(0o755)
-        unfinished.replace(path)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
+            archive.extractall(draft, filter="data")
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -10,16 +10,19 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Protocol, Self, TypeAlias
 
 from benchvise.board import process, wire
-from benchvise.board.channel import NotAvailable
+from benchvise.board.channel import failure_of
+from benchvise.board.messages import ErrorMessage
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import last_line, printable
-from benchvise.errors import BenchviseError, ProbeError, TraceError, UsageError
+from benchvise.documents import JsonObject, decode, object_at, text_at, texts_at, whole_at
+from benchvise.errors import BenchviseError, ProbeError, UsageError
+from benchvise.output_files import open_output
+from benchvise.text import last_line, printable
 
 DEFAULT_EVENTS = ("sched", "irq", "timer")
 SETS = ("sched", "irq", "timer", "power", "ipi", "workqueue", "block", "syscalls", "net")
@@ -36,7 +39,6 @@ _NOISE_LINES = 100
 _MESSAGE = 500
 _MARK_LIMIT = 900
 
-Line: TypeAlias = dict[str, Any]
 Observer: TypeAlias = Callable[[str, Any], None]
 """Is told ``recording`` and ``progress`` with the line, ``said`` with one of the command's."""
 
@@ -87,8 +89,8 @@ class Recorded:
     """A recording that lies in ``path``: how it was ``begun`` and ``ended``, as the board told."""
 
     path: Path
-    begun: Mapping[str, Any] = field(default_factory=dict)
-    ended: Mapping[str, Any] = field(default_factory=dict)
+    begun: JsonObject = field(default_factory=dict)
+    ended: JsonObject = field(default_factory=dict)
 
     @property
     def events(self) -> int:
@@ -113,10 +115,9 @@ class Recorded:
     @property
     def overhead(self) -> float:
         """CPU time of the recorder as a share of one CPU; what each event costs is not in it."""
-        cost = self.ended.get("overhead")
-        if not isinstance(cost, Mapping) or not _count(cost, "wall_ns"):
-            return 0.0
-        return _count(cost, "cpu_ns") / _count(cost, "wall_ns")
+        cost = object_at(self.ended, "overhead")
+        wall_ns = _count(cost, "wall_ns")
+        return _count(cost, "cpu_ns") / wall_ns if wall_ns else 0.0
 
     @property
     def reason(self) -> str:
@@ -126,12 +127,12 @@ class Recorded:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What must be known with it."""
-        return tuple(printable(text, _MESSAGE) for text in _texts(self.ended, "caveats"))
+        return tuple(printable(text, _MESSAGE) for text in texts_at(self.ended, "caveats"))
 
     @property
     def absent(self) -> tuple[str, ...]:
         """Systems of the sets asked for that the board's kernel does not have."""
-        return tuple(printable(text, 100) for text in _texts(self.begun, "absent"))
+        return tuple(printable(text, 100) for text in texts_at(self.begun, "absent"))
 
     def as_json(self) -> dict[str, Any]:
         """All that is known of it."""
@@ -182,8 +183,7 @@ class Recorder:
     @property
     def marker(self) -> str:
         """A file of the board that takes marks; empty where there is none."""
-        path = self.begun.get("marker")
-        return path if isinstance(path, str) else ""
+        return text_at(self.begun, "marker")
 
     def mark(self, text: str) -> None:
         """Puts a line of text into the trace, at this time."""
@@ -197,7 +197,7 @@ class Recorder:
             if line["type"] == "file":
                 self._size = _count(line, "bytes")
                 return
-            self._observe(line["type"], line)
+            self._observe(text_at(line, "type"), line)
 
     def stop(self) -> None:
         """Ends the recording, as its time would."""
@@ -208,7 +208,7 @@ class Recorder:
     def fetch(self, path: Path) -> Recorded:
         """Takes the file once the recording has ended; under its name only whole.
 
-        Raises TraceError when it cannot be written here.
+        Raises OutputError when it cannot be written here.
         """
         if not hasattr(self, "_size"):
             self.wait()
@@ -257,19 +257,19 @@ class Recorder:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def _wait_until_begun(self) -> Line:
+    def _wait_until_begun(self) -> JsonObject:
         """Reads up to ``recording``, past what a login shell has to say."""
         for _ in range(_NOISE_LINES):
             with contextlib.suppress(ValueError):
                 line = wire.parse(self.line())
                 if line["type"] == "error":
-                    raise _failure(line)
+                    raise failure_of(decode(ErrorMessage, line))
                 if line["type"] == "recording":
                     self._observe("recording", line)
                     return line
         raise self._failed("does not begin to record")
 
-    def _lines(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[JsonObject]:
         while True:
             yield _checked(self.line())
 
@@ -346,52 +346,32 @@ class _Bytes:
         to.write(part)
 
 
-def _written(path: Path, size: int, source: _Source, begun: Line) -> Recorded:
+def _written(path: Path, size: int, source: _Source, begun: JsonObject) -> Recorded:
     """The file that a source gives, and what the recorder says behind it."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with unfinished.open("wb") as file:
-            source.copy(size, file)
+    with open_output(path, "the trace") as file:
+        source.copy(size, file)
         ended = _checked(source.line())
         if ended["type"] != "recorded":
             raise ProbeError("the recorder does not say how it ended", "try it again")
-        unfinished.replace(path)
-    except OSError as error:
-        raise TraceError(
-            f"{path}: the trace cannot be written ({error.strerror})",
-            "name a file on a disk with room for it",
-        ) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     return Recorded(path, begun, ended)
 
 
-def _checked(raw: bytes) -> Line:
+def _checked(raw: bytes) -> JsonObject:
     try:
         line = wire.parse(raw)
+        error = decode(ErrorMessage, line) if line["type"] == "error" else None
     except ValueError:
         raise ProbeError(
             f"the recorder said something that is not its protocol: '{printable(raw, 60)}'",
             "see whether something else writes to the same output there",
         ) from None
-    if line["type"] == "error":
-        raise _failure(line)
+    if error is not None:
+        raise failure_of(error)
     return line
 
 
-def _failure(line: Line) -> BenchviseError:
-    kinds: Mapping[int, type[BenchviseError]] = {77: NotAvailable, 2: UsageError}
-    return kinds.get(line["exit"], ProbeError)(printable(line["message"], _MESSAGE))
-
-
-def _count(line: Mapping[str, Any], key: str) -> int:
-    value = line.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
-
-
-def _texts(line: Mapping[str, Any], key: str) -> list[str]:
-    value = line.get(key)
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+def _count(line: JsonObject, key: str) -> int:
+    return max(whole_at(line, key) or 0, 0)
 
 
 def check_events(events: Sequence[str]) -> tuple[str, ...]:

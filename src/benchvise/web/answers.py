@@ -24,13 +24,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 import benchvise
-from benchvise.board.sanitise import aligned, printable
 from benchvise.errors import BenchviseError
-from benchvise.report import units
+from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
 from benchvise.report.html import embeddable, environment
+from benchvise.text import aligned, printable
 from benchvise.web.assets import Built
 from benchvise.web.errors import status_of
-from benchvise.web.times import ago, span, stamp
 
 ARROW = "application/vnd.apache.arrow.stream"
 MESSAGE_LIMIT = 2000
@@ -133,10 +132,10 @@ def templates() -> Environment:
     own.loader = ChoiceLoader([FileSystemLoader(Path(__file__).parent / "templates"), own.loader])
     own.finalize = _harmless
     filters: Mapping[str, Callable[..., object]] = {
-        "ago": ago,
-        "stamp": stamp,
-        "span": span,
-        "bytes": units.format_size,
+        "ago": format_ago,
+        "stamp": format_stamp,
+        "span": format_duration,
+        "bytes": format_size,
         "segment": lambda text: quote(str(text), safe=""),
         "printable": printable,
         "short": lambda text: printable(str(text), NAME_LIMIT),

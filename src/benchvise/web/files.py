@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from benchvise.board.sanitise import printable
+from benchvise.text import printable
 from benchvise.web.errors import NotFound
 
 FILES = 2000

@@ -1,4 +1,4 @@
-"""What is known so far of a difference: filled by the stages, and at any time a partial answer."""
+"""A diagnosis in progress: what it was asked to do, and what it knows so far."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Facts
-from benchvise.why.confirm import Confirmation
-from benchvise.why.gap import Measured
+from benchvise.why.experiments.confirm import Confirmation
+from benchvise.why.experiments.gap import Measured, Scale
 from benchvise.why.model import Bounds, Cause, Finding, Grade, Interaction, Side, Suspect
-from benchvise.why.scale import Scale
 
 # Standard errors.
 _SURE = 2.0
 
 
 @dataclass(slots=True)
-class Case:
+class DiagnosisState:
     """``reached`` says in words what is being done, for an answer that ends there."""
 
     reached: str = "nothing was measured yet"
@@ -76,3 +75,23 @@ def also(reached: str, narrowed: Sequence[Suspect]) -> str:
     names = ", ".join(suspect.id for suspect in narrowed[:8])
     more = f" and {len(narrowed) - 8} more" if len(narrowed) > 8 else ""
     return f"{reached}; a cause lies among {names}{more}"
+
+
+# -- what is asked for -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``budget`` is in minutes, None for no limit. ``corpus`` are snapshots of other boards, for
+    what is usual. ``cross_checks`` are benchmarks of the probe that are measured on both sides
+    beside the metric. ``may_set`` says whether settings may be written on a side; ``started`` is
+    ISO 8601 in UTC.
+    """
+
+    budget: float | None = None
+    layers: bool = True
+    seed: int = 0
+    corpus: tuple[Snapshot, ...] = ()
+    cross_checks: tuple[str, ...] = ()
+    may_set: Mapping[Side, bool] = field(default_factory=lambda: {Side.GOOD: True, Side.BAD: True})
+    started: str = ""

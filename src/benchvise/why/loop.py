@@ -18,14 +18,12 @@ from benchvise.errors import (
 )
 from benchvise.why import stages
 from benchvise.why.bench import Bench
-from benchvise.why.budget import Budget, BudgetSpent
-from benchvise.why.case import Case
+from benchvise.why.case import DiagnosisState, Options
 from benchvise.why.events import Event, Stage, StageBegun
-from benchvise.why.evidence import EvidenceLog
-from benchvise.why.knowledge import Knowledge
-from benchvise.why.laboratory import Laboratory
+from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.experiments.laboratory import Budget, BudgetSpent, Laboratory
 from benchvise.why.model import Diagnosis, Side, Stop
-from benchvise.why.options import Options
+from benchvise.why.rules import DiagnosisRules
 from benchvise.why.verdict import conclude
 
 
@@ -34,7 +32,7 @@ def diagnose(
     options: Options,
     log: EvidenceLog,
     observe: Callable[[Event], None],
-    knowledge: Knowledge,
+    rules: DiagnosisRules,
 ) -> Diagnosis:
     """Finds out why the bad side is worse.
 
@@ -49,11 +47,11 @@ def diagnose(
         )
     lab = Laboratory(bench, log, observe, Budget.of(options.budget), options.seed)
     lab.decided("diagnosis", [bench.metric.spec.canonical, str(options.seed)])
-    case = Case()
+    case = DiagnosisState()
     stopped: Stop | None = None
     reason = ""
     try:
-        _investigate(case, lab, options, knowledge)
+        _investigate(case, lab, options, rules)
     except (KeyboardInterrupt, Interrupted):
         stopped = Stop.INTERRUPTED
     except BudgetSpent as spent:
@@ -67,9 +65,11 @@ def diagnose(
     return conclude(case, lab, options, stopped, reason)
 
 
-def _investigate(case: Case, lab: Laboratory, options: Options, knowledge: Knowledge) -> None:
+def _investigate(
+    case: DiagnosisState, lab: Laboratory, options: Options, rules: DiagnosisRules
+) -> None:
     _begin(lab, Stage.LOOKING)
-    stages.look(case, lab, knowledge)
+    stages.look(case, lab, rules)
     if not case.admissible:
         return
     _begin(lab, Stage.GAP)
@@ -77,18 +77,18 @@ def _investigate(case: Case, lab: Laboratory, options: Options, knowledge: Knowl
     if case.measured is not None and not (case.measured.shown and case.scale.gap > 0.0):
         return
     _begin(lab, Stage.SUSPECTS)
-    stages.rank_suspects(case, lab, knowledge, options)
+    stages.rank_suspects(case, lab, rules, options)
     _begin(lab, Stage.SEARCH)
     stages.search_settings(case, lab)
     if case.measured is None or not case.measured.shown:
         return
     if options.layers and case.unfinished:
         _begin(lab, Stage.LAYERS)
-        stages.search_layers(case, lab, knowledge, options)
+        stages.search_layers(case, lab, rules, options)
     _begin(lab, Stage.TOGETHER)
     stages.measure_together(case, lab)
     _begin(lab, Stage.EXPLANATION)
-    stages.explain(case, lab, knowledge)
+    stages.explain(case, lab, rules)
 
 
 def _begin(lab: Laboratory, stage: Stage) -> None:

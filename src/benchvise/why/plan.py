@@ -1,7 +1,8 @@
-"""What a diagnosis would do, without setting anything: for ``--dry-run``."""
+"""What a diagnosis would do and take, without setting anything: for ``--dry-run``."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,11 @@ from benchvise.errors import SettingError
 from benchvise.state import places
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Bench
-from benchvise.why.effort import Effort, of_gap, of_nothing, of_search
-from benchvise.why.knowledge import Knowledge
-from benchvise.why.model import Finding, Metric, ProcessMeans, SettingMeans, Side, Suspect
-from benchvise.why.options import Options
-from benchvise.why.search import testable
+from benchvise.why.case import Options
+from benchvise.why.experiments import confirm, gap
+from benchvise.why.experiments.search import testable
+from benchvise.why.model import Arm, Finding, Metric, ProcessMeans, SettingMeans, Side, Suspect
+from benchvise.why.rules import DiagnosisRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +72,19 @@ class Plan:
         }
 
 
-def plan(bench: Bench, options: Options, knowledge: Knowledge) -> Plan:
+def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
     """Looks at both sides and ranks what differs, as far as that goes without measuring the gap.
 
     Raises what looking at the sides raises, and ``Bench.layers``.
     """
     facts = {side: bench.facts(side) for side in Side}
     snapshots = {side: bench.snapshot(side) for side in Side}
-    findings = knowledge.examine(bench.metric, facts, snapshots)
+    findings = rules.examine(bench.metric, facts, snapshots)
     good, bad = snapshots[Side.GOOD], snapshots[Side.BAD]
-    found = knowledge.find(good, bad, bench.metric, may_set=options.may_set)
+    found = rules.find(good, bad, bench.metric, may_set=options.may_set)
 
     def rank(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
-        return knowledge.rank(
+        return rules.rank(
             suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
         )
 
@@ -123,3 +124,90 @@ def _flips(suspect: Suspect, side: Side, snapshot: Snapshot) -> Iterator[Flip]:
         case ProcessMeans() as means:
             for name, value in means.towards(side.other).items():
                 yield Flip(side, suspect.id, f"process attribute {name}", "", value)
+
+
+# -- what it will take -----------------------------------------------------------------------------
+
+
+_SCREENED = 3  # blocks of a screening experiment at least
+
+Series = tuple[int, tuple[Arm, ...]]
+"""So many blocks of these arms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """``seconds`` are as the bench knows them by then: by a trial, and by a boot or two."""
+
+    experiments: int
+    trials: int
+    boots: int
+    seconds: float
+
+    def __add__(self, other: Effort) -> Effort:
+        return Effort(
+            self.experiments + other.experiments,
+            self.trials + other.trials,
+            self.boots + other.boots,
+            self.seconds + other.seconds,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The effort as a mapping."""
+        return {
+            "experiments": self.experiments,
+            "trials": self.trials,
+            "boots": self.boots,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def of_gap(bench: Bench) -> Effort:
+    """Measuring the gap: no experiment, and the least of blocks."""
+    live = tuple(Arm(side) for side in Side if bench.is_live(side))
+    return _effort(bench, 0, [(gap.FIRST, live)])
+
+
+def of_nothing(bench: Bench, suspects: Sequence[Suspect]) -> Effort:
+    """That all of them at once change nothing."""
+    if not suspects:
+        return Effort(0, 0, 0, 0.0)
+    arms = (Arm(Side.BAD), Arm(Side.BAD, tuple(suspects)))
+    return _effort(bench, 1, [(_SCREENED, arms)])
+
+
+def of_search(bench: Bench, suspects: Sequence[Suspect]) -> Effort:
+    """Finding the one among them that is the cause, and proving it in both directions.
+
+    All of them at once, thirds of what is left, and then that one on either side (on the bad one
+    twice where that stands in for a record). The first stands for whichever it is.
+    """
+    if not suspects:
+        return Effort(0, 0, 0, 0.0)
+    thirds = math.ceil(math.log(len(suspects) + 1, 3))
+    first, among = tuple(suspects[:1]), tuple(suspects[: max(1, len(suspects) // 3)])
+    narrowing = [Arm(Side.BAD), Arm(Side.BAD, first), Arm(Side.BAD, among)]
+    narrowed = [(_SCREENED, tuple(dict.fromkeys(narrowing)))] * thirds
+    proof = list(_proof(bench, first))
+    found = _effort(bench, thirds + 2, [*narrowed, *proof])
+    return of_nothing(bench, suspects) + found
+
+
+def _proof(bench: Bench, first: tuple[Suspect, ...]) -> Iterator[Series]:
+    for side in Side:
+        place = side if bench.is_live(side) else side.other
+        yield confirm.FEWEST, (Arm(place), Arm(place, first))
+
+
+def _effort(bench: Bench, experiments: int, series: Sequence[Series]) -> Effort:
+    trials = boots = 0
+    seconds = 0.0
+    again = max(bench.seconds(Arm(side), Arm(side.other)) for side in Side if bench.is_live(side))
+    for blocks, arms in series:
+        for arm, before in zip(arms, (arms[-1], *arms[:-1]), strict=True):
+            first = bench.seconds(arm, before)
+            trials += blocks
+            boots += blocks * bench.boots(arm, before)
+            # An image in between is made once, and boots like the others then.
+            seconds += first + (blocks - 1) * min(first, again)
+    return Effort(experiments, trials, boots, seconds)

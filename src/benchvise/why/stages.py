@@ -9,57 +9,58 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchvise.errors import BenchviseError, BoardUnreachable, Interrupted, SettingError
-from benchvise.why import gap, together
 from benchvise.why.bench import CrossCheck
-from benchvise.why.case import Case, also
-from benchvise.why.confirm import Confirmation
+from benchvise.why.case import DiagnosisState, Options, also
 from benchvise.why.events import CauseConfirmed, FindingMade, SuspectsRanked
-from benchvise.why.knowledge import Knowledge
-from benchvise.why.laboratory import Laboratory
+from benchvise.why.experiments import confirm, gap
+from benchvise.why.experiments.confirm import Confirmation
+from benchvise.why.experiments.laboratory import Laboratory
+from benchvise.why.experiments.question import WITH, WITHOUT, Question, Reading, Unresolved, ask
+from benchvise.why.experiments.search import Search, testable
 from benchvise.why.model import Arm, Cause, Mechanism, Origin, Purpose, Remedy, Side, Suspect
-from benchvise.why.options import Options
-from benchvise.why.question import WITH, WITHOUT, Question, Reading, Unresolved, ask
-from benchvise.why.search import Search, testable
+from benchvise.why.rules import DiagnosisRules
 
 
-def look(case: Case, lab: Laboratory, knowledge: Knowledge) -> None:
+def look(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
     """Facts and snapshots of both sides, and whether they may be compared."""
     case.reached = "looking at both sides"
     sides = (Side.GOOD, Side.BAD)
     case.facts = {side: lab.bench.facts(side) for side in sides}
     case.snapshots = {side: lab.snapshot(side) for side in sides}
-    for finding in knowledge.examine(lab.bench.metric, case.facts, case.snapshots):
+    for finding in rules.examine(lab.bench.metric, case.facts, case.snapshots):
         case.findings.append(finding)
         lab.observe(FindingMade(finding))
 
 
-def measure_gap(case: Case, lab: Laboratory) -> None:
+def measure_gap(case: DiagnosisState, lab: Laboratory) -> None:
     """The gap, where both sides have trials."""
     case.reached = "measuring the gap"
     case.measured = gap.measure_gap(lab)
 
 
-def rank_suspects(case: Case, lab: Laboratory, knowledge: Knowledge, options: Options) -> None:
+def rank_suspects(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: Options
+) -> None:
     """What differs, in the order in which it will be tested."""
     case.reached = "ranking what differs"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
-    found = knowledge.find(good, bad, lab.bench.metric, may_set=options.may_set)
+    found = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
     checks = lab.cross_check(options.cross_checks)
-    case.suspects = _ranked(case, lab, knowledge, options, found.suspects, checks)
+    case.suspects = _ranked(case, lab, rules, options, found.suspects, checks)
     case.excluded = found.excluded
     lab.decided("suspects", [suspect.id for suspect in case.suspects])
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
 
 
 def _ranked(
-    case: Case,
+    case: DiagnosisState,
     lab: Laboratory,
-    knowledge: Knowledge,
+    rules: DiagnosisRules,
     options: Options,
     suspects: Sequence[Suspect],
     checks: Sequence[CrossCheck] = (),
 ) -> tuple[Suspect, ...]:
-    return knowledge.rank(
+    return rules.rank(
         suspects,
         lab.bench.metric,
         gap=None if case.measured is None else case.measured.gap,
@@ -82,7 +83,7 @@ def _counted(lab: Laboratory, side: Side) -> dict[str, float]:
 # -- searching -------------------------------------------------------------------------------------
 
 
-def search_settings(case: Case, lab: Laboratory) -> None:
+def search_settings(case: DiagnosisState, lab: Laboratory) -> None:
     """The causes among what can be flipped without a boot."""
     case.reached = "searching the settings"
     suspects = testable(case.suspects)
@@ -95,7 +96,7 @@ def search_settings(case: Case, lab: Laboratory) -> None:
 
 
 def _search(
-    case: Case,
+    case: DiagnosisState,
     lab: Laboratory,
     suspects: list[Suspect],
     context: tuple[Suspect, ...],
@@ -120,7 +121,9 @@ def _search(
         purposes = (purposes[1], purposes[1])
 
 
-def _gap_by_all_in(case: Case, lab: Laboratory, suspects: list[Suspect]) -> Reading | None:
+def _gap_by_all_in(
+    case: DiagnosisState, lab: Laboratory, suspects: list[Suspect]
+) -> Reading | None:
     """All as recorded, as the gap itself."""
     if not suspects:
         return None
@@ -137,28 +140,34 @@ def _gap_by_all_in(case: Case, lab: Laboratory, suspects: list[Suspect]) -> Read
     return reading
 
 
-def search_layers(case: Case, lab: Laboratory, knowledge: Knowledge, options: Options) -> None:
+def search_layers(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: Options
+) -> None:
     """The causes among the layers that can be swapped, and then inside of what was found."""
     case.layers = tuple(lab.bench.layers())
     if not case.layers:
         return
     case.reached = "searching the layers"
-    layers = list(_ranked(case, lab, knowledge, options, case.layers))
+    layers = list(_ranked(case, lab, rules, options, case.layers))
     lab.decided("layers", [layer.id for layer in layers])
     before = len(case.proven)
     purposes = (Purpose.LAYER, Purpose.LAYER)
     _search(case, lab, testable(layers), case.flipped, purposes)
     for found in case.proven[before:]:
         if len(found.suspects) == 1:
-            _look_inside(case, lab, knowledge, options, found)
+            _look_inside(case, lab, rules, options, found)
 
 
 def _look_inside(
-    case: Case, lab: Laboratory, knowledge: Knowledge, options: Options, found: Confirmation
+    case: DiagnosisState,
+    lab: Laboratory,
+    rules: DiagnosisRules,
+    options: Options,
+    found: Confirmation,
 ) -> None:
     """The part of a layer that makes its effect, which then is the cause instead of the layer."""
     layer = found.suspects[0]
-    parts = _ranked(case, lab, knowledge, options, lab.bench.parts(layer))
+    parts = _ranked(case, lab, rules, options, lab.bench.parts(layer))
     lab.decided("parts", [part.id for part in parts])
     case.reached = f"searching inside {layer.id}"
     case.suspects += tuple(part for part in parts if part not in case.suspects)
@@ -181,14 +190,14 @@ def _look_inside(
                 )
 
 
-def measure_together(case: Case, lab: Laboratory) -> None:
+def measure_together(case: DiagnosisState, lab: Laboratory) -> None:
     """What the causes leave unexplained; with more than one, on fresh data of all together."""
     if not case.proven:
         return
-    case.unexplained = together.by_sum(case.proven)
+    case.unexplained = confirm.by_sum(case.proven)
     if len(case.proven) > 1:
         case.reached = "measuring the causes together"
-        result = together.measure_together(lab, case.scale, case.proven)
+        result = confirm.measure_together(lab, case.scale, case.proven)
         if result is not None:
             case.unexplained, case.interaction = result.unexplained, result.interaction
 
@@ -196,12 +205,12 @@ def measure_together(case: Case, lab: Laboratory) -> None:
 # -- explaining ------------------------------------------------------------------------------------
 
 
-def explain(case: Case, lab: Laboratory, knowledge: Knowledge) -> None:
+def explain(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
     """Mechanism, origins and remedies of each cause, the largest first."""
     causes = []
     for found in sorted(case.proven, key=lambda found: -abs(found.share.value)):
         case.reached = f"explaining {found.name}"
-        cause = _explained(case, lab, knowledge, as_cause(found))
+        cause = _explained(case, lab, rules, as_cause(found))
         causes.append(cause)
         lab.observe(CauseConfirmed(cause))
         case.causes = tuple(causes)
@@ -219,14 +228,14 @@ def as_cause(found: Confirmation) -> Cause:
     )
 
 
-def _explained(case: Case, lab: Laboratory, knowledge: Knowledge, cause: Cause) -> Cause:
+def _explained(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, cause: Cause) -> Cause:
     """The cause with what is known of it; a part that fails is left out, the proof stands."""
     mechanism: Mechanism | None = None
     origins: list[Origin] = []
     remedies: list[Remedy] = []
     assert cause.repair.shift is not None, "a proven repair has its shift"  # noqa: S101
     try:
-        mechanism = knowledge.explain(
+        mechanism = rules.explain(
             lab.bench.metric,
             cause.suspects,
             snapshots=case.snapshots,
@@ -251,7 +260,7 @@ def _explained(case: Case, lab: Laboratory, knowledge: Knowledge, cause: Cause) 
         origins.extend(found)
         values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
         remedies.extend(
-            knowledge.remedies(
+            rules.remedies(
                 suspect,
                 origins=found,
                 side_values=values,

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchvise.why import together
-from benchvise.why.case import Case
-from benchvise.why.headline import headline
-from benchvise.why.laboratory import Laboratory
+from benchvise.why.bench import Bench
+from benchvise.why.case import DiagnosisState, Options
+from benchvise.why.experiments.confirm import by_sum
+from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.model import (
+    Bounds,
+    Cause,
     Diagnosis,
     Finding,
+    Gap,
     Grade,
     Side,
     Stop,
     Verdict,
     Write,
 )
-from benchvise.why.needed import needed
-from benchvise.why.options import Options
+from benchvise.why.next_steps import needed
 from benchvise.why.stages import as_cause
+from benchvise.why.wording import apart, reach, scatters, share
 
 # Flags of the probe's samples for what others do: probe/core/evidence.c.
 _DISTURBANCES = {"preempted", "waited", "stolen", "neighbour"}
@@ -27,7 +30,7 @@ _MOSTLY = 0.5
 
 
 def conclude(
-    case: Case, lab: Laboratory, options: Options, stopped: Stop | None, reason: str
+    case: DiagnosisState, lab: Laboratory, options: Options, stopped: Stop | None, reason: str
 ) -> Diagnosis:
     """The answer with what is known, whether or not the diagnosis came to its end."""
     bench = lab.bench
@@ -35,7 +38,7 @@ def conclude(
     rest = tuple(as_cause(f) for f in case.proven if f.name not in explained)
     causes = tuple(sorted(case.causes + rest, key=lambda cause: -abs(cause.share.value)))
     if case.proven and case.unexplained is None:
-        case.unexplained = together.by_sum(case.proven)
+        case.unexplained = by_sum(case.proven)
     verdict = _verdict(case, stopped)
     reached = ""
     if stopped is not None:
@@ -69,7 +72,7 @@ def conclude(
     )
 
 
-def _findings(case: Case, lab: Laboratory) -> tuple[Finding, ...]:
+def _findings(case: DiagnosisState, lab: Laboratory) -> tuple[Finding, ...]:
     """What is to be known of the comparison, each once.
 
     A busy neighbour that was there before is mostly there afterwards too, in other words.
@@ -98,7 +101,7 @@ def _disturbed(lab: Laboratory) -> Iterator[Finding]:
             )
 
 
-def _verdict(case: Case, stopped: Stop | None) -> Verdict:
+def _verdict(case: DiagnosisState, stopped: Stop | None) -> Verdict:
     if not case.admissible:
         return Verdict.NOT_ADMISSIBLE
     if stopped is not None:
@@ -121,3 +124,69 @@ def _all_undone(writes: Sequence[Write]) -> bool:
     """Whether the last that was written to each file was its old value."""
     last = {(write.side, write.path): write.undone for write in writes}
     return all(last.values())
+
+
+# -- the headline ----------------------------------------------------------------------------------
+
+
+def headline(
+    case: DiagnosisState, causes: Sequence[Cause], bench: Bench, verdict: Verdict, reached: str
+) -> str:
+    """The sentence, with a full stop. ``causes`` are all that are proven, the largest first."""
+    return f"{_answer(case, causes, bench, verdict, reached).rstrip('.')}."
+
+
+def _answer(
+    case: DiagnosisState, causes: Sequence[Cause], bench: Bench, verdict: Verdict, reached: str
+) -> str:
+    good, bad = bench.name(Side.GOOD), bench.name(Side.BAD)
+    if verdict is Verdict.NOT_ADMISSIBLE:
+        return next(f.sentence for f in case.findings if f.grade is Grade.STOPS)
+    if causes:
+        words = _causes(causes)
+        if verdict is Verdict.INCOMPLETE:
+            return f"{words}; {reached}"
+        if verdict is Verdict.PARTLY and case.unexplained is not None:
+            if case.unexplained.value < 0:
+                return f"{words}: more than all of it, so something else works the other way"
+            return f"{words}; {_share_text(case.unexplained)} is unexplained"
+        return words
+    if verdict is Verdict.INCOMPLETE:
+        return f"No cause is proven yet; {reached}"
+    if case.measured is None:
+        return "Nothing that differs can be set here, so there is nothing to measure"
+    gap = case.measured.gap
+    if verdict is Verdict.NO_DIFFERENCE:
+        if case.by_all_in:
+            return f"With everything as in the record of {good}, {bad} does not change"
+        return f"No difference is shown between {good} and {bad}: {_no_gap(gap)}"
+    if verdict is Verdict.REVERSED:
+        return f"{good}, which was called good, is the worse one, by {apart(gap.goodness.value)}"
+    return f"{bad} is worse by {apart(gap.goodness.value)}, and no cause was found"
+
+
+def _causes(causes: Sequence[Cause]) -> str:
+    """``memory.thp, set by /etc/rc.local:12, accounts for 97 % (93 to 101) of the difference``."""
+    first, *others = (_cause(cause) for cause in causes)
+    said = "".join(f", and {name} for {share}" for name, share in others)
+    name, share = first
+    return f"{name} accounts for {share} of the difference{said}"
+
+
+def _cause(cause: Cause) -> tuple[str, str]:
+    where = next((o.where for o in cause.origins if o.side is Side.BAD and o.certain), "")
+    return f"{cause.name}, set by {where}," if where else cause.name, _share_text(cause.share)
+
+
+def _no_gap(gap: Gap) -> str:
+    found, bounds = apart(gap.goodness.value), gap.goodness
+    if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
+        return (
+            f"they seem {found} apart, but the values scatter too much to tell "
+            f"(95 %: {reach(bounds.low, bounds.high)}; p = {gap.p:.2g})"
+        )
+    return f"they are {found} apart, and the noise floor is {apart(gap.floor)}"
+
+
+def _share_text(bounds: Bounds) -> str:
+    return share(bounds.value, bounds.low, bounds.high)

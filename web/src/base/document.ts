@@ -49,7 +49,7 @@ export interface Cache {
 
 export interface CurveLine {
   readonly name: string;
-  /** Index of the colour and marker, so that one thing looks alike in all figures. */
+  /** Index of the colour and marker, so that one thing looks alike in all charts. */
   readonly style: number;
   /** True when the probe gave a caveat: these numbers do not mean what the axis says. */
   readonly caveat: boolean;

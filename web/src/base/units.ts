@@ -1,5 +1,5 @@
 /**
- * Numbers as people read them; the same rules as `benchvise.report.units`, and both are tested
+ * Numbers as people read them; the same rules as `benchvise.quantities`, and both are tested
  * with the cases of `units.cases.json`. Only the micro sign differs: a page can show it.
  */
 

@@ -45,7 +45,7 @@ export interface Measured {
 
 type Fact = readonly [name: string, value: string | null];
 
-/** What is chosen and what was measured in the range, beside the time line. */
+/** What is chosen and what was measured in the range, beside the timeline. */
 export class CaptureDetails {
   readonly element = make("aside", { class: "ws-details", "aria-label": "What is chosen", tabindex: "0" });
   private readonly chosen = make("div");

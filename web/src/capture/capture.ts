@@ -21,13 +21,13 @@ interface CaptureInfo {
   readonly tag: string;
 }
 
-/** Pixels that the time line takes besides its rows, and for each of them. */
+/** Pixels that the timeline takes besides its rows, and for each of them. */
 const AROUND = 150;
 const EACH = 27;
 
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
-/** Makes the time line of a capture in an element; `api` is where its answers are. */
+/** Makes the timeline of a capture in an element; `api` is where its answers are. */
 export async function startCapture(host: HTMLElement, api: string): Promise<void> {
   const opened = await ServerSource.open(
     api,
@@ -38,7 +38,7 @@ export async function startCapture(host: HTMLElement, api: string): Promise<void
   new CaptureView(host, api, opened.value.info, opened.value.source);
 }
 
-/** The lines of a capture with tools, the time line, and the details of what is chosen. */
+/** The lines of a capture with tools, the timeline, and the details of what is chosen. */
 class CaptureView {
   private readonly address = new Address(window);
   private readonly selection: Selection;

@@ -1,4 +1,4 @@
-// The time line of a capture.
+// The timeline of a capture.
 
 import { startCapture } from "../capture/capture";
 

@@ -26,7 +26,7 @@ export class Screen {
     this.open = "";
   }
 
-  /** Takes what was said. */
+  /** Takes new output. */
   add({ lines, open, skipped }: Lines): void {
     if (skipped > 0 && this.lines.length > 0) {
       this.lines.push(`… ${skipped} bytes were said faster than can be shown …`);

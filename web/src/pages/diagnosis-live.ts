@@ -70,7 +70,7 @@ export function renew(page: Document, fresh: Document): boolean {
   return true;
 }
 
-/** The figures of what is shown; the function that is returned ends their redrawing. */
+/** The charts of what is shown; the function that is returned ends their redrawing. */
 function draw(page: Document): () => void {
   const parsed = parseDocument(page.getElementById(FIGURES)?.textContent ?? "");
   if (parsed.ok) return fill(page, parsed.value);

@@ -54,7 +54,7 @@ afterEach(() => {
 });
 
 describe("listening", () => {
-  it("hands on what is said", () => {
+  it("hands on messages", () => {
     open()[0]?.say("said", { n: 1 });
     expect(heard).toEqual([{ n: 1 }]);
   });

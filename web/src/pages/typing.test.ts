@@ -20,7 +20,7 @@ it("sends what a terminal would", () => {
   expect(sentBy(key("x"), "", false)).toBeNull();
 });
 
-it("takes the board, types in order, and says why it was let go", async () => {
+it("takes the board, types in order, and says why it was released", async () => {
   const asked: [string, unknown][] = [];
   const answers: [number, unknown][] = [
     [200, { typing: true, message: "", remedy: "" }],

@@ -73,7 +73,7 @@ export function typing(page: Document, board: string, at: Attended): HTMLElement
       });
       const told = (await answer.json()) as Attended | { readonly error: Omit<Attended, "typing"> };
       if ("error" in told) {
-        // Taken by somebody else, or let go meanwhile.
+        // Taken by somebody else, or released meanwhile.
         show({ ...told.error, typing: to !== "begin" && answer.status !== 403 && answer.status !== 409 });
         return false;
       }

@@ -8,7 +8,7 @@ export interface Place {
 
 /** What the reader looks at and has chosen. Times are ns since the first event. */
 export interface Chosen {
-  /** What the time line shows. */
+  /** What the timeline shows. */
   readonly view: Span;
   /** What filters all views; null is everything. */
   readonly range: Span | null;
@@ -22,7 +22,7 @@ export type Changed = Readonly<Record<keyof Chosen, boolean>>;
 
 export type Listener = (now: Chosen, changed: Changed) => void;
 
-/** Where a time line takes this from and tells it to: `workspace/selection.ts` is one. */
+/** Where a timeline takes this from and tells it to: `workspace/selection.ts` is one. */
 export interface Choices {
   readonly value: Chosen;
   /** ns that may be looked at; more than the source's where two traces share one view. */

@@ -1,4 +1,4 @@
-/** The elements of a time line: mini-map above, names, axis, and the stage with the bars. */
+/** The elements of a timeline: mini-map above, names, axis, and the stage with the bars. */
 export interface Elements {
   readonly root: HTMLElement;
   readonly mapHost: HTMLElement;
@@ -42,7 +42,7 @@ export function buildFrame(host: HTMLElement, name: string): Elements {
   const stage = add(root, "tl-stage");
   stage.tabIndex = 0;
   stage.setAttribute("role", "application");
-  stage.setAttribute("aria-label", `Time line of ${name}`);
+  stage.setAttribute("aria-label", `Timeline of ${name}`);
   stage.setAttribute("aria-describedby", `tl-help-${made}`);
   const bars = paper(stage);
   const thumb = add(stage, "tl-thumb");

@@ -4,7 +4,7 @@ export interface Acts {
   pan(main: number, cross: number): boolean;
   /** `factor` times as much is seen, the place `at` pixels along staying where it is. */
   zoom(factor: number, at: number, smooth: boolean): void;
-  /** A span is being drawn, from pixel to pixel; `done` when the pointer is let go. */
+  /** A span is being drawn, from pixel to pixel; `done` when the pointer is released. */
   mark(from: number, to: number, done: boolean): void;
   click(main: number, cross: number): void;
   open(main: number, cross: number): void;

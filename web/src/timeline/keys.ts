@@ -1,4 +1,4 @@
-/** What a key does on a time line, and how help names it. */
+/** What a key does on a timeline, and how help names it. */
 export type KeyAct =
   | "zoom-in"
   | "zoom-out"
@@ -37,12 +37,12 @@ export const KEYS: readonly Key[] = [
   { keys: ["0"], act: "whole", help: "show the whole trace" },
   { keys: ["Home"], act: "begin", help: "go to the begin" },
   { keys: ["End"], act: "end", help: "go to the end" },
-  { keys: ["v"], act: "turn", help: "turn the time line: time runs to the right, or down" },
+  { keys: ["v"], act: "turn", help: "turn the timeline: time runs to the right, or down" },
   { keys: ["e"], act: "density", help: "rows narrow, wide, or with the names of events" },
   { keys: ["Escape"], act: "clear", help: "choose nothing, take the filter away" },
 ];
 
-/** What a key press means here; null when it is not for the time line. */
+/** What a key press means here; null when it is not for the timeline. */
 export function actOf(event: KeyboardEvent): KeyAct | null {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;

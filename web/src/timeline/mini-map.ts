@@ -9,7 +9,7 @@ const GRIP = 6;
 
 /**
  * The whole trace in one strip: how busy it was, where events are missing, and the window that the
- * time line shows. The window is dragged, its edges too; a drag elsewhere shows what it spans.
+ * timeline shows. The window is dragged, its edges too; a drag elsewhere shows what it spans.
  */
 export class MiniMap {
   private readonly context: CanvasRenderingContext2D;

@@ -1,7 +1,7 @@
 import type { Span } from "./span";
 
 /**
- * Where a time line has its data from. Times are nanoseconds since the first event, and never as
+ * Where a timeline has its data from. Times are nanoseconds since the first event, and never as
  * large as 2^53. The server's traces are one source (`server-source.ts`), arrays that are in the
  * browser already, as the lines of a capture, are the other (`array-source.ts`).
  */

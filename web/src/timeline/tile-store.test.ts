@@ -2,11 +2,11 @@ import { describe, expect, it, vi } from "vitest";
 
 import { items } from "./fixtures";
 import type { Items } from "./source";
-import { rowsOf, TileStore, type Wish } from "./tile-store";
+import { rowsOf, TileStore, type TileRequest } from "./tile-store";
 import { tileLength } from "./tiles";
 
 interface Asked {
-  readonly wish: Wish;
+  readonly request: TileRequest;
   readonly signal: AbortSignal;
   readonly answer: (data?: Items) => Promise<void>;
   readonly fail: (reason: string) => Promise<void>;
@@ -19,13 +19,13 @@ function made(): { store: TileStore<Items>; asked: Asked[]; arrived: () => void;
   const troubled = vi.fn();
   const store = new TileStore<Items>(
     tileLength(4),
-    (wish, signal) =>
+    (request, signal) =>
       new Promise((resolve, reject) => {
         const settled = async (): Promise<void> => {
           for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
         };
         asked.push({
-          wish,
+          request,
           signal,
           answer: (data = items([0, 1, 0, 1])) => { resolve(data); return settled(); },
           fail: (reason) => { reject(new Error(reason)); return settled(); },
@@ -37,24 +37,24 @@ function made(): { store: TileStore<Items>; asked: Asked[]; arrived: () => void;
   return { store, asked, arrived, troubled };
 }
 
-const wish = (level: number, index: number): Wish => ({ level, index, block: 0 });
+const request = (level: number, index: number): TileRequest => ({ level, index, block: 0 });
 
 describe("tiles", () => {
   it("are fetched a few at a time, what is needed first", async () => {
     const { store, asked, arrived } = made();
-    store.wish([0, 1, 2, 3, 4, 5].map((index) => wish(1, index)), [wish(2, 0)]);
-    expect(asked.map((each) => each.wish.index)).toEqual([0, 1, 2, 3]);
+    store.request([0, 1, 2, 3, 4, 5].map((index) => request(1, index)), [request(2, 0)]);
+    expect(asked.map((each) => each.request.index)).toEqual([0, 1, 2, 3]);
     for (const each of asked.slice()) await each.answer();
     for (const each of asked.slice(4)) await each.answer();
-    expect(asked.map(({ wish: { level } }) => level)).toEqual([1, 1, 1, 1, 1, 1, 2]);
+    expect(asked.map(({ request: { level } }) => level)).toEqual([1, 1, 1, 1, 1, 1, 2]);
     expect(arrived).toHaveBeenCalledTimes(6);
     expect(store.waiting).toBe(false);
   });
 
   it("that are no longer wanted are not waited for", async () => {
     const { store, asked, arrived } = made();
-    store.wish([wish(0, 7)], []);
-    store.wish([wish(0, 3)], []);
+    store.request([request(0, 7)], []);
+    store.request([request(0, 3)], []);
     expect(asked[0]?.signal.aborted).toBe(true);
     await asked[0]?.answer();
     expect(arrived).not.toHaveBeenCalled();
@@ -64,32 +64,32 @@ describe("tiles", () => {
 
   it("are replaced by coarser and finer ones until they come", async () => {
     const { store, asked } = made();
-    store.wish([wish(4, 0), wish(0, 4)], []);
+    store.request([request(4, 0), request(0, 4)], []);
     for (const each of asked.slice()) await each.answer();
     // Level 1, tile 2 is level 0, tiles 4 and 5: one is there, the root stands for the other.
-    const [finer, coarser] = store.pieces(wish(1, 2));
+    const [finer, coarser] = store.pieces(request(1, 2));
     expect([finer?.tile.level, coarser?.tile.level]).toEqual([0, 4]);
     expect(finer?.clip).toEqual({ begin: 4 * tileLength(0), end: 5 * tileLength(0) });
     expect(coarser?.clip).toEqual({ begin: 5 * tileLength(0), end: 6 * tileLength(0) });
-    expect(store.pieces(wish(0, 9)).map(({ tile }) => tile.level)).toEqual([4]);
+    expect(store.pieces(request(0, 9)).map(({ tile }) => tile.level)).toEqual([4]);
   });
 
   it("that fail are told of, and not asked for again at once", async () => {
     const { store, asked, troubled } = made();
-    store.wish([wish(0, 0)], []);
+    store.request([request(0, 0)], []);
     await asked[0]?.fail("the server is gone");
     expect(troubled).toHaveBeenCalledWith("the server is gone");
-    store.wish([wish(0, 0)], []);
+    store.request([request(0, 0)], []);
     expect(asked).toHaveLength(1);
   });
 
   it("are forgotten, the longest unused first, but never the whole at a glance", async () => {
     const { store, asked } = made();
     const large = { ...items([0, 1, 0, 1]), length: 1_100_000 };
-    store.wish([wish(4, 0), wish(0, 0), wish(0, 1)], []);
+    store.request([request(4, 0), request(0, 0), request(0, 1)], []);
     for (const each of asked.slice()) await each.answer(large);
-    expect(store.pieces(wish(0, 0)).map(({ tile }) => tile.level)).toEqual([4]);
-    expect(store.pieces(wish(0, 1)).map(({ tile }) => tile.level)).toEqual([0]);
+    expect(store.pieces(request(0, 0)).map(({ tile }) => tile.level)).toEqual([4]);
+    expect(store.pieces(request(0, 1)).map(({ tile }) => tile.level)).toEqual([0]);
   });
 });
 

@@ -23,13 +23,13 @@ export interface Piece<T> {
 }
 
 /** A tile that may be asked for. */
-export interface Wish {
+export interface TileRequest {
   readonly level: number;
   readonly index: number;
   readonly block: number;
 }
 
-export type Load<T> = (wish: Wish, signal: AbortSignal) => Promise<T>;
+export type Load<T> = (request: TileRequest, signal: AbortSignal) => Promise<T>;
 
 /** Items that are kept; 25 bytes each, outside of the script's heap. */
 const KEPT = 3_000_000;
@@ -38,14 +38,14 @@ const AT_ONCE = 4;
 const AHEAD_AT_ONCE = 2;
 const AGAIN_MS = 2000;
 
-/** Keeps tiles, fetches those that are wished for, and finds what stands in for a missing one. */
+/** Keeps tiles, fetches those that are requested, and finds what stands in for a missing one. */
 export class TileStore<T extends Columnar> {
   private readonly tiles = new Map<string, Tile<T>>();
   private readonly under = new Map<string, AbortController>();
   private readonly failures = new Map<string, number>();
   private kept = 0;
-  private needed: readonly Wish[] = [];
-  private ahead: readonly Wish[] = [];
+  private needed: readonly TileRequest[] = [];
+  private ahead: readonly TileRequest[] = [];
   private readonly root: number;
   private closed = false;
 
@@ -60,11 +60,11 @@ export class TileStore<T extends Columnar> {
 
   /** True while something that is needed is under way. */
   get waiting(): boolean {
-    return this.needed.some((wish) => !this.tiles.has(keyOf(wish)));
+    return this.needed.some((request) => !this.tiles.has(keyOf(request)));
   }
 
   /** What is to be fetched, in order: `needed` to draw what is seen, `ahead` what may come next. */
-  wish(needed: readonly Wish[], ahead: readonly Wish[]): void {
+  request(needed: readonly TileRequest[], ahead: readonly TileRequest[]): void {
     this.needed = needed;
     this.ahead = ahead;
     const wanted = new Set([...needed, ...ahead].map(keyOf));
@@ -77,7 +77,7 @@ export class TileStore<T extends Columnar> {
   }
 
   /** The best that is there for one tile of a level: itself, finer, coarser, in parts. */
-  pieces({ level, index, block }: Wish): Piece<T>[] {
+  pieces({ level, index, block }: TileRequest): Piece<T>[] {
     const clip = tileSpan(level, index);
     const exact = this.find(level, index, block);
     if (exact !== undefined) return [{ tile: exact, clip }];
@@ -112,7 +112,7 @@ export class TileStore<T extends Columnar> {
     this.tiles.clear();
   }
 
-  private coarser({ level, index, block }: Wish): Tile<T> | undefined {
+  private coarser({ level, index, block }: TileRequest): Tile<T> | undefined {
     for (let up = 1; level + up <= this.root; up += 1) {
       const tile = this.find(level + up, Math.floor(index / 2 ** up), block);
       if (tile !== undefined) return tile;
@@ -134,28 +134,28 @@ export class TileStore<T extends Columnar> {
   private fetchNext(): void {
     if (this.closed) return;
     const now = performance.now();
-    const start = (wishes: readonly Wish[], atOnce: number): void => {
-      for (const wish of wishes) {
+    const start = (requests: readonly TileRequest[], atOnce: number): void => {
+      for (const request of requests) {
         if (this.under.size >= atOnce) return;
-        const key = keyOf(wish);
+        const key = keyOf(request);
         if (this.tiles.has(key) || this.under.has(key)) continue;
         if (now - (this.failures.get(key) ?? -Infinity) < AGAIN_MS) continue;
-        void this.fetch(wish, key);
+        void this.fetch(request, key);
       }
     };
     start(this.needed, AT_ONCE);
     if (!this.waiting) start(this.ahead, AHEAD_AT_ONCE);
   }
 
-  private async fetch(wish: Wish, key: string): Promise<void> {
+  private async fetch(request: TileRequest, key: string): Promise<void> {
     const controller = new AbortController();
     this.under.set(key, controller);
     try {
-      const data = await this.load(wish, controller.signal);
+      const data = await this.load(request, controller.signal);
       if (this.under.get(key) !== controller) return;
       this.under.delete(key);
       this.failures.delete(key);
-      this.keep({ ...wish, data, rows: rowsOf(data.row) }, key);
+      this.keep({ ...request, data, rows: rowsOf(data.row) }, key);
       this.arrived();
     } catch (error) {
       if (this.under.get(key) !== controller) return;
@@ -179,7 +179,7 @@ export class TileStore<T extends Columnar> {
   }
 }
 
-const keyOf = ({ level, index, block }: Wish): string => `${level}/${index}/${block}`;
+const keyOf = ({ level, index, block }: TileRequest): string => `${level}/${index}/${block}`;
 
 /** Where each row begins and ends in a column that is sorted by rows. */
 export function rowsOf(row: Uint32Array): Map<number, readonly [number, number]> {

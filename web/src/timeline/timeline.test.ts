@@ -72,11 +72,11 @@ function pointer(type: string, x: number, y: number, more: PointerEventInit = {}
   return Object.assign(made, { pointerId: 1 }) as unknown as PointerEvent;
 }
 
-describe("a time line", () => {
+describe("a timeline", () => {
   it("has all of the trace loaded before anything is asked of it", async () => {
     await made();
     expect(document.querySelector<HTMLElement>(".tl")?.dataset["state"]).toBe("complete");
-    expect(document.querySelector(".tl-stage")?.getAttribute("aria-label")).toBe("Time line of generated");
+    expect(document.querySelector(".tl-stage")?.getAttribute("aria-label")).toBe("Timeline of generated");
   });
 
   it("zooms around the pointer by wheel, and pans where there is no Ctrl", async () => {

@@ -18,7 +18,7 @@ import { type Columnar, TileStore } from "./tile-store";
 import { BLOCK, BUCKETS, tileSpan } from "./tiles";
 import { ticksOf } from "./ticks";
 import { formatLength, formatTime } from "./time-format";
-import { wishesOf } from "./wishes";
+import { requestsOf } from "./tile-requests";
 
 export interface TimelineOptions {
   readonly density?: Density;
@@ -33,7 +33,7 @@ const ZOOM_STEP = 1.6;
 const PAN_SHARE = 0.15;
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
-/** A time line in an element: draws what `source` has, and moves as `choices` says. */
+/** A timeline in an element: draws what `source` has, and moves as `choices` says. */
 export class Timeline {
   private readonly elements: Elements;
   private readonly stage: Stage;
@@ -152,7 +152,7 @@ export class Timeline {
         this.invalidate();
       },
       (reason) => {
-        this.note(`Part of the time line is missing: ${reason}`);
+        this.note(`Part of the timeline is missing: ${reason}`);
       },
     );
   }
@@ -517,10 +517,10 @@ export class Timeline {
     const focus = this.pointer === null ? null : this.timeAt(this.pointer[0]);
     const { layout, scroll } = this;
     const { duration } = this.source;
-    const wishes = wishesOf(view, pixels, focus, layout, scroll, cross, duration);
-    this.items.wish(wishes.needed, wishes.ahead);
-    if (this.density === "events") this.marks.wish(wishes.needed, []);
-    else this.marks.wish([], []);
+    const requests = requestsOf(view, pixels, focus, layout, scroll, cross, duration);
+    this.items.request(requests.needed, requests.ahead);
+    if (this.density === "events") this.marks.request(requests.needed, []);
+    else this.marks.request([], []);
   }
 }
 

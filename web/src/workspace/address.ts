@@ -3,7 +3,7 @@ import type { Span } from "../timeline/span";
 
 /**
  * The page's address as the place where all state is. What one would take back is a step of the
- * browser's history; where the time line stands is not: it only replaces.
+ * browser's history; where the timeline stands is not: it only replaces.
  */
 export class Address {
   private readonly listeners = new Set<() => void>();

@@ -5,7 +5,7 @@ import type { Instance, ItemAnswer } from "./item";
 import type { Workspace } from "./panel";
 import { button, make } from "./views/elements";
 
-/** Everything about what is chosen, beside the time line. Returns what ends it. */
+/** Everything about what is chosen, beside the timeline. Returns what ends it. */
 export function showDetails(host: HTMLElement, workspace: Workspace): () => void {
   let under: AbortController | null = null;
   const update = (): void => {
@@ -137,7 +137,7 @@ function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] 
       ["Preempted", instance.preemptions === null || instance.preemptions === undefined
         ? null : `${instance.preemptions} times`],
       ["Woken by", who],
-      ["Unsure", instance.unsure.length === 0 ? null : instance.unsure.join("; ")],
+      ["Incomplete", instance.unsure.length === 0 ? null : instance.unsure.join("; ")],
     ]),
   ];
 }
@@ -145,7 +145,7 @@ function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] 
 function lossesIn({ losses }: Workspace, begin: number, end: number): HTMLElement[] {
   const lost = losses.filter((loss) => loss.begin < end && loss.end > begin);
   return lost.slice(0, 3).map(({ kind, count, cpu }) =>
-    make("p", { class: "tl-tip-loss" }, `Unsure: ${lossText(kind, count, cpu)} meanwhile`));
+    make("p", { class: "tl-tip-loss" }, `Incomplete: ${lossText(kind, count, cpu)} meanwhile`));
 }
 
 function zoomTo({ selection }: Workspace, begin: number, end: number): void {

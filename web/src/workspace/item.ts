@@ -31,7 +31,7 @@ export interface Instance {
   readonly period?: number | null;
   readonly latency?: number | null;
   readonly preemptions?: number | null;
-  /** Why its figures may be wrong. */
+  /** Why its times may be wrong. */
   readonly unsure: readonly string[];
   readonly waker: {
     readonly actor: number;

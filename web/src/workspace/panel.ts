@@ -45,7 +45,7 @@ export interface Workspace {
 }
 
 /**
- * A view beneath the time line. `mount` is called each time its tab is shown, and what it returns
+ * A view beneath the timeline. `mount` is called each time its tab is shown, and what it returns
  * when the tab is left: to unsubscribe and to stop what is under way.
  */
 export interface Panel {

@@ -7,7 +7,7 @@ import { search } from "./views/search";
 import { sql } from "./views/sql";
 import { statistics } from "./views/statistics";
 
-/** The views beneath the time line, in the order of their tabs. */
+/** The views beneath the timeline, in the order of their tabs. */
 export const PANELS: readonly Panel[] = [
   statistics,
   instances,

@@ -51,7 +51,7 @@ describe("two selections", () => {
     expect(a.value.range).toBeNull();
   });
 
-  it("are let go of and laid onto each other again", () => {
+  it("are released and laid onto each other again", () => {
     const [a, b, both] = pair();
     both.clocks = "separate";
     a.look({ begin: 10_000, end: 20_000 });

@@ -30,7 +30,7 @@ export class Selection implements Choices {
     };
   }
 
-  /** Moves the time line. Not a step that the back button takes back. */
+  /** Moves the timeline. Not a step that the back button takes back. */
   look(view: Span): void {
     this.change({ view: clampSpan(view, this.duration) });
   }
@@ -51,7 +51,7 @@ export class Selection implements Choices {
   }
 
   /**
-   * Moves the time line to where `wanted` is seen well, and chooses the place: what a click on a
+   * Moves the timeline to where `wanted` is seen well, and chooses the place: what a click on a
    * point of any view does.
    */
   reveal(wanted: Span, place: Place | null = null, actor: number | null = null): void {

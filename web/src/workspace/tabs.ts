@@ -2,7 +2,7 @@ import type { Address } from "./address";
 import type { Panel, Workspace } from "./panel";
 import { make } from "./views/elements";
 
-/** The views beneath the time line, one shown at a time; which, stands in the address as `tab=`. */
+/** The views beneath the timeline, one shown at a time; which, stands in the address as `tab=`. */
 export class Tabs {
   private readonly list = make("div", { class: "ws-tabs", role: "tablist", "aria-label": "Views" });
   private readonly host = make("div", {

@@ -28,9 +28,9 @@ export interface ToolState {
   readonly clocks: Clocks | null;
 }
 
-/** The row of tools above the time lines. */
+/** The row of tools above the timelines. */
 export class Toolbar {
-  readonly element = make("div", { class: "ws-tools", role: "toolbar", "aria-label": "Time line" });
+  readonly element = make("div", { class: "ws-tools", role: "toolbar", "aria-label": "Timeline" });
   private readonly density;
   private readonly orientation;
   private readonly range = make("span", { class: "ws-range", hidden: true });
@@ -92,8 +92,8 @@ export class Toolbar {
 
   private pairTools(clocks: Clocks, tools: Tools): HTMLElement[] {
     const choice = segments<Clocks>("Clocks of the two traces", [
-      ["aligned", "Clocks together", "Both time lines move as one"],
-      ["separate", "apart", "Each time line moves by itself"],
+      ["aligned", "Clocks together", "Both timelines move as one"],
+      ["separate", "apart", "Each timeline moves by itself"],
     ], clocks, (value) => { tools.setClocks(value); });
     const align = button("Align chosen", () => {
       if (tools.alignChosen()) choice.press("aligned");

@@ -10,7 +10,7 @@ import { make } from "./views/elements";
 const SETTLE_MS = 250;
 const ALL = "all";
 
-/** One trace in the workspace: its time line, what is chosen in it, and what views get of it. */
+/** One trace in the workspace: its timeline, what is chosen in it, and what views get of it. */
 export class TraceView {
   readonly element: HTMLElement;
   readonly selection: Selection;

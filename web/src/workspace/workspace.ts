@@ -23,7 +23,7 @@ export async function startWorkspace(host: HTMLElement, keys: readonly string[])
 /** Of each trace. */
 const MOST_CAUTIONS = 8;
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
-/** Views come even if the time line does not. */
+/** Views come even if the timeline does not. */
 const PATIENCE_MS = 2000;
 
 class TraceWorkspace {
@@ -73,7 +73,7 @@ class TraceWorkspace {
     void this.addViews(root);
   }
 
-  /** The views and their charts are many times as large as the time line, which is drawn first. */
+  /** The views and their charts are many times as large as the timeline, which is drawn first. */
   private async addViews(root: HTMLElement): Promise<void> {
     const drawn = Promise.all(this.views.map(({ timeline }) => timeline.drawn));
     await Promise.race([drawn, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);

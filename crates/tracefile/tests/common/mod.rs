@@ -22,7 +22,7 @@ pub fn real(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The figures of an independent decoder for the real traces.
+/// The answers of an independent decoder for the real traces.
 pub fn expected() -> Option<serde_json::Value> {
     let path = match std::env::var_os("BENCHVISE_TRACES_EXPECTED") {
         Some(path) => PathBuf::from(path),

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchvise.board import Board
-from benchvise.board.channel import FileValue, ProbeChannel
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import FileValue
 
 _SERVERS = ("sshd", "dropbear")
 _TICK = 0.01  # USER_HZ is 100 on all that Linux runs on but Alpha and ia64

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.health.watch.alerts import Rule
+from benchvise.quantities import seconds_or_none
+from benchvise.text import printable
 
 _DEFAULTS = Path(__file__).with_name("alerts.toml")
 _FILE_LIMIT = 1 << 20
 _KINDS = ("sensor", "counter", "level", "event")
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)")
-_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _KEYS = {
     *("name", "of", "match", "above", "below", "rearm", "for", "within", "limit", "text", "unit"),
     *("why", "remedy", "off"),
@@ -137,16 +135,10 @@ def _text(path: Path, name: str, entry: Mapping[str, Any], key: str) -> str:
 def _time(path: Path, name: str, entry: Mapping[str, Any], key: str) -> float:
     if key not in entry:
         return 0.0
-    seconds = parse_time(str(entry[key]))
+    seconds = seconds_or_none(str(entry[key]))
     if seconds is None or not 0 < seconds <= 366 * 86400:
         raise _wrong(path, name, f"{key} is no time", f'{key} = "30 s", "5 min", "12 h" or "7 d"')
     return seconds
-
-
-def parse_time(text: str) -> float | None:
-    """The seconds of ``30 s``, ``5min``, ``12 h``, ``7 d``; None when it is no time."""
-    found = _TIME.fullmatch(text.strip())
-    return None if found is None else float(found[1]) * _SECONDS[found[2]]
 
 
 def _wrong(path: Path, name: str, what: str, remedy: str) -> UsageError:

@@ -1,6 +1,6 @@
 """Benchmarks that this machine drives: one file each.
 
-They yield the same kinds of lines as the probe (docs/probe-protocol.md), so that nothing behind
+They yield the same messages as the probe (docs/probe-protocol.md), so that nothing behind
 the runner can tell them apart.
 """
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import SeriesMessage
+from benchvise.documents import JsonObject
 from benchvise.measure.model import Benchmark
-
-Line = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class HostBenchmark(Protocol):
     def check(self, params: Mapping[str, str]) -> None:
         """Raises UsageError for values that fit their parameters' types but make no sense."""
 
-    def lines(self, order: Order) -> Iterator[Line]:
+    def messages(self, order: Order) -> Iterator[SeriesMessage]:
         """``host``, ``begin``, ``sample`` and ``end``, as the probe would say them.
 
         The next batch begins only when the generator is resumed after a sample. Raises
@@ -48,11 +48,10 @@ class HostBenchmark(Protocol):
         """
 
 
-def described(benchmark: Benchmark, order: Order) -> Line:
-    """What every ``begin`` line says of the benchmark itself and of what is asked of it."""
+def described(benchmark: Benchmark, order: Order) -> JsonObject:
+    """What every ``begin`` message says of the benchmark itself and of what is asked of it."""
     params = {p.name: order.params[p.name] for p in benchmark.parameters}
     return {
-        "benchmark": benchmark.id,
         "params": {**params, "batches": str(order.batches)},
         "unit": benchmark.unit,
         "better": benchmark.better,

@@ -13,14 +13,23 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from benchvise.board.channel import SILENCE_SECONDS
-from benchvise.board.sanitise import printable, without_escapes
+from benchvise.board.messages import (
+    BeginMessage,
+    EndMessage,
+    HostMessage,
+    SampleMessage,
+    SeriesMessage,
+    first_of,
+)
+from benchvise.documents import decode, object_at, text_at
 from benchvise.errors import MeasurementError, UsageError
 from benchvise.measure.hostside import matcher
-from benchvise.measure.hostside.base import Line, Order, described
+from benchvise.measure.hostside.base import Order, described
 from benchvise.measure.model import Benchmark, Figure, Parameter
+from benchvise.text import printable, without_escapes
 
 ID = "command.output"
 NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
@@ -81,12 +90,12 @@ DESCRIPTION = Benchmark(
 
 
 class CommandOutput:
-    """See the module."""
+    """The benchmark, as a source of messages."""
 
     description = DESCRIPTION
 
     def check(self, params: Mapping[str, str]) -> None:
-        """See HostBenchmark.check."""
+        """Refuses what is no regular expression."""
         try:
             with warnings.catch_warnings(action="ignore"):  # a pattern's style is its author's
                 re.compile(params["match"])
@@ -96,52 +105,52 @@ class CommandOutput:
                 "Python's syntax holds: put a backslash before a character meant as itself",
             ) from error
 
-    def lines(self, order: Order) -> Iterator[Line]:
-        """See HostBenchmark.lines."""
+    def messages(self, order: Order) -> Iterator[SeriesMessage]:
+        """One run of the command for each batch, a process of the probe each."""
         for index in range(order.batches):
-            said = _one_run(order, warmup=index == 0)
+            host, begin, sample = _one_run(order, warmup=index == 0)
             if index == 0:
-                yield said["host"]
-                yield _begin(said["begin"], order)
-            yield _sample(said["sample"], index, order.params["match"])
-        yield {"type": "end", "batches": order.batches}
+                yield host
+                yield _begin(begin, order)
+            yield _sample(sample, index, order.params["match"])
+        yield EndMessage(order.batches)
 
 
-def _one_run(order: Order, *, warmup: bool) -> dict[str, Line]:
-    """What the probe says of one run, by type."""
+def _one_run(order: Order, *, warmup: bool) -> tuple[HostMessage, BeginMessage, SampleMessage]:
+    """What the probe says of one run."""
     timeout_s = int(order.params["timeout_s"])
     warmups = int(order.params["warmup"]) if warmup else 0
     words = ["run", "command.time", "--run", order.params["run"], "--timeout_s", str(timeout_s)]
     words += ["--output", "keep", "--warmup", str(warmups), "--batches", "1"]
     words += ["--observe", order.params["observe"], *order.attributes]
     silence = SILENCE_SECONDS + (warmups + 1) * timeout_s
-    lines: dict[str, Line] = {}
+    messages = []
     # Paced, so that the probe ends the command should this machine go away meanwhile.
-    for line in order.channel.request(words, paced=True, silence_timeout=silence):
-        lines[line["type"]] = line
-        if line["type"] == "sample":
+    for message in order.channel.request(words, paced=True, silence_timeout=silence):
+        messages.append(message)
+        if isinstance(message, SampleMessage):
             order.channel.acknowledge()
-    if not {"host", "begin", "sample"} <= set(lines):
+    host, begin = first_of(HostMessage, messages), first_of(BeginMessage, messages)
+    sample = first_of(SampleMessage, messages)
+    if host is None or begin is None or sample is None:
         raise MeasurementError(
             f"the probe on {order.board.name} left out a part of its answer", "please report it"
         )
-    return lines
+    return host, begin, sample
 
 
-def _begin(line: Line, order: Order) -> Line:
-    return {
-        **line,
-        **described(DESCRIPTION, order),
-        "unit": order.params["unit"],
-        "better": order.params["better"],
-    }
+def _begin(message: BeginMessage, order: Order) -> BeginMessage:
+    """What the probe says of the command, with the number's unit and direction."""
+    chosen = {name: order.params[name] for name in ("unit", "better")}
+    return BeginMessage(ID, {**message.begin, **described(DESCRIPTION, order), **chosen})
 
 
-def _sample(line: Line, index: int, pattern: str) -> Line:
-    detail: dict[str, Any] = dict(line.get("detail", {}))
-    output = str(detail.pop("output", ""))
-    number, where = find_number(pattern, output)
-    return {**line, "index": index, "value": number, "detail": {**detail, "matched": where}}
+def _sample(message: SampleMessage, index: int, pattern: str) -> SampleMessage:
+    """The number in place of the time, and the line it stands in in place of the whole output."""
+    detail = object_at(message.evidence, "detail")
+    number, line = find_number(pattern, text_at(detail, "output"))
+    kept = {name: value for name, value in detail.items() if name != "output"}
+    return SampleMessage(index, number, {**message.evidence, "detail": {**kept, "matched": line}})
 
 
 def find_number(pattern: str, output: str) -> tuple[float, str]:
@@ -150,27 +159,36 @@ def find_number(pattern: str, output: str) -> tuple[float, str]:
     MeasurementError when there is none, or when the pattern takes too long.
     """
     text = without_escapes(output).replace("\r\n", "\n").replace("\r", "\n")
-    found = _last_match(pattern, text)
-    shown = printable(pattern, 80)
-    if found is None:
+    match = _last_match(pattern, text)
+    expression = printable(pattern, 80)
+    if match is None:
         raise MeasurementError(
-            f"{ID}: '{shown}' matches nothing in the output, which {_ending(text)}",
+            f"{ID}: '{expression}' matches nothing in the output, which {_ending(text)}",
             "run the command by hand and adapt the regular expression",
         )
-    digits, where = str(found["found"]), printable(str(found["line"]), _LINE)
+    line = printable(match.line, _LINE)
     try:
-        number = float(digits)
+        number = float(match.digits)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number) or "_" in digits:
+    if not math.isfinite(number) or "_" in match.digits:
         raise MeasurementError(
-            f"{ID}: '{shown}' finds '{printable(digits, 40)}', which is no number, in '{where}'",
+            f"{ID}: '{expression}' finds '{printable(match.digits, 40)}', which is no number, "
+            f"in '{line}'",
             "put just the number into a group: speed: ([0-9.]+) MB/s",
         )
-    return number, where
+    return number, line
 
 
-def _last_match(pattern: str, text: str) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """What ``matcher`` answers: the text that is to be a number, and its line."""
+
+    digits: str
+    line: str
+
+
+def _last_match(pattern: str, text: str) -> _Match | None:
     question = json.dumps({"pattern": pattern, "text": text})
     command = [sys.executable, "-I", "-S", matcher.__file__]
     try:
@@ -181,7 +199,8 @@ def _last_match(pattern: str, text: str) -> dict[str, Any] | None:
             timeout=MATCH_SECONDS,
             check=True,
         )
-        found: dict[str, Any] | None = json.loads(answer.stdout)
+        match = json.loads(answer.stdout)
+        return None if match is None else decode(_Match, match)
     except (subprocess.SubprocessError, OSError, ValueError) as error:
         too_long = isinstance(error, subprocess.TimeoutExpired)
         what = f"takes longer than {MATCH_SECONDS:g} s" if too_long else "could not be looked for"
@@ -189,7 +208,6 @@ def _last_match(pattern: str, text: str) -> dict[str, Any] | None:
             f"{ID}: '{printable(pattern, 80)}' {what} in an output of {len(text)} characters",
             "write it without repetitions of repetitions, such as (a+)+ or (.*)*",
         ) from error
-    return found
 
 
 def _ending(text: str) -> str:

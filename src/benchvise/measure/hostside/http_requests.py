@@ -15,11 +15,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from benchvise.board.channel import NotAvailable
+from benchvise.board.messages import (
+    BeginMessage,
+    EndMessage,
+    HostMessage,
+    SampleMessage,
+    SeriesMessage,
+    first_of,
+)
+from benchvise.documents import JsonObject, whole_at
 from benchvise.errors import MeasurementError
-from benchvise.measure.hostside.base import Line, Order, described
+from benchvise.measure.hostside.base import Order, described
 from benchvise.measure.hostside.load import NO_PROCESS, Load, busy_ns, evidence, read_load
 from benchvise.measure.hostside.url import (
     BOARD,
@@ -102,16 +110,16 @@ DESCRIPTION = Benchmark(
 
 
 class HttpRequests:
-    """See the module."""
+    """The benchmark, as a source of messages."""
 
     description = DESCRIPTION
 
     def check(self, params: Mapping[str, str]) -> None:
-        """See HostBenchmark.check."""
+        """Refuses what is no address of a page."""
         split_url(params["url"])
 
-    def lines(self, order: Order) -> Iterator[Line]:
-        """See HostBenchmark.lines."""
+    def messages(self, order: Order) -> Iterator[SeriesMessage]:
+        """A batch of load each time the next message is asked for."""
         if order.attributes:
             raise NotAvailable(
                 f"{' '.join(order.attributes)}: the server is not started here, so it cannot be "
@@ -140,42 +148,43 @@ class HttpRequests:
             counts = _measured(generator, traffic)
             window_ns = time.monotonic_ns() - begun
             after = read_load(order.channel)
-            yield {
-                "type": "sample",
-                "index": index,
-                "value": counts.answered / (counts.duration_us / 1e6),
-                "elapsed_ns": counts.duration_us * 1000,
-                "iterations": counts.requests,
-                **evidence(before, after, window_ns, ticks_per_second),
-                "flags": _flags(counts, traffic, before, after),
-                "detail": _detail(
-                    counts, busy_ns(before, after, ticks_per_second), on_board=on_board
-                ),
-            }
-        yield {"type": "end", "batches": order.batches}
+            used_ns = busy_ns(before, after, ticks_per_second)
+            value = counts.answered / (counts.duration_us / 1e6)
+            yield SampleMessage(
+                index,
+                value,
+                {
+                    "elapsed_ns": counts.duration_us * 1000,
+                    "iterations": counts.requests,
+                    **evidence(before, after, window_ns, ticks_per_second),
+                    "flags": _flags(counts, traffic, before, after),
+                    "detail": _detail(counts, used_ns, on_board=on_board),
+                },
+            )
+        yield EndMessage(order.batches)
 
 
-def _board_itself(order: Order) -> tuple[Line, int]:
+def _board_itself(order: Order) -> tuple[HostMessage, int]:
     """The probe's description of the board, and what a tick is there.
 
     Both are what any benchmark of the probe says; the shortest is asked for.
     """
     words = ["run", "cpu.clock", "--batches", "1", "--batch_ms", "1", "--warm_ms", "0"]
-    lines = {line["type"]: line for line in order.channel.request(words)}
-    ticks = lines.get("sample", {}).get("ticks_per_second")
-    if "host" not in lines or not isinstance(ticks, int) or ticks <= 0:
+    messages = list(order.channel.request(words))
+    host, sample = first_of(HostMessage, messages), first_of(SampleMessage, messages)
+    ticks = whole_at(sample.evidence, "ticks_per_second") if sample is not None else None
+    if host is None or ticks is None or ticks <= 0:
         raise MeasurementError(
             f"the probe on {order.board.name} does not describe its board", "please report it"
         )
-    return lines["host"], ticks
+    return host, ticks
 
 
 def _begin(
     order: Order, generator: Generator, traffic: Traffic, answer: Answer, on_board: bool
-) -> Line:
+) -> BeginMessage:
     caveats = [LOOPBACK_CAVEAT] if on_board else []
-    return {
-        "type": "begin",
+    begin = {
         **described(DESCRIPTION, order),
         "iterations": {"na": "as many as the board answers in the time of a batch"},
         "cpu": {"na": NO_PROCESS},
@@ -189,6 +198,7 @@ def _begin(
         "server": answer.server or {"na": "it does not say what it is"},
         "caveats": caveats,
     }
+    return BeginMessage(ID, begin)
 
 
 def _measured(generator: Generator, traffic: Traffic) -> Counts:
@@ -222,7 +232,7 @@ def _flags(counts: Counts, traffic: Traffic, before: Load, after: Load) -> list[
     return flags
 
 
-def _detail(counts: Counts, board_ns: int | None, *, on_board: bool) -> dict[str, Any]:
+def _detail(counts: Counts, board_ns: int | None, *, on_board: bool) -> JsonObject:
     host_ns = counts.cpu_s * 1e9
     board_cpu: float | dict[str, str]
     if board_ns is None:

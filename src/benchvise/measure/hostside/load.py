@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from benchvise.board.channel import FileError, FileValue, ProbeChannel
+from benchvise.board.channel import ProbeChannel
+from benchvise.board.messages import FileError, FileValue
+from benchvise.documents import JsonObject
 
 _STAT = "/proc/stat"
 _UPTIME = "/proc/uptime"
@@ -54,7 +55,7 @@ def read_load(channel: ProbeChannel) -> Load:
     return Load(busy, stolen, _uptime_ns(_text(answer, _UPTIME)), _temperature(answer))
 
 
-def evidence(before: Load, after: Load, window_ns: int, ticks_per_second: int) -> dict[str, Any]:
+def evidence(before: Load, after: Load, window_ns: int, ticks_per_second: int) -> JsonObject:
     """The evidence of a sample, item by item as the probe has it; ``flags`` are the caller's."""
     return {
         "start_ns": _or_na(before.uptime_ns, "no /proc/uptime"),
@@ -86,9 +87,8 @@ def _difference(before: int | None, after: int | None) -> int | None:
 
 
 def _text(answer: Answer, path: str) -> str:
-    found = answer.get(path)
-    value = found.value if isinstance(found, FileValue) else ""
-    return value if isinstance(value, str) else ""
+    content = answer.get(path)
+    return content.text if isinstance(content, FileValue) else ""
 
 
 def _numbers(words: Iterable[str]) -> list[int]:

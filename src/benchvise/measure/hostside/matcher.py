@@ -3,7 +3,7 @@
 A pattern such as ``(a+)+$`` can take years over a line. Python cannot give up a match, but a
 process can be ended, and ends itself after some seconds of CPU time should nobody do that.
 
-    {"pattern": ..., "text": ...} on standard input; {"found": ..., "line": ...} or null comes back
+    {"pattern": ..., "text": ...} on standard input; {"digits": ..., "line": ...} or null comes back
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def last_match(pattern: str, text: str) -> tuple[str, str] | None:
         return None
     begin = text.rfind("\n", 0, last.start()) + 1
     line = text[begin:].partition("\n")[0]
-    found = last.group(1) if last.re.groups else last.group()
-    return found or "", line
+    digits = last.group(1) if last.re.groups else last.group()
+    return digits or "", line
 
 
 def main() -> None:
     """Answers one question."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     question = json.load(sys.stdin)
-    found = last_match(question["pattern"], question["text"])
-    json.dump(found and {"found": found[0], "line": found[1]}, sys.stdout)
+    match = last_match(question["pattern"], question["text"])
+    json.dump(match and {"digits": match[0], "line": match[1]}, sys.stdout)
 
 
 if __name__ == "__main__":

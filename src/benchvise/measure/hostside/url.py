@@ -11,10 +11,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
-from benchvise.board.sanitise import printable
 from benchvise.errors import MeasurementError, UsageError
 from benchvise.measure.hostside.wrk import ANSWER_SECONDS
 from benchvise.measure.network import in_url
+from benchvise.text import printable
 
 ID = "http.requests"
 BOARD = "{board}"

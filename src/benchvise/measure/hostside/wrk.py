@@ -21,8 +21,8 @@ from pathlib import Path
 
 from benchvise.board import process
 from benchvise.board.channel import NotAvailable
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import MeasurementError
+from benchvise.text import last_line, printable
 
 _SCRIPT = Path(__file__).with_suffix(".lua")
 _MARK = b"\nbenchvise {"

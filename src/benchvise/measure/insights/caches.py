@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from benchvise.measure.insights.insight import Insight, Point, differing, named, points
 from benchvise.measure.knees import GridCell, GridKnee, Knee, grid_knees, infer_caches
 from benchvise.measure.model import RunRecord
-from benchvise.measure.registry import format_size
 from benchvise.measure.validity import quantity
+from benchvise.quantities import spell_size
 
 _LEAST_SIZES = 8
 _LEAST_COUNTS = 4
@@ -87,7 +87,7 @@ def _latency_insight(apart: str, knees: Sequence[Knee], caches: Sequence[_Cache]
         ("fits up to", "lies between", "before", "after", "sysfs says", "certainty"),
         tuple(
             (
-                format_size(knee.size),
+                spell_size(knee.size),
                 _span(knee.low, knee.high),
                 quantity(knee.before, "ns"),
                 quantity(knee.after, "ns"),
@@ -115,7 +115,7 @@ def _grid_insight(apart: str, knees: Sequence[GridKnee], caches: Sequence[_Cache
         ("process", "fit together", "step between", "in all", "before", "after", "sysfs says"),
         tuple(
             (
-                format_size(knee.size),
+                spell_size(knee.size),
                 str(knee.processes),
                 f"{knee.low} and {knee.high}",
                 _span(knee.low * knee.size, knee.high * knee.size),
@@ -129,11 +129,11 @@ def _grid_insight(apart: str, knees: Sequence[GridKnee], caches: Sequence[_Cache
 
 
 def _span(low: int, high: int) -> str:
-    return f"{format_size(low)} to {format_size(high)}"
+    return f"{spell_size(low)} to {spell_size(high)}"
 
 
 def _names(caches: Sequence[_Cache]) -> str:
-    return ", ".join(f"{cache.name} {format_size(cache.size)}" for cache in caches) or "nothing"
+    return ", ".join(f"{cache.name} {spell_size(cache.size)}" for cache in caches) or "nothing"
 
 
 def _agreement(caches: Sequence[_Cache], seen: set[str]) -> str:

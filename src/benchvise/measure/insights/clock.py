@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchvise.documents import number_at, object_at
 from benchvise.measure.insights.insight import Insight, Point, change, points
 from benchvise.measure.model import ProcessRecord, RunRecord
 from benchvise.measure.validity import quantity
@@ -71,7 +72,7 @@ def _clock(run: RunRecord, point: Point) -> list[_Clock]:
     """None where nothing is said."""
     begin = point.series.processes[0].begin
     cpu = str(begin.get("cpu"))
-    maximum, limit = _number(begin, "advertised_hz"), _number(begin, "limit_hz")
+    maximum, limit = number_at(begin, "advertised_hz"), number_at(begin, "limit_hz")
     if limit and maximum and limit < maximum * (1 - _CLEARLY):
         return [_Clock(cpu, point, limit, "cpufreq limits it to")]
     if maximum:
@@ -82,14 +83,6 @@ def _clock(run: RunRecord, point: Point) -> list[_Clock]:
         if hz > 0:
             return [_Clock(cpu, point, hz, "its name states (without a boost)")]
     return []
-
-
-def _number(values: Mapping[str, object], name: str) -> float:
-    """0 where there is none."""
-    value = values.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
-    return float(value)
 
 
 def sustained_clocks(run: RunRecord) -> list[Insight]:
@@ -114,7 +107,7 @@ def _sustained(point: Point, processes: Sequence[ProcessRecord]) -> Insight:
     rows = [_course(process) for process in processes]
     course = max(rows, key=lambda row: abs(row.last / row.first - 1))
     ratio = course.last / course.first
-    threads = _number(processes[0].begin, "threads")
+    threads = number_at(processes[0].begin, "threads")
     who = f"With {threads:.0f} CPUs under load the clock" if threads else "Under load the clock"
     start, end = quantity(course.first, "Hz"), quantity(course.last, "Hz")
     if abs(ratio - 1) <= _CLEARLY:
@@ -159,16 +152,17 @@ class _Course:
 
 def _course(process: ProcessRecord) -> _Course:
     samples = process.samples
-    details = [d for s in samples if isinstance(d := s.evidence.get("detail"), Mapping)]
-    heat = [number for d in details if (number := _number(d, "temperature"))]
-    lows = [number for d in details if (number := _number(d, "lowest_hz"))]
-    begin = _number(samples[0].evidence, "start_ns")
-    end = _number(samples[-1].evidence, "start_ns") + _number(samples[-1].evidence, "elapsed_ns")
+    first, last = samples[0].evidence, samples[-1].evidence
+    details = [object_at(sample.evidence, "detail") for sample in samples]
+    heat = [degrees for detail in details if (degrees := number_at(detail, "temperature"))]
+    lows = [hz for detail in details if (hz := number_at(detail, "lowest_hz"))]
+    begin = number_at(first, "start_ns") or 0
+    end = (number_at(last, "start_ns") or 0) + (number_at(last, "elapsed_ns") or 0)
     return _Course(
         first=statistics.median(s.value for s in samples[:_ENDS]),
         last=statistics.median(s.value for s in samples[-_ENDS:]),
         lowest=min(lows, default=0.0),
         seconds=max(end - begin, 0.0) / 1e9,
         temperatures=(heat[0], heat[-1]) if len(heat) > 1 else None,
-        throttled=sum(_number(d, "throttle_events") for d in details),
+        throttled=sum(number_at(detail, "throttle_events") or 0 for detail in details),
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchvise.measure.model import RunRecord, SeriesRecord
-from benchvise.measure.registry import parse_size
 from benchvise.measure.validity import quantity, summarise
+from benchvise.quantities import size_or_none
 
 UNSTABLE = "unstable"
 
@@ -48,10 +48,7 @@ class Point:
 
     def size(self, name: str) -> int:
         """A parameter that is a size, in bytes; 0 when it is none."""
-        try:
-            return parse_size(self.params.get(name, ""))
-        except ValueError:
-            return 0
+        return size_or_none(self.params.get(name, "")) or 0
 
     def others(self, *names: str) -> tuple[tuple[str, str], ...]:
         """All parameters but these: what series have in common that differ in these only."""

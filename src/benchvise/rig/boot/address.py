@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchvise.board.protocol import Board
-from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnreachable
+from benchvise.text import printable
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 

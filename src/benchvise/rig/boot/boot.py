@@ -15,7 +15,6 @@ import pexpect
 from labgrid.driver.exception import ExecutionError
 
 from benchvise.board.protocol import Completed
-from benchvise.board.sanitise import printable
 from benchvise.rig.boot.address import (
     SshService,
     addresses,
@@ -29,6 +28,7 @@ from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, BootEnd, BootOutcome, watch
 from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0

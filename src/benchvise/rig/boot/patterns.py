@@ -16,9 +16,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
 PHASES = (
     "power-on",

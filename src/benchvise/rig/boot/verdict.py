@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from benchvise.board.sanitise import printable
 from benchvise.documents import computed
 from benchvise.errors import BenchviseError
 from benchvise.rig.boot.patterns import PHASES, Prompt
@@ -21,6 +20,7 @@ from benchvise.rig.boot.timeline import BootEvent, Timeline
 from benchvise.rig.boot.watch import BootEnd, BootOutcome
 from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
+from benchvise.text import printable
 
 _EVIDENCE = 200  # characters
 _JUNK_SHARE = 0.05

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.faults import Fault, FlashError
+from benchvise.text import printable
 
 FILE_LIMIT = 64 << 20
 """Bytes of a block map: more than a million ranges take."""

@@ -19,8 +19,8 @@ from typing import IO, Protocol, cast
 
 import zstandard
 
-from benchvise.board.sanitise import last_line, printable
 from benchvise.rig.faults import Fault, FlashError
+from benchvise.text import last_line, printable
 
 NONE = "none"
 SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}

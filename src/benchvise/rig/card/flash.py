@@ -30,13 +30,13 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from benchvise.board.sanitise import last_line, printable
 from benchvise.board.shell import command_line
 from benchvise.rig.card import decompress, writer
 from benchvise.rig.card.chunks import ImageSource, RangeChecks, frames_of
 from benchvise.rig.card.image import Image, changed
 from benchvise.rig.card.writer import CHUNK, FRAME, PIECE, Pieces
 from benchvise.rig.faults import Fault, FlashError, RigError
+from benchvise.text import last_line, printable
 
 STALL_S = 240.0
 """Without any progress for that long a card is given up; the kernel retries for up to 180 s."""

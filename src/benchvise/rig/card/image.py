@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.rig.card import decompress
 from benchvise.rig.card.bmap import Bmap, bmap_candidates, read_bmap
 from benchvise.rig.faults import FlashError
+from benchvise.text import printable
 
 # Archives and compressions that look like an image to whoever has only its name.
 _OTHERS = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".lzo", ".lz4", ".lzma", ".br")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from benchvise.board.sanitise import printable
 from benchvise.rig import locks
 from benchvise.rig.faults import Fault, RigError
+from benchvise.text import printable
 
 DRIVERS = ("USBSDMuxDriver", "USBSDWireDriver", "USBSDWire3Driver", "LXAUSBMuxDriver")
 

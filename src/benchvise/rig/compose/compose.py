@@ -1,20 +1,107 @@
-"""Composing an image: the layers of one, some of them taken from others."""
+"""Composing an image: the layers of one, some of them taken from others.
+
+Beside the result lies a manifest, a JSON file: which layer came from where.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
 from benchvise.rig.card.image import Image, open_image
-from benchvise.rig.compose.differences import divisible
-from benchvise.rig.compose.layers import LAYERS, Layer, Swap
-from benchvise.rig.compose.manifest import Composition, Swapped, place
-from benchvise.rig.images.blockmap import block_map
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.compose.layers import LAYERS, divisible
+from benchvise.rig.compose.layers.layer import ImageLayer, Swap
+from benchvise.rig.images import ImageError
+from benchvise.rig.images.blockmap import block_map, used_ranges
 from benchvise.rig.images.kernel import RUNS
-from benchvise.rig.images.layout import Opened, again
+from benchvise.rig.images.layout import Layout, LayoutDocument, OpenedImage, again
 from benchvise.rig.images.workplace import Workplace
+
+MANIFEST_SUFFIX = ".layers.json"
+BLOCK_MAP_SUFFIX = ".bmap"
+_MANIFEST_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SwappedLayer:
+    """A layer that was taken from ``image``; ``steps`` say what that meant.
+
+    ``parts`` are what of it was taken; all of it when there are none.
+    """
+
+    layer: str
+    image: Image
+    steps: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A composed image: ``sha256`` is that of the file ``out``."""
+
+    out: Path
+    sha256: str
+    base: Image
+    layers: tuple[SwappedLayer, ...]
+    warnings: tuple[str, ...]
+    layout: Layout
+
+    def manifest(self) -> Manifest:
+        """What the file beside the image holds. The same images give the same text."""
+        return Manifest(
+            _MANIFEST_FORMAT,
+            self.out.name,
+            self.sha256,
+            SourceImage(self.base.path.name, self.base.sha256),
+            tuple(
+                ManifestLayer(
+                    swapped.layer,
+                    swapped.image.path.name,
+                    swapped.image.sha256,
+                    swapped.parts,
+                    swapped.steps,
+                )
+                for swapped in self.layers
+            ),
+            self.warnings,
+            self.layout.document(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceImage:
+    """An image that another was composed of."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestLayer:
+    """Where a layer came from: the ``parts`` that were taken, and what was ``done``."""
+
+    layer: str
+    name: str
+    sha256: str
+    parts: tuple[str, ...] = field(default=(), metadata=in_json(omit_default=True))
+    done: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a composed image is made of, and what it ``holds``."""
+
+    format: int
+    image: str
+    sha256: str
+    base: SourceImage
+    layers: tuple[ManifestLayer, ...]
+    warnings: tuple[str, ...]
+    holds: LayoutDocument
 
 
 def compose(
@@ -27,10 +114,10 @@ def compose(
 ) -> Composition:
     """Makes ``out``: ``base``, with each of these layers from another image. Needs no root.
 
-    Of a layer that ``parts`` names, only these parts are taken, by their names in ``inside``.
+    Of a layer that ``parts`` names, only these parts are taken, by their names in ``layer_parts``.
     Beside ``out`` come its block map and a manifest; until all is done, nothing of it is there.
     ``progress`` gets a line for each step. Raises UsageError for a layer that does not exist,
-    ComposeError when images cannot be read or do not fit together, and FlashError
+    ImageError when images cannot be read or do not fit together, and FlashError
     (image-damaged) for a file that is not what its name says.
     """
     parts = parts or {}
@@ -40,31 +127,33 @@ def compose(
         sources = _sources({images[path] for _, path in wanted}, work)
         target = work.base(images[base])
         _refuse_foreign_kernel(target, {layer.name: sources[images[p]] for layer, p in wanted})
-        done: list[Swapped] = []
+        swapped: list[SwappedLayer] = []
         warnings: list[str] = []
         for layer, path in wanted:
             progress(f"{layer.name} from {path.name}")
             swap = Swap(target, sources[images[path]], work, frozenset(layers), warnings)
             names = tuple(parts.get(layer.name, ()))
             steps = divisible(layer).apply_parts(swap, names) if names else layer.apply(swap)
-            done.append(Swapped(layer.name, images[path], tuple(steps), names))
+            swapped.append(SwappedLayer(layer.name, images[path], tuple(steps), names))
             target = again(target, work.tools)
         progress("checking the result")
-        made = work.finish()
-        mapping = block_map(made, work.tools)
+        finished = work.finish()
+        free = finished.free_ranges(work.tools)
+        mapping = block_map(finished.path, used_ranges(finished.table.size, free))
         result = Composition(
-            out, work.digest(), images[base], tuple(done), tuple(warnings), made.layout
+            out, work.digest(), images[base], tuple(swapped), tuple(warnings), finished.layout
         )
-        work.publish({place(out): result.text(), out.with_name(f"{out.name}.bmap"): mapping})
+        manifest = (json.dumps(encode(result.manifest()), indent=2) + "\n").encode()
+        work.publish({MANIFEST_SUFFIX: manifest, BLOCK_MAP_SUFFIX: mapping})
     return result
 
 
-def _requested(base: Path, layers: Mapping[str, Path], out: Path) -> list[tuple[Layer, Path]]:
+def _requested(base: Path, layers: Mapping[str, Path], out: Path) -> list[tuple[ImageLayer, Path]]:
     """The layers in the order in which they are put."""
     unknown = sorted(set(layers) - set(LAYERS))
     if unknown or not layers:
-        said = f"there is no layer '{unknown[0]}'" if unknown else "no layer is named"
-        raise UsageError(said, f"the layers are {', '.join(LAYERS)}")
+        problem = f"there is no layer '{unknown[0]}'" if unknown else "no layer is named"
+        raise UsageError(problem, f"the layers are {', '.join(LAYERS)}")
     if any(
         out.exists() and path.exists() and out.samefile(path) for path in (base, *layers.values())
     ):
@@ -76,18 +165,18 @@ def _requested(base: Path, layers: Mapping[str, Path], out: Path) -> list[tuple[
     return [(layer, layers[name]) for name, layer in LAYERS.items() if name in layers]
 
 
-def _sources(images: set[Image], work: Workplace) -> dict[Image, Opened]:
+def _sources(images: set[Image], work: Workplace) -> dict[Image, OpenedImage]:
     ordered = sorted(images, key=lambda image: str(image.path))
     return {image: work.source(image, number) for number, image in enumerate(ordered)}
 
 
-def _refuse_foreign_kernel(base: Opened, sources: Mapping[str, Opened]) -> None:
+def _refuse_foreign_kernel(base: OpenedImage, sources: Mapping[str, OpenedImage]) -> None:
     """Kernel and programs of the result must fit, whoever brings them."""
     kernel, root = sources.get("kernel", base), sources.get("root", base)
-    kernels = {known.arch for _, known in kernel.layout.kernels if known.arch}
+    kernels = {form.arch for _, form in kernel.layout.kernels if form.arch}
     programs = root.layout.userland.arch if root.layout.userland else ""
     if kernels and programs and not any(programs in RUNS.get(arch, {arch}) for arch in kernels):
-        raise ComposeError(
+        raise ImageError(
             f"the kernel of {kernel.name} is for {' and '.join(sorted(kernels))}, and the programs "
             f"of {root.name} are for {programs}",
             "take images that are built for the same architecture",

@@ -2,52 +2,45 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
-from benchvise.errors import UsageError
 from benchvise.rig.card.image import open_image
-from benchvise.rig.compose.layers import (
-    LAYERS,
-    Divisible,
-    Layer,
-    Part,
-    Told,
-    device_tree,
-    kernel,
-)
-from benchvise.rig.images.layout import Opened
-from benchvise.rig.images.workplace import Workplace
+from benchvise.rig.compose.layers import LAYERS, device_tree, divisible, kernel
+from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
+from benchvise.rig.images.layout import OpenedImage
+from benchvise.rig.images.workplace import reading
 
 
 @dataclass(frozen=True, slots=True)
-class Different:
+class LayerDifference:
     """A layer in which two images differ, and what it is in each."""
 
     layer: str
-    one: Told
-    other: Told
+    one: LayerSummary
+    other: LayerSummary
 
 
-def differing(one: Path, other: Path) -> list[Different]:
+def differing(one: Path, other: Path) -> list[LayerDifference]:
     """The layers in which two images differ, in the order of ``LAYERS``. They are only read.
 
     A root file system counts without the layers that are parts of it. Raises as ``compose`` does.
     """
     with _both(one, other) as (here, there):
-        told = [Different(name, each.tell(here), each.tell(there)) for name, each in LAYERS.items()]
-    return [different for different in told if different.one.digest != different.other.digest]
+        layers = [
+            LayerDifference(name, layer.summary(here), layer.summary(there))
+            for name, layer in LAYERS.items()
+        ]
+    return [layer for layer in layers if layer.one.digest != layer.other.digest]
 
 
-def inside(layer: str, one: Path, other: Path) -> list[Part]:
+def layer_parts(layer: str, one: Path, other: Path) -> list[LayerPart]:
     """What differs inside a layer, in parts that ``compose`` can take singly; raises as it does."""
-    known = divisible(LAYERS[layer])
+    parts_of = divisible(LAYERS[layer]).parts
     with _both(one, other) as (here, there):
-        return known.parts(here, there)
+        return parts_of(here, there)
 
 
 def configurations(one: Path, other: Path) -> tuple[bytes, bytes]:
@@ -62,24 +55,7 @@ def device_trees(one: Path, other: Path) -> tuple[dict[str, bytes], dict[str, by
         return device_tree.contents(here), device_tree.contents(there)
 
 
-def is_divisible(layer: str) -> bool:
-    """Whether parts of the layer of that name can be taken."""
-    return isinstance(LAYERS[layer], Divisible)
-
-
-def divisible(layer: Layer) -> Divisible:
-    """The layer as one of which parts can be taken; UsageError when it is taken whole."""
-    if not isinstance(layer, Divisible):
-        names = ", ".join(name for name, known in LAYERS.items() if isinstance(known, Divisible))
-        raise UsageError(
-            f"the layer {printable(layer.name)} is only taken whole",
-            f"parts can be taken of {names}",
-        )
-    return layer
-
-
 @contextmanager
-def _both(one: Path, other: Path) -> Iterator[tuple[Opened, Opened]]:
-    place = Path(tempfile.gettempdir()) / one.name
-    with Workplace(place, lambda _step: None) as work:
+def _both(one: Path, other: Path) -> Iterator[tuple[OpenedImage, OpenedImage]]:
+    with reading(one.name) as work:
         yield work.source(open_image(one), 0), work.source(open_image(other), 1)

@@ -25,11 +25,11 @@ from typing import Self
 
 from benchvise.board import process
 from benchvise.board.protocol import RUN_SECONDS, Completed
-from benchvise.board.sanitise import last_line, printable
 from benchvise.board.shell import command_line
 from benchvise.errors import BoardUnreachable, BoardUnusable
 from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, ConsoleTools
 from benchvise.rig.console.link import Link, Shell, new_word
+from benchvise.text import last_line, printable
 
 LOST_STATUS = 255
 """The exit status of the bridge when the console was lost, as with ssh."""

@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from benchvise.board.probes import posix_cksum
-from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnusable
 from benchvise.rig.console.link import (
     ANSWER_SECONDS,
@@ -31,6 +30,7 @@ from benchvise.rig.console.link import (
     NoAnswer,
     new_word,
 )
+from benchvise.text import printable
 
 FILE_LIMIT = 16 << 20
 """Bytes of a file that are fetched at most."""

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import BoardUnreachable
 from benchvise.rig.console.lines import LineSplitter, LineWriter
+from benchvise.text import printable
 
 ANSWER_SECONDS = 0.0
 """Beyond the silence that is borne anyway."""

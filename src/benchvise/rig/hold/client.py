@@ -14,7 +14,6 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Self, TypeAlias, TypeVar
 
-from benchvise.board.sanitise import last_line
 from benchvise.documents import decode
 from benchvise.errors import BenchviseError
 from benchvise.rig.card.mux import MuxSide
@@ -36,6 +35,7 @@ from benchvise.rig.hold.messages import (
     WorkerOrder,
     request_line,
 )
+from benchvise.text import last_line
 
 EventObserver: TypeAlias = Callable[[str, BoardEvent], None]
 """Called with the name of a board and what has happened to it."""

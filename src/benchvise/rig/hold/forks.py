@@ -32,10 +32,10 @@ import traceback
 from types import ModuleType
 from typing import IO, NoReturn
 
-from benchvise.board.sanitise import last_line
 from benchvise.documents import decode, encode
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold.messages import WorkerOrder
+from benchvise.text import last_line
 
 _ORDER_BYTES = 64 << 10
 _ORDER_FILES = 4  # standard input, output and error, and the pipe on which its life is reported

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.rig import locks
 from benchvise.rig.faults import Fault, RigError
+from benchvise.text import printable
 
 _DEFAULT_ADDRESS = "127.0.0.1:20408"
 

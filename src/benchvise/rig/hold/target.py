@@ -8,10 +8,10 @@ from typing import Any
 import attr
 from labgrid.driver import SigrokDriver
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold.messages import AnalyserCommand
+from benchvise.text import printable
 
 STRATEGY = "CardStrategy"
 

@@ -27,7 +27,6 @@ from typing import Any, TypeVar
 
 from serial import SerialException
 
-from benchvise.board.sanitise import printable
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.rig import locks
@@ -60,6 +59,7 @@ from benchvise.rig.hold.messages import (
 from benchvise.rig.hold.places import PlaceOwner, acquired, taker
 from benchvise.rig.hold.target import analyser_of, open_target
 from benchvise.rig.power import device_key, outlet_of
+from benchvise.text import printable
 
 OWN_IMAGE = "own"
 """In the place of an image's path: the one that the rig file names for the board."""

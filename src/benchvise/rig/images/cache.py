@@ -1,4 +1,4 @@
-"""Where downloaded packages and built images are kept: the user's own cache directory.
+"""Where downloaded packages, built and composed images are kept: the user's own cache directory.
 
 Everything in it can be had again; removing it is safe while nothing is being built.
 """
@@ -12,26 +12,34 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 
-def directory() -> Path:
-    """``$XDG_CACHE_HOME/benchvise/virtual``, made if need be."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    path = root / "benchvise" / "virtual"
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One of the user's cache directories: ``$XDG_CACHE_HOME/benchvise/NAME``."""
 
+    name: str
 
-@contextlib.contextmanager
-def locked(name: str) -> Iterator[None]:
-    """Only one process at a time gets past here with that name; the others wait."""
-    locks = directory() / "locks"
-    locks.mkdir(exist_ok=True)
-    with (locks / name).open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    @property
+    def directory(self) -> Path:
+        """The directory itself, made if need be."""
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+        path = root / "benchvise" / self.name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Only one process at a time passes here with that name; the others wait."""
+        locks = self.directory / "locks"
+        locks.mkdir(exist_ok=True)
+        with (locks / name).open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
 
 @contextlib.contextmanager
@@ -41,14 +49,14 @@ def fresh(target: Path) -> Iterator[Path]:
     What is half done never has that name. An older ``target`` is replaced.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=target.parent))
+    unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=target.parent))
     try:
-        yield made
-        made.chmod(0o755)
+        yield unfinished
+        unfinished.chmod(0o755)
         shutil.rmtree(target, ignore_errors=True)
-        made.rename(target)
+        unfinished.rename(target)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def digest(*parts: object) -> str:
@@ -58,3 +66,14 @@ def digest(*parts: object) -> str:
         data = part if isinstance(part, bytes) else repr(part).encode()
         sha.update(len(data).to_bytes(8, "little") + data)
     return sha.hexdigest()[:12]
+
+
+def sources(*packages: str) -> list[bytes]:
+    """The files of these packages: what is built by them is another thing when they change."""
+    files = [
+        file
+        for package in packages
+        for file in sorted(Path(str(resources.files(package))).rglob("*"))
+        if file.suffix in (".py", ".txt")
+    ]
+    return [file.read_bytes() for file in files]

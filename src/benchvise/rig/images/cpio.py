@@ -10,13 +10,13 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from benchvise.rig.virtual.recipes.tools import EPOCH
+from benchvise.rig.images.tools import EPOCH
 
 _TRAILER = "TRAILER!!!"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CpioEntry:
     """A file, directory or symbolic link; ``data`` of a link is what it points to."""
 
     path: str
@@ -24,28 +24,28 @@ class Entry:
     data: bytes = b""
 
 
-def directory(path: str) -> Entry:
+def directory(path: str) -> CpioEntry:
     """A directory that everybody may enter."""
-    return Entry(path, stat.S_IFDIR | 0o755)
+    return CpioEntry(path, stat.S_IFDIR | 0o755)
 
 
-def file(path: str, data: bytes, mode: int = 0o644) -> Entry:
+def file(path: str, data: bytes, mode: int = 0o644) -> CpioEntry:
     """A regular file."""
-    return Entry(path, stat.S_IFREG | mode, data)
+    return CpioEntry(path, stat.S_IFREG | mode, data)
 
 
-def link(path: str, target: str) -> Entry:
+def link(path: str, target: str) -> CpioEntry:
     """A symbolic link."""
-    return Entry(path, stat.S_IFLNK | 0o777, target.encode())
+    return CpioEntry(path, stat.S_IFLNK | 0o777, target.encode())
 
 
-def archive(entries: Iterable[Entry]) -> bytes:
+def archive(entries: Iterable[CpioEntry]) -> bytes:
     """All entries, owned by root; the directories above each are added where they are missing."""
     parts: list[bytes] = []
     seen: set[str] = set()
     number = 0
 
-    def add(entry: Entry) -> None:
+    def add(entry: CpioEntry) -> None:
         nonlocal number
         number += 1
         seen.add(entry.path)
@@ -59,11 +59,11 @@ def archive(entries: Iterable[Entry]) -> bytes:
                 add(directory(path))
         if entry.path not in seen:
             add(entry)
-    parts.append(_record(Entry(_TRAILER, 0), 0))
+    parts.append(_record(CpioEntry(_TRAILER, 0), 0))
     return b"".join(parts)
 
 
-def _record(entry: Entry, number: int) -> bytes:
+def _record(entry: CpioEntry, number: int) -> bytes:
     name = entry.path.encode() + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     when = EPOCH if number else 0

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchvise.board.sanitise import printable
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.tools import Tools
+from benchvise.text import printable
 
 _LONGEST = 8000  # its buffer for a line has 8192 bytes
 
 
 def quoted(name: str) -> str:
-    """A file name as one word of a command. ComposeError for one that cannot be said."""
+    """A file name as one word of a command. ImageError for one that cannot be said."""
     if "\n" in name or "\0" in name or len(encoded(name)) > _LONGEST // 2:
-        raise ComposeError(
+        raise ImageError(
             f"the file name '{printable(name)}' cannot be handled", "remove it from the image"
         )
     return '"' + name.replace('"', '""') + '"'
@@ -30,7 +30,7 @@ def encoded(name: str) -> bytes:
 
 
 def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool = False) -> bytes:
-    """Carries out commands on a file system; what debugfs says. ComposeError at any complaint."""
+    """Carries out commands on a file system; what debugfs says. ImageError at any complaint."""
     if not commands:
         return b""
     script = "".join(f"{command}\n" for command in commands)
@@ -40,11 +40,11 @@ def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool =
     if complaints:
         said = printable(complaints[0])
         if "unsupported" in said:
-            raise ComposeError(
+            raise ImageError(
                 f"the ext file system has a feature that debugfs does not know ({said})",
                 "install a newer e2fsprogs",
             )
-        raise ComposeError(
+        raise ImageError(
             f"the ext file system is not as it should be ({said})",
             "check the image's partition with e2fsck -f, or get the image again",
         )
@@ -59,7 +59,7 @@ def answers(said: bytes, commands: Sequence[str]) -> list[bytes]:
         head = b"debugfs: " + encoded(command) + b"\n"
         at = said.find(head, at)
         if at < 0:
-            raise ComposeError("debugfs did not answer as it should", "update e2fsprogs")
+            raise ImageError("debugfs did not answer as it should", "update e2fsprogs")
         begins.append((at, at + len(head)))
         at += len(head)
     ends = [*(head for head, _ in begins), len(said)][1:]

@@ -1,19 +1,21 @@
-"""An ext2, ext3 or ext4 file system inside of an image, through debugfs: nothing is mounted."""
+"""ext2, ext3 and ext4 file systems through e2fsprogs, nothing mounted: in images, and new ones."""
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import stat
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from benchvise.board.sanitise import printable
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import answers, encoded, execute, quoted
-from benchvise.rig.images.errors import ComposeError
-from benchvise.rig.images.files import MOST_BYTES
-from benchvise.rig.images.filesystems import FileSystem, file_system
+from benchvise.rig.images.filesystems import MOST_BYTES, FileSystem, file_system
 from benchvise.rig.images.tools import Tools
+from benchvise.text import printable
 
 _ROOT_INODE = 2
 _MOST_LINKS = 40  # as Linux: more symbolic links than these on one path are a circle
@@ -26,6 +28,15 @@ _LINKS = re.compile(rb"^Links: (\d+) ", re.M)
 _ATTRIBUTES = re.compile(rb"^Extended attributes:\n((?:  .*\n)+)", re.M)
 _ATTRIBUTE = re.compile(rb"^  (\S+) \((\d+)\)", re.M)
 _FAST_LINK = b'Fast link dest: "'
+_FREE_BLOCKS = re.compile(r"^ +Free blocks: (.+)$", re.M)
+_BLOCK_SIZE = re.compile(r"^Block size: +(\d+)$", re.M)
+
+_NEW_BLOCK = 4096
+_NEW_FILES = 8192  # room in a new table of files, which is written to a card as a whole
+_NEW_FEATURES = (
+    "none,has_journal,ext_attr,dir_index,filetype,extent,flex_bg,sparse_super,large_file,"
+    "huge_file,dir_nlink,extra_isize,uninit_bg"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +103,14 @@ class Ext:
         return file_system(*self._place)
 
     def execute(self, commands: Sequence[str], *, write: bool = False) -> bytes:
-        """Has debugfs carry out commands. ComposeError at any complaint."""
+        """Has debugfs carry out commands. ImageError at any complaint."""
         if write:
             self._children.clear()
             self._targets.clear()
         try:
             return execute(self.tools, self.device, commands, write=write)
-        except ComposeError as error:
-            raise ComposeError(f"{self._where}: {error.message}", error.remedy) from error
+        except ImageError as error:
+            raise ImageError(f"{self._where}: {error.message}", error.remedy) from error
 
     # Looking things up
 
@@ -204,10 +215,10 @@ class Ext:
         return node is not None and node.is_file
 
     def read(self, path: str, limit: int = MOST_BYTES) -> bytes:
-        """The first ``limit`` bytes of a file. ComposeError when there is none."""
+        """The first ``limit`` bytes of a file. ImageError when there is none."""
         node = self.find(path)
         if node is None or not node.is_file or node.size > MOST_BYTES:
-            raise ComposeError(
+            raise ImageError(
                 f"{self._where} has no file {printable(path)}", "look at what the image holds"
             )
         return next(self.contents([node]))[1][:limit]
@@ -223,7 +234,7 @@ class Ext:
         directory, name = self.make(posixpath.dirname(path)), posixpath.basename(path)
         room = self.summary.free + (located[1].size if located else 0)
         if len(data) > room:
-            raise ComposeError(
+            raise ImageError(
                 f"{self._where} has no room for {printable(path)}: it takes {len(data)} bytes, "
                 f"{room} are free",
                 "take the other image as the base, and the other layers from this one",
@@ -248,7 +259,7 @@ class Ext:
         located = self.locate(directory)
         if located is not None:
             if not located[1].is_directory:
-                raise ComposeError(
+                raise ImageError(
                     f"{self._where}: {printable(directory)} is no directory", "look at the image"
                 )
             return located[0]
@@ -295,11 +306,58 @@ class Ext:
             begin = at + len(head)
             at = begin + node.size
             if said[begin - len(head) : begin] != head or at > len(said):
-                raise ComposeError(
+                raise ImageError(
                     f"{self._where}: a file is not as long as its inode says",
                     "check the image's partition with e2fsck -f",
                 )
             yield node, said[begin:at]
+
+
+def free_blocks(tools: Tools, image: str, start: int = 0) -> list[tuple[int, int]]:
+    """The free blocks of an ext file system, in order: first byte and the one behind.
+
+    ``image`` is a file in the directory of the tools, ``start`` the byte at which the file system
+    begins; the bytes count from there.
+    """
+    text = tools.run(["dumpe2fs", f"{image}?offset={start}"]).text
+    size = int(_BLOCK_SIZE.findall(text)[0])
+    return sorted(
+        (int(first) * size, (int(last or first) + 1) * size)
+        for line in _FREE_BLOCKS.findall(text)
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", line)
+    )
+
+
+def make_ext4(tools: Tools, name: str, size: int, tree: Path, identity: str) -> None:
+    """Makes a file system of ``size`` bytes that holds the files of ``tree``, owned by root.
+
+    ``name`` is a new file in the directory of the tools; ``identity`` decides its UUID. The
+    features are those that every kernel and every bootloader of the last ten years reads.
+    ImageError when the files do not fit.
+    """
+    own = str(uuid.uuid5(uuid.NAMESPACE_OID, identity))
+    with (tools.directory / name).open("wb") as image:
+        image.truncate(size)
+    options = f"root_owner=0:0,lazy_itable_init=1,nodiscard,hash_seed={own}"
+    tools.run(
+        [
+            *("mke2fs", "-q", "-F", "-t", "ext4", "-O", _NEW_FEATURES, "-b", str(_NEW_BLOCK)),
+            *("-I", "256", "-N", str(_NEW_FILES), "-m", "0", "-J", "size=4", "-L", "root"),
+            *("-U", own, "-E", options, "-d", tree, name),
+        ]
+    )
+    execute(tools, name, _owned_by_root(tree, tools.clock), write=True)
+
+
+def _owned_by_root(tree: Path, time: int) -> list[str]:
+    """Commands that give all files to root and set the times that mke2fs took from this system."""
+    commands = []
+    for directory, below, files in os.walk(tree):
+        for name in (".", *sorted(below), *sorted(files)):
+            path = quoted("/" + str((Path(directory) / name).relative_to(tree)))
+            commands += [f"sif {path} {field} 0" for field in ("uid", "gid")]
+            commands += [f"sif {path} {field} @{time}" for field in ("atime", "ctime", "crtime")]
+    return commands
 
 
 def _entries(text: bytes) -> Iterator[tuple[str, Node]]:

@@ -1,14 +1,17 @@
-"""Which file system lies at a place of an image, told by its magic numbers."""
+"""The file systems of an image: which lies at a place, and what each of them can do."""
 
 from __future__ import annotations
 
+import posixpath
 import struct
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 EXT = ("ext2", "ext3", "ext4")
 FAT = "vfat"
+MOST_BYTES = 1 << 30  # of one boot file; the largest initial RAM disks have a tenth of it
 
 _HAS_JOURNAL = 0x4  # s_feature_compat
 _NEEDS_RECOVERY = 0x4  # s_feature_incompat
@@ -98,3 +101,40 @@ def _ext(block: bytes) -> FileSystem:
 
 def _text(raw: bytes) -> str:
     return raw.split(b"\0")[0].decode(errors="replace").strip()
+
+
+class Files(Protocol):
+    """A file system of an image. Paths are absolute in it, and follow symbolic links."""
+
+    @property
+    def where(self) -> str:
+        """What errors call it: the image, and the partition in it."""
+
+    def names(self, directory: str) -> dict[str, bool]:
+        """What a directory holds, each with whether it is a directory; empty if there is none."""
+
+    def is_file(self, path: str) -> bool:
+        """Whether a regular file lies there."""
+
+    def read(self, path: str, limit: int = MOST_BYTES) -> bytes:
+        """The first ``limit`` bytes of a file. ImageError when there is none."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Writes a file, in place of one that is there. ImageError when it does not fit."""
+
+    def remove(self, path: str) -> None:
+        """Removes a file or a whole directory, if it is there."""
+
+
+def below(files: Files, directory: str) -> list[str]:
+    """The paths of all files below a directory, sorted."""
+    paths: list[str] = []
+    for name, is_directory in sorted(files.names(directory).items()):
+        path = posixpath.join(directory, name)
+        paths += below(files, path) if is_directory else [path]
+    return paths
+
+
+def absolute(path: str, directory: str = "/") -> str:
+    """``path`` without ``.`` and ``..``, absolute; a relative one begins at ``directory``."""
+    return "/" + posixpath.normpath(posixpath.join(directory, path)).lstrip("/").removeprefix("../")

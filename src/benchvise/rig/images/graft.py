@@ -12,10 +12,10 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import quoted
-from benchvise.rig.images.errors import ComposeError
 from benchvise.rig.images.ext import Details, Ext, Node
+from benchvise.text import printable
 
 _OLD_INODE = 128  # bytes; without room for times of birth and for nanoseconds
 _OLD_TIMES = ("ctime", "atime", "mtime")
@@ -46,7 +46,7 @@ def graft(source: Ext, items: Mapping[str, Node], target: Ext) -> int:
     """Creates in ``target`` what ``source`` has; how many items that were.
 
     ``items`` are the new paths, those above before those below, of which none is there yet, and
-    the source's nodes. Sockets are left out: programs make them anew. ComposeError when it does
+    the source's nodes. Sockets are left out: programs make them anew. ImageError when it does
     not fit.
     """
     items = {path: node for path, node in items.items() if not stat.S_ISSOCK(node.mode)}
@@ -55,7 +55,7 @@ def graft(source: Ext, items: Mapping[str, Node], target: Ext) -> int:
     summary = target.summary
     need = needed(items, summary.block)
     if need > summary.free or len(items) > summary.free_inodes:
-        raise ComposeError(
+        raise ImageError(
             f"{target.where} has no room for {len(items)} files of {source.where}: "
             f"they take {need} bytes and {len(items)} inodes, "
             f"{summary.free} and {summary.free_inodes} are free",
@@ -88,7 +88,7 @@ def _export(
     source.execute(commands)
     for path, node in items.items():
         if node.is_file and (directory / str(node.inode)).stat().st_size != node.size:
-            raise ComposeError(
+            raise ImageError(
                 f"{source.where}: {printable(path)} could not be read whole",
                 "check the image's partition with e2fsck -f, or get the image again",
             )

@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.sanitise import printable
-from benchvise.rig.images import raw_loader as raw
+from benchvise.rig.images import ImageError, raw_loader
 from benchvise.rig.images.boot_files import STYLES
 from benchvise.rig.images.boot_files.raspberry import firmware_files
 from benchvise.rig.images.boot_files.style import Boot, Side
-from benchvise.rig.images.errors import ComposeError
-from benchvise.rig.images.ext import Ext
-from benchvise.rig.images.fat import Fat
-from benchvise.rig.images.files import Files
-from benchvise.rig.images.filesystems import EXT, FAT, FileSystem, file_system
+from benchvise.rig.images.ext import Ext, free_blocks
+from benchvise.rig.images.fat import Fat, free_clusters
+from benchvise.rig.images.filesystems import EXT, FAT, Files, FileSystem, file_system
 from benchvise.rig.images.kernel import Kernel, identify
-from benchvise.rig.images.table import Partition, Table, read_table
+from benchvise.rig.images.table import Partition, PartitionTable, read_table
 from benchvise.rig.images.tools import Tools
 from benchvise.rig.images.userland import Userland, is_root, userland
+from benchvise.text import printable
 
 MODULES = "/lib/modules"
 
@@ -51,48 +49,49 @@ class Layout:
     @property
     def arch(self) -> str:
         """The architecture of its kernel, else of its programs."""
-        known = [kernel.arch for _, kernel in self.kernels if kernel.arch]
-        return known[0] if known else self.userland.arch if self.userland else ""
+        kernels = [kernel.arch for _, kernel in self.kernels if kernel.arch]
+        return kernels[0] if kernels else self.userland.arch if self.userland else ""
 
-    def as_json(self) -> dict[str, object]:
+    def document(self) -> LayoutDocument:
         """For ``--json`` and for the manifest."""
         boot, land = self.boot, self.userland
-        return {
-            "image": self.name,
-            "size": self.size,
-            "table": self.scheme,
-            "partitions": [
-                {
-                    "number": partition.number,
-                    "start": partition.start,
-                    "size": partition.size,
-                    "name": partition.name,
-                    "file_system": system.kind,
-                    "label": system.label,
-                }
+        libc = land.libc if land else None
+        return LayoutDocument(
+            image=self.name,
+            size=self.size,
+            table=self.scheme,
+            partitions=tuple(
+                PartitionEntry(
+                    partition.number,
+                    partition.start,
+                    partition.size,
+                    partition.name,
+                    system.kind,
+                    system.label,
+                )
                 for partition, system in self.partitions
-            ],
-            "bootloader": self.boot_loader,
-            "boot": boot.style if boot else "",
-            "boot_partition": self.boot_partition,
-            "kernels": [
-                {"path": path, "form": k.form, "arch": k.arch, "version": k.version}
-                for path, k in self.kernels
-            ],
-            "initrds": list(boot.initrds) if boot else [],
-            "device_trees": list(boot.trees) if boot else [],
-            "command_line": boot.command_line if boot else None,
-            "root_partition": self.root_partition,
-            "modules": list(self.modules),
-            "distribution": land.distribution if land else "",
-            "arch": self.arch,
-            "libc": f"{land.libc.kind} {land.libc.version}".strip() if land and land.libc else "",
-            "init": land.init if land else "",
-        }
+            ),
+            bootloader=self.boot_loader,
+            boot=boot.style if boot else "",
+            boot_partition=self.boot_partition,
+            kernels=tuple(
+                KernelEntry(path, kernel.form, kernel.arch, kernel.version)
+                for path, kernel in self.kernels
+            ),
+            initrds=boot.initrds if boot else (),
+            device_trees=boot.trees if boot else (),
+            command_line=boot.command_line if boot else None,
+            root_partition=self.root_partition,
+            modules=self.modules,
+            distribution=land.distribution if land else "",
+            arch=self.arch,
+            libc=f"{libc.kind} {libc.version}".strip() if libc else "",
+            init=land.init if land else "",
+        )
 
     def lines(self) -> list[str]:
-        """The same for people, fit to be printed: what is unknown is said to be."""
-        told = self.as_json()
+        """The same for people: what is unknown is said to be."""
+        document = self.document()
         systems = ", ".join(
             f"{partition.number}: {system.kind or 'raw'} {system.label}".rstrip()
             + f" {partition.size >> 20} MiB"
@@ -102,31 +101,77 @@ class Layout:
             f"{kernel.version or 'of unknown version'} {kernel.arch} ({path})".replace("  ", " ")
             for path, kernel in self.kernels
         )
+        root = self.root_partition
         rows = {
             "image": f"{self.name}, {self.size} bytes",
             "partitions": f"{systems} ({self.scheme})",
             "boot loader": self.boot_loader,
-            "boots by": str(told["boot"]),
+            "boots by": document.boot,
             "kernel": kernels,
-            "initrd": " ".join(self.boot.initrds) if self.boot else "",
-            "device tree": " ".join(self.boot.trees) if self.boot else "",
-            "command line": (self.boot.command_line or "") if self.boot else "",
-            "root": f"partition {self.root_partition}" if self.root_partition is not None else "",
-            "system": str(told["distribution"]),
+            "initrd": " ".join(document.initrds),
+            "device tree": " ".join(document.device_trees),
+            "command line": document.command_line or "",
+            "root": f"partition {root}" if root is not None else "",
+            "system": document.distribution,
             "modules for": " ".join(self.modules),
-            "libc": str(told["libc"]),
-            "init": str(told["init"]),
+            "libc": document.libc,
+            "init": document.init,
         }
         return [f"{key}: {printable(value, 500) or 'none found'}" for key, value in rows.items()]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class PartitionEntry:
+    """A partition; ``start`` and ``size`` in bytes."""
+
+    number: int
+    start: int
+    size: int
+    name: str
+    file_system: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEntry:
+    """A kernel in the boot partition."""
+
+    path: str
+    form: str
+    arch: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutDocument:
+    """What an image holds, as JSON; texts are empty where nothing is known."""
+
+    image: str
+    size: int
+    table: str
+    partitions: tuple[PartitionEntry, ...]
+    bootloader: str
+    boot: str
+    boot_partition: int | None
+    kernels: tuple[KernelEntry, ...]
+    initrds: tuple[str, ...]
+    device_trees: tuple[str, ...]
+    command_line: str | None
+    root_partition: int | None
+    modules: tuple[str, ...]
+    distribution: str
+    arch: str
+    libc: str
+    init: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedImage:
     """An image whose parts can be read, and written if it is ours."""
 
     path: Path
     layout: Layout
-    table: Table
+    table: PartitionTable
     systems: Mapping[int, FileSystem]
     boot_files: Files | None
     root: Ext | None
@@ -137,9 +182,9 @@ class Opened:
         return self.layout.name
 
     @property
-    def loader_regions(self) -> list[raw.Region]:
+    def loader_regions(self) -> list[raw_loader.Region]:
         """Where a boot loader may lie in raw sectors."""
-        return raw.regions(self.table, self.systems)
+        return raw_loader.regions(self.table, self.systems)
 
     @property
     def root_place(self) -> Partition:
@@ -159,26 +204,45 @@ class Opened:
             kind not in (FAT, "swap", "") for kind in others.values()
         )
 
+    def free_ranges(self, tools: Tools) -> list[tuple[int, int]]:
+        """What no file system needs: first byte and the one behind, in order."""
+        free: list[tuple[int, int]] = []
+        for partition, system in self.layout.partitions:
+            start = partition.start
+            if system.kind == FAT:
+                free += free_clusters(self.path, start, partition.size)
+            if system.kind not in EXT:
+                continue
+            blocks = free_blocks(tools, self.path.name, start)
+            free += [(start + begin, start + end) for begin, end in blocks]
+            end = start + system.size
+            if end < partition.end:  # the file system is smaller than its partition
+                free.append((end, partition.end))
+        ends = [partition.end for partition in self.table.partitions]
+        if self.table.scheme == "dos" and ends and max(ends) < self.table.size:
+            free.append((max(ends), self.table.size))
+        return sorted(free)
+
     def side(self) -> Side:
-        """Its boot files. ComposeError when there are none, or they are not understood."""
+        """Its boot files. ImageError when there are none, or they are not understood."""
         if self.boot_files is None or self.layout.boot is None:
-            raise ComposeError(
+            raise ImageError(
                 f"{self.name} has no boot configuration that is understood: no extlinux.conf, "
                 "no config.txt of a Raspberry Pi, no kernel of a usual name",
                 "the layers bootloader, root, init-settings and libc can be taken all the same",
             )
         if self.layout.boot.obstacle:
-            raise ComposeError(
+            raise ImageError(
                 f"{self.name} cannot be changed in how it boots: {self.layout.boot.obstacle}",
                 "replace it by an extlinux.conf, which says what is loaded",
             )
         return Side(self.boot_files, self.layout.boot)
 
     def need_root(self) -> Ext:
-        """Its root file system. ComposeError when there is none that can be handled."""
+        """Its root file system. ImageError when there is none that can be handled."""
         if self.root is None:
             kinds = ", ".join(s.kind for s in self.systems.values() if s.kind) or "none"
-            raise ComposeError(
+            raise ImageError(
                 f"{self.name} has no root file system that can be handled: "
                 f"only ext2, ext3 and ext4 can, and it has {kinds}",
                 "build the image with ext4",
@@ -186,10 +250,10 @@ class Opened:
         return self.root
 
 
-def open_layout(tools: Tools, file: str, name: str) -> Opened:
+def open_layout(tools: Tools, file: str, name: str) -> OpenedImage:
     """An image by the name of its file in the directory of the tools; users know it as ``name``.
 
-    ComposeError when it is damaged, or is of a kind that cannot be told.
+    ImageError when it is damaged, or is of a kind that cannot be told.
     """
     path = tools.directory / file
     table = read_table(path)
@@ -222,10 +286,10 @@ def open_layout(tools: Tools, file: str, name: str) -> Opened:
         tuple(sorted(n for n, is_dir in root.names(MODULES).items() if is_dir)) if root else (),
         userland(root) if root else None,
     )
-    return Opened(path, layout, table, systems, boot_files, root)
+    return OpenedImage(path, layout, table, systems, boot_files, root)
 
 
-def again(opened: Opened, tools: Tools) -> Opened:
+def again(opened: OpenedImage, tools: Tools) -> OpenedImage:
     """The same image as it is now, after something was written."""
     return open_layout(tools, opened.path.name, opened.name)
 
@@ -236,7 +300,7 @@ def _open(
     where = f"{name} (partition {partition.number})" if partition.number else name
     if system.kind in EXT:
         if system.size > partition.size:
-            raise ComposeError(
+            raise ImageError(
                 f"{where}: its file system has {system.size} bytes, the partition {partition.size}",
                 "the image is damaged; get it again",
             )
@@ -246,31 +310,33 @@ def _open(
     return None
 
 
-def _find_boot(table: Table, reachable: Mapping[int, Ext | Fat]) -> tuple[int | None, Boot | None]:
+def _find_boot(
+    table: PartitionTable, reachable: Mapping[int, Ext | Fat]
+) -> tuple[int | None, Boot | None]:
     """As U-Boot looks: first where the table says bootable, then in the order of the table."""
     ordered = sorted(table.partitions, key=lambda p: (not p.bootable, p.number))
     for style in STYLES:
         for partition in ordered:
             if partition.number in reachable:
-                found = style.find(reachable[partition.number])
-                if found is not None:
-                    return partition.number, found
+                boot = style.find(reachable[partition.number])
+                if boot is not None:
+                    return partition.number, boot
     return None, None
 
 
 def _find_root(
-    table: Table,
+    table: PartitionTable,
     systems: Mapping[int, FileSystem],
     reachable: Mapping[int, Ext | Fat],
     boot: Boot | None,
 ) -> int | None:
     """What the command line says; else the one file system that looks like it."""
-    said = _said_root(boot.command_line or "" if boot else "", table, systems)
-    if said is not None:
-        return said if isinstance(reachable.get(said), Ext) else None
+    named = _named_root(boot.command_line or "" if boot else "", table, systems)
+    if named is not None:
+        return named if isinstance(reachable.get(named), Ext) else None
     roots = [n for n, system in reachable.items() if isinstance(system, Ext) and is_root(system)]
     if len(roots) > 1:
-        raise ComposeError(
+        raise ImageError(
             f"several partitions look like the root file system ({', '.join(map(str, roots))}), "
             "and the command line does not say which it is",
             "name it there: root=/dev/mmcblk0pN, PARTUUID=, UUID= or LABEL=",
@@ -278,7 +344,9 @@ def _find_root(
     return roots[0] if roots else None
 
 
-def _said_root(command_line: str, table: Table, systems: Mapping[int, FileSystem]) -> int | None:
+def _named_root(
+    command_line: str, table: PartitionTable, systems: Mapping[int, FileSystem]
+) -> int | None:
     """The partition that ``root=``, or an initrd's own word like it, names."""
     for word in reversed(command_line.split()):
         match = _ROOT_WORD.match(word)
@@ -291,21 +359,21 @@ def _said_root(command_line: str, table: Table, systems: Mapping[int, FileSystem
         key, _, wanted = value.partition("=")
         for partition in table.partitions:
             system = systems[partition.number]
-            known = {
+            names = {
                 "PARTUUID": partition.identity,
                 "UUID": system.identity,
                 "LABEL": system.label,
                 "PARTLABEL": partition.name,
             }
-            if wanted and known.get(key, "").casefold() == wanted.casefold():
+            if wanted and names.get(key, "").casefold() == wanted.casefold():
                 return partition.number
     return None
 
 
 def _boot_loader(
-    path: Path, table: Table, systems: Mapping[int, FileSystem], boot_files: Files | None
+    path: Path, table: PartitionTable, systems: Mapping[int, FileSystem], boot_files: Files | None
 ) -> str:
-    told = raw.describe(path, raw.regions(table, systems))
+    loader = raw_loader.describe(path, raw_loader.regions(table, systems))
     if boot_files is not None and firmware_files(boot_files):
-        return "Raspberry Pi firmware" + (f", {told}" if told else "")
-    return told
+        return "Raspberry Pi firmware" + (f", {loader}" if loader else "")
+    return loader

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.filesystems import FileSystem
 from benchvise.rig.images.sparse import is_zero
-from benchvise.rig.images.table import SECTOR, Partition, Table
+from benchvise.rig.images.table import SECTOR, Partition, PartitionTable
 
 BOOT_CODE = 440  # bytes of the first sector; behind them is the disk's identity
 _CHUNK = 1 << 20
@@ -51,7 +51,7 @@ class Region:
         return self.start + self.size
 
 
-def regions(table: Table, systems: Mapping[int, FileSystem]) -> list[Region]:
+def regions(table: PartitionTable, systems: Mapping[int, FileSystem]) -> list[Region]:
     """Where boot loaders may lie, in order. ``systems`` are file systems by partition number."""
     ordered = sorted(table.partitions, key=lambda partition: partition.start)
     first = next((p.start for p in ordered if systems[p.number].kind), table.size)
@@ -129,7 +129,7 @@ def transplant(
 ) -> list[str]:
     """Puts the source's boot loader in place of the target's; says what went where.
 
-    ``names`` are those of the source and the target in errors. ComposeError, before anything is
+    ``names`` are those of the source and the target in errors. ImageError, before anything is
     written, when a part of it would lie on something else.
     """
     moves: list[tuple[int, int, int]] = []  # from, to, bytes
@@ -164,7 +164,7 @@ def _place(region: Region, begin: int, end: int, ours: list[Region], names: tupl
         to = begin - region.start + same[0].start if same else begin
     if not _inside(to, to + end - begin, ours):
         free = max((r.end for r in ours), default=0)
-        raise ComposeError(
+        raise ImageError(
             f"the boot loader of {names[0]} reaches to byte {end}, and {names[1]} keeps room "
             f"for one up to byte {free} only",
             f"take {names[0]} as the base, and the other layers from {names[1]}",

@@ -1,4 +1,4 @@
-"""Partition tables, MBR and GPT, read from an image file.
+"""Partition tables: MBR and GPT read from an image file, an MBR made.
 
 After the UEFI specification, chapter 5. Sectors are of 512 bytes, as on every card.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images import ImageError
 
 SECTOR = 512
 
@@ -20,6 +20,9 @@ _MBR_MAGIC = b"\x55\xaa"
 _GPT_MAGIC = b"EFI PART"
 _EXTENDED = (0x05, 0x0F, 0x85)
 _PROTECTIVE = 0xEE
+_FAT32_LBA, _LINUX = 0x0C, 0x83
+_ACTIVE = 0x80
+_BEYOND_CHS = b"\xfe\xff\xff"  # cylinders and heads are not counted any more
 _MOST_PARTITIONS = 256
 _LEGACY_BOOTABLE = 1 << 2  # GPT attribute; what U-Boot calls bootable
 
@@ -47,7 +50,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PartitionTable:
     """``scheme`` is ``gpt``, ``dos`` or ``none`` (one file system fills the image).
 
     ``first_free`` is the first byte of the image that the table itself does not take.
@@ -59,13 +62,13 @@ class Table:
     first_free: int
 
 
-def read_table(image: Path) -> Table:
-    """The partition table of an image. ComposeError when it is damaged or cut short."""
+def read_table(image: Path) -> PartitionTable:
+    """The partition table of an image. ImageError when it is damaged or cut short."""
     size = image.stat().st_size
     with image.open("rb") as stream:
         head = stream.read(2 * SECTOR)
         if len(head) < 2 * SECTOR:
-            raise ComposeError(f"{image.name} is no card image: {size} bytes", "name an image")
+            raise ImageError(f"{image.name} is no card image: {size} bytes", "name an image")
         if head[SECTOR : SECTOR + 8] == _GPT_MAGIC:
             stream.seek(0)
             return _checked(
@@ -74,20 +77,34 @@ def read_table(image: Path) -> Table:
         if head[510:512] == _MBR_MAGIC and not _is_file_system(head):
             entries = [_mbr_entry(head, index) for index in range(4)]
             if entries[0][0] == _PROTECTIVE:
-                raise ComposeError(
+                raise ImageError(
                     f"{image.name} has the mark of a GPT, but no GPT", "write the image anew"
                 )
             signature = struct.unpack_from("<I", head, 440)[0]
-            found: list[Partition] = []
+            partitions: list[Partition] = []
             for index, (kind, start, sectors, active) in enumerate(entries):
                 if kind == 0 or sectors == 0:
                     continue
                 if kind in _EXTENDED:
-                    found += _logical(stream, start, signature)
+                    partitions += _logical(stream, start, signature)
                 else:
-                    found.append(_mbr(index + 1, kind, start, sectors, active, signature))
-            return _checked(Table("dos", size, tuple(found), SECTOR), image.name)
-    return Table("none", size, (Partition(0, 0, size),), 0)
+                    partitions.append(_mbr(index + 1, kind, start, sectors, active, signature))
+            return _checked(PartitionTable("dos", size, tuple(partitions), SECTOR), image.name)
+    return PartitionTable("none", size, (Partition(0, 0, size),), 0)
+
+
+def dos_table(signature: int, boot: tuple[int, int], root: tuple[int, int]) -> bytes:
+    """A first sector with two partitions, each as start and size in bytes.
+
+    The first is a FAT partition that is marked active, the second one of Linux.
+    """
+    entries = b"".join(
+        struct.pack(
+            "<B3sB3sII", active, _BEYOND_CHS, kind, _BEYOND_CHS, start // SECTOR, size // SECTOR
+        )
+        for active, kind, (start, size) in ((_ACTIVE, _FAT32_LBA, boot), (0, _LINUX, root))
+    )
+    return bytes(440) + struct.pack("<IH", signature, 0) + entries.ljust(64, b"\0") + _MBR_MAGIC
 
 
 def _is_file_system(head: bytes) -> bool:
@@ -99,7 +116,7 @@ def _mbr_entry(sector: bytes, index: int) -> tuple[int, int, int, bool]:
     """Type, start and size in sectors, and whether it is active."""
     at = 446 + 16 * index
     start, sectors = struct.unpack_from("<II", sector, at + 8)
-    return sector[at + 4], start, sectors, sector[at] == 0x80
+    return sector[at + 4], start, sectors, sector[at] == _ACTIVE
 
 
 def _mbr(
@@ -111,42 +128,44 @@ def _mbr(
 
 def _logical(stream: BinaryIO, extended: int, signature: int) -> list[Partition]:
     """The chain of logical partitions, each with a small table before it."""
-    found: list[Partition] = []
+    partitions: list[Partition] = []
     at = extended
-    while len(found) < _MOST_PARTITIONS:
+    while len(partitions) < _MOST_PARTITIONS:
         stream.seek(at * SECTOR)
         sector = stream.read(SECTOR)
         if len(sector) < SECTOR or sector[510:512] != _MBR_MAGIC:
             break
         kind, start, sectors, active = _mbr_entry(sector, 0)
         if kind and sectors:
-            found.append(_mbr(5 + len(found), kind, at + start, sectors, active, signature))
+            partitions.append(
+                _mbr(5 + len(partitions), kind, at + start, sectors, active, signature)
+            )
         kind, start, _, _ = _mbr_entry(sector, 1)
         if kind not in _EXTENDED or start == 0:
             break
         at = extended + start
-    return found
+    return partitions
 
 
-def _gpt(data: bytes, size: int, name: str) -> Table:
+def _gpt(data: bytes, size: int, name: str) -> PartitionTable:
     header = data[SECTOR : SECTOR + 92]
     length, checksum = struct.unpack_from("<II", header, 12)
     first_usable = struct.unpack_from("<Q", header, 40)[0]
     entries, count, width = struct.unpack_from("<QII", header, 72)
     end = entries * SECTOR + count * width
     if not 92 <= length <= SECTOR or width < 128 or count > 1024 or end > len(data):
-        raise ComposeError(f"{name}: its GPT is not understood", "write the image anew")
+        raise ImageError(f"{name}: its GPT is not understood", "write the image anew")
     whole = bytearray(data[SECTOR : SECTOR + length])
     whole[16:20] = bytes(4)
     if zlib.crc32(whole) != checksum:
-        raise ComposeError(f"{name}: the checksum of its GPT is wrong", "write the image anew")
-    found = []
+        raise ImageError(f"{name}: the checksum of its GPT is wrong", "write the image anew")
+    partitions = []
     for index in range(count):
         entry = data[entries * SECTOR + index * width :][:128]
         if not any(entry[:16]):
             continue
         first, last, attributes = struct.unpack_from("<QQQ", entry, 32)
-        found.append(
+        partitions.append(
             Partition(
                 index + 1,
                 first * SECTOR,
@@ -158,13 +177,13 @@ def _gpt(data: bytes, size: int, name: str) -> Table:
             )
         )
     # Rockchip puts its loader behind a table that says it needs more, so the entries' end counts.
-    return Table("gpt", size, tuple(found), min(end, first_usable * SECTOR))
+    return PartitionTable("gpt", size, tuple(partitions), min(end, first_usable * SECTOR))
 
 
-def _checked(table: Table, name: str) -> Table:
+def _checked(table: PartitionTable, name: str) -> PartitionTable:
     for partition in table.partitions:
         if partition.size <= 0 or partition.start < table.first_free or partition.end > table.size:
-            raise ComposeError(
+            raise ImageError(
                 f"{name}: its partition {partition.number} lies outside of it "
                 f"(ends at {partition.end}, the image at {table.size})",
                 "the image is cut short or its table is damaged; get it again",

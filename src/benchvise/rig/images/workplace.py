@@ -10,16 +10,17 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from benchvise.output_files import OutputTarget
 from benchvise.rig.card.decompress import NONE, open_stream
-from benchvise.rig.card.image import Image
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.card.image import Image, open_image
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.filesystems import EXT, file_system
-from benchvise.rig.images.layout import Opened, open_layout
+from benchvise.rig.images.layout import Layout, OpenedImage, open_layout
 from benchvise.rig.images.sparse import CHUNK, copy_sparse, write_sparse
 from benchvise.rig.images.table import Partition, read_table
 from benchvise.rig.images.tools import Tools
@@ -36,13 +37,14 @@ class Workplace:
     def __init__(self, out: Path, say: Callable[[str], None]) -> None:
         self.out = out
         self.say = say
+        self._target = OutputTarget(out, "the image")
+        place = self._target.scratch
         try:
-            _sweep(out)
-            prefix = f"{_prefix(out)}{os.getpid()}-"
-            directory = tempfile.mkdtemp(prefix=prefix, dir=out.parent)
+            _sweep(place, out)
+            directory = tempfile.mkdtemp(prefix=f"{_prefix(out)}{os.getpid()}-", dir=place)
         except OSError as error:
-            raise ComposeError(
-                f"nothing can be written to {out.parent} ({error.strerror})",
+            raise ImageError(
+                f"nothing can be written to {place} ({error.strerror})",
                 "name another place for the result",
             ) from error
         self.tools = Tools(Path(directory))
@@ -58,7 +60,7 @@ class Workplace:
     ) -> None:
         shutil.rmtree(self.tools.directory, ignore_errors=True)
 
-    def base(self, image: Image) -> Opened:
+    def base(self, image: Image) -> OpenedImage:
         """A copy of an image that is ours to change, with its file systems checked."""
         self.say(f"copying {image.path.name}")
         self._expand(image, RESULT)
@@ -67,7 +69,7 @@ class Workplace:
         self._check_all(RESULT)
         return open_layout(self.tools, RESULT, image.path.name)
 
-    def source(self, image: Image, number: int) -> Opened:
+    def source(self, image: Image, number: int) -> OpenedImage:
         """An image to read from; copied only if it is compressed or has a journal to replay."""
         name = f"source-{number}"
         path = self.tools.directory / name
@@ -82,17 +84,17 @@ class Workplace:
         self._set_clock(name)
         return open_layout(self.tools, name, image.path.name)
 
-    def finish(self) -> Opened:
+    def finish(self) -> OpenedImage:
         """The result with all its file systems in order."""
         self._check_all(RESULT)
         return open_layout(self.tools, RESULT, self.out.name)
 
     def check(self, file: str, start: int = 0) -> None:
-        """Has e2fsck put an ext file system in order. ComposeError when it cannot."""
+        """Has e2fsck put an ext file system in order. ImageError when it cannot."""
         device = f"{file}?offset={start}"
         output = self.tools.run(["e2fsck", "-f", "-p", device], allowed=range(256))
         if output.returncode not in _FIXED:
-            raise ComposeError(
+            raise ImageError(
                 f"an ext file system of the image is damaged ({output.complaint})",
                 "repair it with e2fsck -f, or get the image again",
             )
@@ -133,21 +135,24 @@ class Workplace:
         with (self.tools.directory / RESULT).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def publish(self, beside: dict[Path, bytes]) -> None:
-        """Puts the result in its place, with the files that belong beside it.
+    def publish(self, beside: Mapping[str, bytes]) -> None:
+        """Puts the result in its place, with the files beside it, each by the suffix of its name.
 
         An old block map goes first, and the new one comes last: an image without one is written
-        whole, one with another's would be written wrongly.
+        whole, one with another's would be written wrongly. Nothing lies beside a device.
         """
         result = self.tools.directory / RESULT
         _sync(result)
-        for path in beside:
-            path.unlink(missing_ok=True)
-        result.replace(self.out)
-        for path, data in beside.items():
+        if not self._target.replaced:
+            self._target.place(result)
+            return
+        for suffix in beside:
+            Path(f"{self.out}{suffix}").unlink(missing_ok=True)
+        self._target.place(result)
+        for suffix, data in beside.items():
             scratch = self.tools.directory / self.tools.scratch(data)
             _sync(scratch)
-            scratch.replace(path)
+            scratch.replace(f"{self.out}{suffix}")
 
     def _expand(self, image: Image, name: str) -> None:
         target = self.tools.directory / name
@@ -168,8 +173,9 @@ class Workplace:
     def _room(self, need: int) -> None:
         free = shutil.disk_usage(self.tools.directory).free
         if need + _SPARE > free:
-            raise ComposeError(
-                f"{self.out.parent} has not enough room: {need} bytes are needed, {free} are free",
+            raise ImageError(
+                f"{self._target.scratch} has not enough room: {need} bytes are needed, "
+                f"{free} are free",
                 "free some, or name another place for the result",
             )
 
@@ -195,13 +201,28 @@ class Workplace:
                 self.check(name, partition.start)
 
 
+def describe(image: Path) -> Layout:
+    """What an image holds, compressed or not; it is only read.
+
+    Raises ImageError when it is damaged or of a kind that cannot be told, UsageError and
+    FlashError (image-damaged) as ``open_image`` does.
+    """
+    with reading(image.name) as work:
+        return work.source(open_image(image), 0).layout
+
+
+def reading(name: str) -> Workplace:
+    """A workplace to read images in, in the directory for temporary files."""
+    return Workplace(Path(tempfile.gettempdir()) / name, lambda _step: None)
+
+
 def _prefix(out: Path) -> str:
     return f".{out.name[:64]}-composing-"
 
 
-def _sweep(out: Path) -> None:
+def _sweep(place: Path, out: Path) -> None:
     """Removes what was left of the same result by a process that was killed."""
-    for left in out.parent.glob(f"{glob.escape(_prefix(out))}*-*"):
+    for left in place.glob(f"{glob.escape(_prefix(out))}*-*"):
         pid = left.name.removeprefix(_prefix(out)).split("-")[0]
         if pid.isdigit() and not Path("/proc", pid).exists():
             shutil.rmtree(left, ignore_errors=True)

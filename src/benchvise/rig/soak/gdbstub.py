@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Self
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.faults import Fault, RigError
+from benchvise.text import printable
 
 SECONDS = 5.0
 """What an answer may take: stubs answer at once."""

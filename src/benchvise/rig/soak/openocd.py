@@ -15,9 +15,9 @@ from typing import Protocol
 
 from labgrid.util.helper import processwrapper
 
-from benchvise.board.sanitise import last_line, printable
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.soak.cores import Core, Symbols, core_at, registers_of
+from benchvise.text import last_line, printable
 
 TELNET_PORT = 4444
 """Where OpenOCD takes commands unless its configuration says otherwise."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
@@ -25,6 +24,7 @@ from benchvise.rig.soak.statistics import (
     outliers,
     summarise,
 )
+from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.boot.verdict import BootReport

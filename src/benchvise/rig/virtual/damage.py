@@ -21,8 +21,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from benchvise.board.sanitise import last_line
 from benchvise.rig.virtual.machine import dies_with_us
+from benchvise.text import last_line
 
 SECTOR = 512
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchvise.errors import UsageError
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.images import ImageError
+from benchvise.rig.images.tools import PACKAGES, find_program, installed
 from benchvise.rig.virtual import bootrom
-from benchvise.rig.virtual.recipes import keys, tools
-from benchvise.rig.virtual.recipes.packages import Archive
-from benchvise.rig.virtual.recipes.recipe import EXT4, VIRTIO, VIRTIO_NET, Recipe
+from benchvise.rig.virtual.recipes import keys
+from benchvise.rig.virtual.recipes.recipe import ARM64, ORANGEPI, RISCV64, X86_64, Recipe
 from benchvise.rig.virtual.recipes.variants import variant as variant_of
 
 _MIB = 1 << 20
@@ -19,13 +23,22 @@ _BUILDERS = (
 )  # fmt: skip
 
 
+@contextmanager
+def _bench_errors() -> Iterator[None]:
+    """An image that cannot be made is a fault of the virtual bench: RigError."""
+    try:
+        yield
+    except ImageError as error:
+        raise RigError(Fault.RIG_BROKEN, error.message, error.remedy) from error
+
+
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BoardKind:
     """A kind of board.
 
     ``arch`` is that of the probe; ``firmware`` tells where its first program comes from: U-Boot
     that is built in (``u-boot``), none, so that the virtual bench starts the kernel from the card
-    (``direct``), or all of it from the card (``card``). ``machine`` are words for QEMU.
+    (``direct``), or all of it from the card (``card``). ``machine`` are options of QEMU.
     """
 
     name: str
@@ -44,6 +57,7 @@ class Kind:
         """The programs that this machine needs to build its image and to run it."""
         return (self.emulator, *_BUILDERS)
 
+    @_bench_errors()
     def command(
         self,
         *,
@@ -61,8 +75,8 @@ class Kind:
         ``card`` is what is in its slot, ``workdir`` is for files that live as long as the board has
         power. RigError when its bootloader cannot be had.
         """
-        words = [
-            tools.program(self.emulator),
+        options = [
+            find_program(self.emulator),
             *("-nodefaults", "-no-user-config", "-display", "none"),
             *self.machine,
             *("-smp", str(self.cpus), "-m", f"{self.memory_mb}M"),
@@ -71,30 +85,30 @@ class Kind:
             *("-qmp", f"unix:{_quoted(monitor)},server=on,wait=off"),
         ]
         if gdb is not None:
-            words += ["-gdb", f"unix:{_quoted(gdb)},server=on,wait=off"]
+            options += ["-gdb", f"unix:{_quoted(gdb)},server=on,wait=off"]
         forward = f"hostfwd=tcp:127.0.0.1:{ssh_port}-:22"
         if self.firmware == "card":
-            words += ["-nic", f"user,{forward}"]
-            words += _drive(card, "if=sd") if card else []
-            return words
-        words += ["-netdev", f"user,id=net,{forward}"]
-        words += ["-device", "virtio-net-pci,netdev=net,romfile="]
-        words += ["-object", "rng-random,id=entropy,filename=/dev/urandom"]
-        words += ["-device", "virtio-rng-pci,rng=entropy"]
+            options += ["-nic", f"user,{forward}"]
+            options += _drive(card, "if=sd") if card else []
+            return options
+        options += ["-netdev", f"user,id=net,{forward}"]
+        options += ["-device", "virtio-net-pci,netdev=net,romfile="]
+        options += ["-object", "rng-random,id=entropy,filename=/dev/urandom"]
+        options += ["-device", "virtio-rng-pci,rng=entropy"]
         if card is not None:
-            words += [*_drive(card, "if=none,id=card"), "-device", "virtio-blk-pci,drive=card"]
-        return words + self._start(card, workdir)
+            options += [*_drive(card, "if=none,id=card"), "-device", "virtio-blk-pci,drive=card"]
+        return options + self._start(card, workdir)
 
     def _start(self, card: Path | None, workdir: Path) -> list[str]:
         # Late, here and below: what builds images would make every command on rigs start later.
         from benchvise.rig.virtual.recipes import build
 
         below = build.monitor(self.recipe)
-        found = bootrom.read_card(card, workdir) if card and self.firmware == "direct" else None
-        if found is not None:
-            words = ["-kernel", str(found.kernel), "-append", found.append]
-            words += ["-initrd", str(found.initrd)] if found.initrd else []
-            return [*words, "-bios", str(below)] if below else words
+        start = bootrom.read_card(card, workdir) if card and self.firmware == "direct" else None
+        if start is not None:
+            options = ["-kernel", str(start.kernel), "-append", start.append]
+            options += ["-initrd", str(start.initrd)] if start.initrd else []
+            return [*options, "-bios", str(below)] if below else options
         loader = str(build.rom(self.recipe))
         return ["-bios", str(below), "-kernel", loader] if below else ["-bios", loader]
 
@@ -108,81 +122,6 @@ def _quoted(path: Path) -> str:
     return str(path).replace(",", ",,")
 
 
-_BOOKWORM_ARM64 = Archive("bookworm", "arm64")
-_TRIXIE_ARM64 = Archive("trixie", "arm64")
-_TRIXIE_RISCV64 = Archive("trixie", "riscv64")
-_BOOKWORM_ARMHF = Archive("bookworm", "armhf")
-_TRIXIE_AMD64 = Archive("trixie", "amd64")
-
-_ARM64 = Recipe(
-    archive=_BOOKWORM_ARM64,
-    kernel="linux-image-cloud-arm64",
-    other_archive=_TRIXIE_ARM64,
-    other_kernel="linux-image-cloud-arm64",
-    disk="/dev/vda",
-    tty="ttyAMA0",
-    image_name="Image",
-    disk_modules=(*VIRTIO, *EXT4),
-    more_modules=VIRTIO_NET,
-    append="cryptomgr.notests=1",
-    firmware=("u-boot-qemu", "usr/lib/u-boot/qemu_arm64/u-boot.bin"),
-    firmware_edits=(
-        ("bootdelay=2", "bootdelay=1"),
-        ("boot_targets=qfw usb0 scsi0 virtio0 nvme0 dhcp ", "boot_targets=virtio0"),
-    ),
-)
-_RISCV64 = Recipe(
-    archive=_TRIXIE_RISCV64,
-    kernel="linux-image-riscv64",
-    disk="/dev/vda",
-    tty="ttyS0",
-    image_name="Image",
-    disk_modules=(*VIRTIO, *EXT4),
-    more_modules=VIRTIO_NET,
-    append="no4lvl cryptomgr.notests=1",
-    firmware=("u-boot-qemu", "usr/lib/u-boot/qemu-riscv64_smode/u-boot.bin"),
-    firmware_edits=(
-        ("bootdelay=2", "bootdelay=1"),
-        ("boot_targets=nvme0 virtio0 virtio1 scsi0 dhcp ", "boot_targets=virtio0"),
-    ),
-    monitor=("opensbi", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin"),
-)
-_ORANGEPI = Recipe(
-    archive=_BOOKWORM_ARMHF,
-    kernel="linux-image-armmp",
-    disk="/dev/mmcblk0p",
-    tty="ttyS0",
-    image_name="zImage",
-    device_tree="sun8i-h3-orangepi-pc.dtb",
-    kernel_place=0x40208000,
-    append="maxcpus=1 cryptomgr.notests=1",
-    disk_modules=("sunxi-mmc", "mmc_block", *EXT4),
-    more_modules=("of_mdio", "mdio-mux", "phylink", "dwmac-sun8i"),
-    firmware=("u-boot-sunxi", "usr/lib/u-boot/nanopi_neo/u-boot-sunxi-with-spl.bin"),
-    firmware_at=8192,
-    firmware_edits=(
-        ("bootdelay=2", "bootdelay=1"),
-        ("preboot=usb start", "preboot="),
-        ("boot_targets=fel mmc0 usb0 pxe dhcp ", "boot_targets=mmc0"),
-        ("kernel_addr_r=0x42000000", "kernel_addr_r=0x41800000"),  # the device tree is behind it
-    ),
-)
-_X86_64 = Recipe(
-    archive=_TRIXIE_AMD64,
-    kernel="linux-image-cloud-amd64",
-    disk="/dev/vda",
-    tty="ttyS0",
-    image_name="vmlinuz",
-    disk_modules=(*VIRTIO, *EXT4),
-    more_modules=VIRTIO_NET,
-    append="cryptomgr.notests=1",
-    firmware=("u-boot-qemu", "usr/lib/u-boot/qemu-x86/u-boot.rom"),
-    firmware_edits=(
-        ("bootdelay=2", "bootdelay=1"),
-        ("ramdisk_addr_r=0x4000000", "ramdisk_addr_r=0x8000000"),  # beyond where a kernel unpacks
-    ),
-)
-
 _ARM64_VIRT = ("-machine", "virt", "-cpu", "cortex-a57")
 _RISCV64_VIRT = ("-machine", "virt")
 # Without cmpxchg16b: after one, QEMU 7.2 was seen to give a kernel wrong flags, and it crashed.
@@ -190,22 +129,22 @@ _PC = ("-machine", "pc", "-cpu", "max,la57=off,cx16=off", "-accel", "tcg")
 
 # Below 512 MiB of memory, Linux does without huge pages, which are a usual cause of a difference.
 _ALL = (
-    Kind("arm64-uboot", "64-bit ARM, U-Boot built in", "aarch64", "u-boot", 640, 256 * _MIB, 1,
-         "qemu-system-aarch64", _ARM64_VIRT, _ARM64),
-    Kind("arm64-direct", "64-bit ARM without a bootloader", "aarch64", "direct", 640, 256 * _MIB, 1,
-         "qemu-system-aarch64", _ARM64_VIRT, _ARM64),
-    Kind("riscv64-uboot", "64-bit RISC-V, OpenSBI and U-Boot built in", "riscv64", "u-boot", 256,
-         256 * _MIB, 1, "qemu-system-riscv64", _RISCV64_VIRT, _RISCV64),
-    Kind("riscv64-direct", "64-bit RISC-V, OpenSBI, no bootloader", "riscv64", "direct", 256,
-         256 * _MIB, 1, "qemu-system-riscv64", _RISCV64_VIRT, _RISCV64),
-    Kind("orangepi", "32-bit ARM (Allwinner H3): SPL, U-Boot and all else from the card",
-         "armv7hf", "card", 1024, 256 * _MIB, 4, "qemu-system-arm",
-         ("-machine", "orangepi-pc", "-accel", "tcg,thread=single"), _ORANGEPI),
-    Kind("x86_64", "64-bit PC", "x86_64", "u-boot", 256, 256 * _MIB, 1,
-         "qemu-system-x86_64", _PC, _X86_64),
+    BoardKind("arm64-uboot", "64-bit ARM, U-Boot built in", "aarch64", "u-boot",
+              640, 256 * _MIB, 1, "qemu-system-aarch64", _ARM64_VIRT, ARM64),
+    BoardKind("arm64-direct", "64-bit ARM without a bootloader", "aarch64", "direct",
+              640, 256 * _MIB, 1, "qemu-system-aarch64", _ARM64_VIRT, ARM64),
+    BoardKind("riscv64-uboot", "64-bit RISC-V, OpenSBI and U-Boot built in", "riscv64", "u-boot",
+              256, 256 * _MIB, 1, "qemu-system-riscv64", _RISCV64_VIRT, RISCV64),
+    BoardKind("riscv64-direct", "64-bit RISC-V, OpenSBI, no bootloader", "riscv64", "direct",
+              256, 256 * _MIB, 1, "qemu-system-riscv64", _RISCV64_VIRT, RISCV64),
+    BoardKind("orangepi", "32-bit ARM (Allwinner H3): SPL, U-Boot and all else from the card",
+              "armv7hf", "card", 1024, 256 * _MIB, 4, "qemu-system-arm",
+              ("-machine", "orangepi-pc", "-accel", "tcg,thread=single"), ORANGEPI),
+    BoardKind("x86_64", "64-bit PC", "x86_64", "u-boot",
+              256, 256 * _MIB, 1, "qemu-system-x86_64", _PC, X86_64),
 )  # fmt: skip
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
+KINDS: dict[str, BoardKind] = {kind.name: kind for kind in _ALL}
 """The kinds of boards by name."""
 
 BENCH: tuple[tuple[str, str], ...] = (
@@ -219,23 +158,23 @@ BENCH: tuple[tuple[str, str], ...] = (
 """The boards of the usual virtual bench: name and kind."""
 
 
-def kind(name: str) -> Kind:
+def kind(name: str) -> BoardKind:
     """The kind of that name. UsageError when there is none."""
-    found = KINDS.get(name)
-    if found is None:
+    if name not in KINDS:
         raise UsageError(
             f"there is no kind of simulated board '{name}'", f"choose one of {', '.join(KINDS)}"
         )
-    return found
+    return KINDS[name]
 
 
-def missing(kind: Kind) -> list[str]:
+def missing(kind: BoardKind) -> list[str]:
     """The Debian packages that this machine lacks to build the image of such a board and run it."""
-    lacking = {tools.PACKAGES[name] for name in kind.programs if tools.find(name) is None}
+    lacking = {PACKAGES[name] for name in kind.programs if not installed(name)}
     return sorted(lacking)
 
 
-def image(kind: Kind, *, variant: str = "a") -> Path:
+@_bench_errors()
+def image(kind: BoardKind, *, variant: str = "a") -> Path:
     """The card image of such a board, built if need be, with its ``.bmap`` beside it.
 
     The same image is given until Benchvise itself changes. UsageError for an unknown variant,
@@ -246,6 +185,7 @@ def image(kind: Kind, *, variant: str = "a") -> Path:
     return build.image(kind.name, kind.recipe, kind.card_bytes, variant_of(variant))
 
 
+@_bench_errors()
 def ssh_key() -> Path:
     """The private key that logs in to all these boards as root."""
     return keys.user_key()

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchvise.board.sanitise import last_line
+from benchvise.text import last_line
 
 _STDERR_KEPT = 4 << 10
 _SLICE_SECONDS = 0.1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchvise.signal.capture import MOST_EDGES, Line, Ticks, too_many_edges
+from benchvise.signal.capture import MOST_EDGES, SignalLine, Ticks, too_many_edges
 
 Words = npt.NDArray[np.unsignedinteger]
 
@@ -84,10 +84,10 @@ class Collector:
         self._previous = block.last
         self.ticks += block.samples
 
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[SignalLine, ...]:
         """The lines, once all blocks are in."""
         return tuple(
-            Line(
+            SignalLine(
                 name,
                 bool(self._start >> bit & 1),
                 np.concatenate(self._edges.get(bit) or [np.empty(0, dtype=np.int64)]),

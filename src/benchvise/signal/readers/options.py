@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from benchvise.errors import UsageError
+
+_FACTORS = {"k": 10**3, "M": 10**6, "G": 10**9}
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
@@ -23,3 +27,15 @@ class ReadOptions:
     def wants(self, name: str, number: int) -> bool:
         """Whether a line is wanted, by its name or its number."""
         return not self.lines or name in self.lines or str(number) in self.lines
+
+
+def parse_rate(text: str) -> Fraction:
+    """Samples a second: ``24M``; UsageError for what is no rate."""
+    number = text[:-1] if text[-1:] in _FACTORS else text
+    try:
+        rate = Fraction(number) * _FACTORS.get(text[-1:], 1)
+    except (ValueError, ZeroDivisionError):
+        rate = Fraction(0)
+    if rate <= 0:
+        raise UsageError(f"'{text}' is no sample rate", "write it in Hz: 24M, 1000000")
+    return rate

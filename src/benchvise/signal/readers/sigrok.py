@@ -21,12 +21,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError
-from benchvise.signal.capture import Capture, Line, clock_of_rate, edges_of
+from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.readers.analogue import Range, Slicer, Threshold, Volts
 from benchvise.signal.readers.collecting import BlockEdges, Collector, Words, block_edges
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.text import printable
 
 FORM = "sigrok session"
 
@@ -210,7 +210,7 @@ def _words(data: bytes, unit: int) -> Words:
 
 def _analogue(
     archive: zipfile.ZipFile, number: int, name: str, options: ReadOptions
-) -> tuple[Line, int, str]:
+) -> tuple[SignalLine, int, str]:
     """A voltage as a line, its length in samples, and a note of how it became one."""
     members = _members(archive, f"analog-1-{number}")
     seen = Range()
@@ -232,7 +232,7 @@ def _analogue(
         previous = bool(levels[-1])
         length += int(levels.size)
     found = np.concatenate(edges) if edges else np.empty(0, dtype=np.int64)
-    return Line(name, starts_high, found), length, threshold.note(name)
+    return SignalLine(name, starts_high, found), length, threshold.note(name)
 
 
 def _volts(archive: zipfile.ZipFile, members: list[str]) -> Iterator[Volts]:

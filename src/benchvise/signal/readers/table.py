@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError
-from benchvise.signal.capture import Capture, Clock, Line, clock_of_rate, edges_of
+from benchvise.signal.capture import Capture, CaptureClock, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.readers.analogue import Range, Slicer, Threshold
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.text import printable
 
 FORM = "table"
 
@@ -153,7 +153,7 @@ def _capture(path: Path, head: _Head, table: pa.Table, options: ReadOptions) -> 
         step = (float(times[-1]) - float(times[0])) / (len(times) - 1)
         even = Fraction(round(1 / step * 1000), 1000) if rate is None else rate
         return _lines(path, columns, clock_of_rate(even), None, options)
-    clock = Clock(_resolution(times), sampled=False)
+    clock = CaptureClock(_resolution(times), sampled=False)
     ticks = np.rint((times - times[0]) / clock.tick_s).astype(np.int64)
     return _lines(path, columns, clock, ticks, options)
 
@@ -174,7 +174,7 @@ def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 def _lines(
     path: Path,
     columns: dict[str, npt.NDArray[np.float64]],
-    clock: Clock,
+    clock: CaptureClock,
     ticks: npt.NDArray[np.int64] | None,
     options: ReadOptions,
 ) -> Capture:
@@ -193,7 +193,7 @@ def _lines(
             levels = Slicer(threshold).levels(values)
             notes.append(threshold.note(name))
         starts_high, edges = edges_of(levels)
-        lines.append(Line(name, starts_high, edges if ticks is None else ticks[edges]))
+        lines.append(SignalLine(name, starts_high, edges if ticks is None else ticks[edges]))
     if not lines:
         raise CaptureError(
             f"{path}: it has none of the lines asked for",

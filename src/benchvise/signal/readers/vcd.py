@@ -15,10 +15,17 @@ from typing import IO
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import CaptureError
-from benchvise.signal.capture import MOST_EDGES, Capture, Clock, Line, Ticks, too_many_edges
+from benchvise.signal.capture import (
+    MOST_EDGES,
+    Capture,
+    CaptureClock,
+    SignalLine,
+    Ticks,
+    too_many_edges,
+)
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.text import printable
 
 FORM = "value change dump"
 
@@ -83,7 +90,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         ) from error
     lines, notes = [], []
     for bit in (bit for bits in variables.values() for bit in bits if bit.name):
-        lines.append(Line(bit.name, bit.starts_high, bit.ticks(start)))
+        lines.append(SignalLine(bit.name, bit.starts_high, bit.ticks(start)))
         if bit.unknown > 1:  # once is what a dump begins with
             notes.append(
                 f"{bit.name} was undefined or floating {bit.unknown} times: taken as no change"
@@ -95,7 +102,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
     if end <= start:
         raise CaptureError(f"{path}: nothing changes in this capture", "record it again")
     return Capture(
-        path, FORM, Clock(tick, sampled=False), end - start + 1, tuple(lines), tuple(notes)
+        path, FORM, CaptureClock(tick, sampled=False), end - start + 1, tuple(lines), tuple(notes)
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from benchvise.signal.aligning import Change, Discrepancy
+from benchvise.signal.aligning import ByteChange, Discrepancy
 from benchvise.signal.serial.exchange import Exchange, Way
 from benchvise.signal.serial.port import XOFF, XON, Flow
 
@@ -18,7 +18,7 @@ _PICKED = 3.0  # times as often as other bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SerialCause:
     """A cause: its word, a sentence, what was seen that speaks for it, and what to do."""
 
     word: str
@@ -28,7 +28,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestedSetting:
     """All patterns of one setting of the line."""
 
     flow: Flow
@@ -56,7 +56,7 @@ class Tally:
 
 def tally(ways: Iterable[Way]) -> Tally:
     """Counts over ways."""
-    counts: Counter[Change] = Counter()
+    counts: Counter[ByteChange] = Counter()
     sent = stalls = 0
     for way in ways:
         sent += way.sent
@@ -65,26 +65,26 @@ def tally(ways: Iterable[Way]) -> Tally:
             counts[one.change] += max(len(one.sent), len(one.received))
     return Tally(
         sent,
-        counts[Change.LOST],
-        counts[Change.DUPLICATED],
-        counts[Change.ADDED],
-        counts[Change.ALTERED],
+        counts[ByteChange.LOST],
+        counts[ByteChange.DUPLICATED],
+        counts[ByteChange.ADDED],
+        counts[ByteChange.ALTERED],
         stalls,
     )
 
 
 def reordered(found: Sequence[Discrepancy], least: int = 8) -> int:
     """Bytes that are missing in one place and come in another: spans of eight and more."""
-    lost = {one.sent for one in found if one.change is Change.LOST and len(one.sent) >= least}
+    lost = {one.sent for one in found if one.change is ByteChange.LOST and len(one.sent) >= least}
     come = [
         one.received
         for one in found
-        if one.change in (Change.ADDED, Change.DUPLICATED) and len(one.received) >= least
+        if one.change in (ByteChange.ADDED, ByteChange.DUPLICATED) and len(one.received) >= least
     ]
     return sum(len(data) for data in come if data in lost)
 
 
-def classify(tested: Sequence[Tested]) -> tuple[Finding, ...]:
+def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
     """The causes that the patterns show, the surest first; none where nothing went wrong."""
     ways = [way for one in tested for exchange in one.exchanges for way in exchange.ways]
     if not tally(ways).wrong and not tally(ways).stalls:
@@ -109,11 +109,11 @@ def classify(tested: Sequence[Tested]) -> tuple[Finding, ...]:
     return tuple(causes) or (_unknown(ways),)
 
 
-def _all(tested: Sequence[Tested]) -> list[tuple[Tested, Exchange, Way]]:
+def _all(tested: Sequence[TestedSetting]) -> list[tuple[TestedSetting, Exchange, Way]]:
     return [(one, ex, way) for one in tested for ex in one.exchanges for way in ex.ways]
 
 
-def _changes(tested: Sequence[Tested], *kinds: Change) -> list[Discrepancy]:
+def _changes(tested: Sequence[TestedSetting], *kinds: ByteChange) -> list[Discrepancy]:
     return [
         found
         for _, _, way in _all(tested)
@@ -122,7 +122,7 @@ def _changes(tested: Sequence[Tested], *kinds: Change) -> list[Discrepancy]:
     ]
 
 
-def _garbled(tested: Sequence[Tested]) -> Finding | None:
+def _garbled(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """Nearly all bytes altered, or the driver counts framing errors with bytes gone."""
     by_rate: dict[int, list[Way]] = {}
     frames: Counter[int] = Counter()
@@ -144,7 +144,7 @@ def _garbled(tested: Sequence[Tested]) -> Finding | None:
     good = [baud for baud, ways in by_rate.items() if not tally(ways).wrong]
     if good:
         evidence.append(f"nothing is wrong at {', '.join(map(str, good))} baud")
-    return Finding(
+    return SerialCause(
         "baud mismatch",
         "the two ends do not keep the same rate or frame",
         tuple(evidence),
@@ -152,7 +152,7 @@ def _garbled(tested: Sequence[Tested]) -> Finding | None:
     )
 
 
-def _software_flow(tested: Sequence[Tested]) -> Finding | None:
+def _software_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """XON and XOFF are taken out of what is sent, or nothing follows a lone XOFF.
 
     Judged by the patterns that were made for it: in the others a halt takes all kinds of bytes.
@@ -165,7 +165,7 @@ def _software_flow(tested: Sequence[Tested]) -> Finding | None:
         if exchange.pattern.name in ("XON alone", "XOFF and XON"):
             sent.update(byte in _FLOW_BYTES for byte in data[: way.sent])
             for one in way.discrepancies:
-                if one.change is Change.LOST:
+                if one.change is ByteChange.LOST:
                     gone.update(byte in _FLOW_BYTES for byte in one.sent)
         if _ends_at_xoff(way):
             halts.append(way)
@@ -189,7 +189,7 @@ def _software_flow(tested: Sequence[Tested]) -> Finding | None:
             "nothing came after a lone 0x13"
             + ("; after 0x11 the line carried again" if again else ", and 0x11 did not help")
         )
-    return Finding(
+    return SerialCause(
         "software flow control in the path",
         "something on the way takes XON (0x11) and XOFF (0x13) for commands: binary data cannot "
         "pass",
@@ -204,23 +204,23 @@ def _ends_at_xoff(way: Way) -> bool:
     last = way.discrepancies[-1] if way.discrepancies else None
     return (
         last is not None
-        and last.change is Change.LOST
+        and last.change is ByteChange.LOST
         and last.sent[:1] == bytes([XOFF])
         and last.sent_at + len(last.sent) == way.sent
         and len(last.sent) > _FEW
     )
 
 
-def _seven_bits(tested: Sequence[Tested]) -> Finding | None:
+def _seven_bits(tested: Sequence[TestedSetting]) -> SerialCause | None:
     pairs = [
         (a, b)
-        for one in _changes(tested, Change.ALTERED)
+        for one in _changes(tested, ByteChange.ALTERED)
         for a, b in zip(one.sent, one.received, strict=True)
     ]
     stripped = sum(a & 0x7F == b and a != b for a, b in pairs)
     if stripped < _FEW or stripped < _MOSTLY * len(pairs):
         return None
-    return Finding(
+    return SerialCause(
         "seven bits",
         "the highest bit of each byte is cut off on the way",
         (f"{stripped} of {len(pairs)} altered bytes lost their highest bit and nothing else",),
@@ -228,20 +228,20 @@ def _seven_bits(tested: Sequence[Tested]) -> Finding | None:
     )
 
 
-def _line_ends(tested: Sequence[Tested]) -> Finding | None:
+def _line_ends(tested: Sequence[TestedSetting]) -> SerialCause | None:
     altered = sum(
         {a, b} == {0x0D, 0x0A}
-        for one in _changes(tested, Change.ALTERED)
+        for one in _changes(tested, ByteChange.ALTERED)
         for a, b in zip(one.sent, one.received, strict=True)
     )
     added = sum(
         one.received.count(0x0D)
-        for one in _changes(tested, Change.ADDED, Change.DUPLICATED)
+        for one in _changes(tested, ByteChange.ADDED, ByteChange.DUPLICATED)
         if set(one.received) <= {0x0D, 0x0A}
     )
     if altered + added < _FEW:
         return None
-    return Finding(
+    return SerialCause(
         "line ends translated",
         "a terminal on the way turns line ends into others",
         (f"{altered} bytes 0x0d and 0x0a exchanged, {added} bytes 0x0d added",),
@@ -249,11 +249,11 @@ def _line_ends(tested: Sequence[Tested]) -> Finding | None:
     )
 
 
-def _reordering(tested: Sequence[Tested]) -> Finding | None:
+def _reordering(tested: Sequence[TestedSetting]) -> SerialCause | None:
     moved = sum(reordered(way.discrepancies) for _, _, way in _all(tested))
     if not moved:
         return None
-    return Finding(
+    return SerialCause(
         "reordered",
         "parts of the data overtake each other",
         (f"{moved} bytes came in another place than they were sent",),
@@ -261,7 +261,7 @@ def _reordering(tested: Sequence[Tested]) -> Finding | None:
     )
 
 
-def _hardware_flow(tested: Sequence[Tested]) -> Finding | None:
+def _hardware_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """Bytes are doubled under RTS/CTS and not without it, or anywhere bytes are only doubled."""
     with_it = tally(way for one, _, way in _all(tested) if one.flow is Flow.RTSCTS)
     without = tally(way for one, _, way in _all(tested) if one.flow is not Flow.RTSCTS)
@@ -278,7 +278,7 @@ def _hardware_flow(tested: Sequence[Tested]) -> Finding | None:
         evidence.append(f"without it {without.duplicated} of {without.sent}")
     else:
         evidence.append("it was not tested without: --flow none tells whether it is that")
-    return Finding(
+    return SerialCause(
         "hardware flow control duplicates",
         "a sender stopped by CTS sends its last byte again when it goes on",
         tuple(evidence),
@@ -286,7 +286,7 @@ def _hardware_flow(tested: Sequence[Tested]) -> Finding | None:
     )
 
 
-def _overrun(tested: Sequence[Tested]) -> Finding | None:
+def _overrun(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """Bytes are lost in haste and not at leisure, or the driver says so."""
     counted: Counter[str] = Counter()
     for one in tested:
@@ -297,7 +297,7 @@ def _overrun(tested: Sequence[Tested]) -> Finding | None:
     )
     slow = tally(way for _, ex, way in _all(tested) if ex.pattern.pause_s > 0)
     flow_bytes = sum(
-        one.sent.count(XON) + one.sent.count(XOFF) for one in _changes(tested, Change.LOST)
+        one.sent.count(XON) + one.sent.count(XOFF) for one in _changes(tested, ByteChange.LOST)
     )
     evidence = []
     said = counted["overrun"] + counted["buffer_overrun"]
@@ -309,7 +309,7 @@ def _overrun(tested: Sequence[Tested]) -> Finding | None:
         for _, ex, way in _all(tested)
         if ex.pattern.pause_s == 0 and not ex.pattern.both_ways
         for found in way.discrepancies
-        if found.change is Change.LOST and not set(found.sent) <= _FLOW_BYTES
+        if found.change is ByteChange.LOST and not set(found.sent) <= _FLOW_BYTES
     ]
     if lost >= _FEW and not slow.lost and slow.sent and not fast.stalls:
         evidence.append(
@@ -318,7 +318,7 @@ def _overrun(tested: Sequence[Tested]) -> Finding | None:
         )
     if not evidence:
         return None
-    return Finding(
+    return SerialCause(
         "overrun",
         "a receiver does not keep up: bytes are lost when they come without a pause",
         tuple(evidence),
@@ -326,7 +326,7 @@ def _overrun(tested: Sequence[Tested]) -> Finding | None:
     )
 
 
-def _collision(tested: Sequence[Tested]) -> Finding | None:
+def _collision(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """Bytes suffer only where both directions talk at the same time."""
     both = tally(way for _, ex, way in _all(tested) if ex.pattern.both_ways and len(ex.ways) > 1)
     one_way = tally(
@@ -338,7 +338,7 @@ def _collision(tested: Sequence[Tested]) -> Finding | None:
         return None
     if both.wrong / max(1, both.sent) < 5 * one_way.wrong / one_way.sent:
         return None
-    return Finding(
+    return SerialCause(
         "traffic in one direction hurts the other",
         "bytes are lost or altered while something comes in from the other side",
         (
@@ -350,9 +350,9 @@ def _collision(tested: Sequence[Tested]) -> Finding | None:
     )
 
 
-def _unknown(ways: Sequence[Way]) -> Finding:
+def _unknown(ways: Sequence[Way]) -> SerialCause:
     counts = tally(ways)
-    return Finding(
+    return SerialCause(
         "unclear",
         "bytes go wrong in no way that points to one cause",
         (

@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 from benchvise.board import Board, process, wire
 from benchvise.board.deploy import deploy
-from benchvise.board.sanitise import last_line, printable
+from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read_message
 from benchvise.errors import BoardUnusable
 from benchvise.signal.serial.port import Flow, Port
+from benchvise.text import last_line, printable
 
 READY_SECONDS = 10.0
 
@@ -66,13 +67,13 @@ def _await(board: Board, pipes: process.Pipes) -> None:
     while True:
         *lines, rest = bytes(pipes.stdout).split(b"\n")
         for raw in lines:
-            line: wire.Line = {}
+            message: Message | None = None
             with contextlib.suppress(ValueError):  # a talkative login shell
-                line = wire.parse(raw)
-            if line.get("type") == "echoing":
+                message = read_message(raw)
+            if isinstance(message, EchoingMessage):
                 return
-            if line.get("type") == "error":
-                raise _refused(board, str(line.get("message", "")))
+            if isinstance(message, ErrorMessage):
+                raise _refused(board, message.message)
         if len(rest) > wire.LINE_LIMIT or pipes.at_end:
             raise _refused(board, last_line(bytes(pipes.stderr)) or printable(rest))
         if not pipes.pump(deadline - time.monotonic()):

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TypeAlias
 
 from benchvise.errors import UsageError
-from benchvise.signal.serial.classify import Tested
+from benchvise.signal.serial.classify import TestedSetting
 from benchvise.signal.serial.exchange import Exchange, exchange
 from benchvise.signal.serial.far import FarEnd, plug
 from benchvise.signal.serial.patterns import patterns
@@ -27,7 +27,7 @@ def soak(
     size: int,
     seed: int,
     observe: Observer = lambda _flow, _baud, _chunk, _exchange: None,
-) -> list[Tested]:
+) -> list[TestedSetting]:
     """Tests the line between a port of this machine and another end.
 
     ``size`` is about how many bytes each pattern has. Raises UsageError for a port that cannot be
@@ -49,5 +49,5 @@ def soak(
                         observe(flow, baud, chunk, result)
                         if any(way.dead for way in result.ways):
                             break  # nothing comes through any more: nothing more to be learnt
-                found.append(Tested(flow, baud, chunk, tuple(done)))
+                found.append(TestedSetting(flow, baud, chunk, tuple(done)))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchvise.state.normalise.words import format_cpus
+from benchvise.quantities import format_cpus
 from benchvise.state.roles import Names, parse_interrupts
 
 # What differs from core to core of a kind, or from moment to moment.

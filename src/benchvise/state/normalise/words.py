@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-CPU_LIMIT = 1 << 16
-"""No list of CPUs or nodes is taken to be longer than that."""
+from benchvise.quantities import format_cpus, parse_cpu_mask, parse_cpus, parse_size
 
 LINES = 400
 LINE_LENGTH = 500
 
 _ACTIVE = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)")
-_SIZE = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_SIZE = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)  # ``8192 kB``, ``32KiB``
 
 
 def text(given: str) -> str:
@@ -55,10 +52,10 @@ def frequencies(given: str) -> list[int]:
 
 def size(given: str) -> int:
     """Bytes of a size such as ``32K`` or ``1024 kB`` (powers of 1024)."""
-    found = _SIZE.fullmatch(given.strip())
-    if found is None:
+    match = _SIZE.fullmatch(given.strip())
+    if match is None:
         raise ValueError("not a size")
-    return int(found[1]) << _UNITS[found[2].upper()]
+    return parse_size(match[1] + match[2])
 
 
 def bracket(given: str) -> str:
@@ -93,31 +90,4 @@ def cpu_list(given: str) -> str:
 
 def cpu_mask(given: str) -> str:
     """A hexadecimal mask of CPUs as a list: ``f`` or ``00000000,0000000f`` is ``0-3``."""
-    digits = given.strip().replace(",", "")
-    if len(digits) > CPU_LIMIT // 4:
-        raise ValueError("a mask of too many CPUs")
-    mask = int(digits, 16)
-    return format_cpus(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
-
-
-def parse_cpus(given: str) -> set[int]:
-    """The CPUs of a list; ValueError when it is none. cpufreq parts them by spaces."""
-    cpus: set[int] = set()
-    for part in given.replace(",", " ").split():
-        first, dash, last = part.partition("-")
-        low, high = int(first), int(last if dash else first)
-        if not 0 <= low <= high < CPU_LIMIT:
-            raise ValueError("not a list of CPUs")
-        cpus.update(range(low, high + 1))
-    return cpus
-
-
-def format_cpus(cpus: Iterable[int]) -> str:
-    """The shortest list for CPUs; nothing for none."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][1] + 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+    return format_cpus(parse_cpu_mask(given))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from urllib.parse import parse_qsl, quote, urlencode
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.signal.readers.options import ReadOptions
-from benchvise.signal.response import Edge
+from benchvise.signal.response import Edge, parse_edges
+from benchvise.text import printable
 
 SERIAL = "serial"
 INFRARED = "infrared"
@@ -88,9 +88,7 @@ class Asked:
     @property
     def edges(self) -> tuple[Edge, Edge] | None:
         """Stimulus and answer; None where they are not both named."""
-        if not (self.stimulus and self.answer):
-            return None
-        return Edge.parse(self.stimulus), Edge.parse(self.answer)
+        return parse_edges(self.stimulus, self.answer)
 
 
 def _number(words: Mapping[str, str], name: str) -> float | None:

@@ -8,14 +8,14 @@ from itertools import islice
 
 import numpy as np
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
-from benchvise.flows.signal import Serial, decoder_of, serial_lines
 from benchvise.signal.capture import Capture
-from benchvise.signal.decoders import Annotation, decode_by_row
+from benchvise.signal.decoders import Annotation, decode_by_row, parse_decoder
 from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.levels import Spans
+from benchvise.signal.serial_lines import SerialLines, serial_lines
 from benchvise.signal.uart import SerialLine
+from benchvise.text import printable
 from benchvise.web.captures.asked import INFRARED, SERIAL
 
 MOST_TEXTS = 20_000
@@ -40,7 +40,7 @@ class Decoded:
 
     rows: tuple[Row, ...] = ()
     texts: tuple[str, ...] = ()
-    serial: Serial | None = None
+    serial: SerialLines | None = None
     infrared: Infrared | None = None
     said: tuple[Annotation, ...] = ()
     notes: tuple[str, ...] = ()
@@ -74,11 +74,10 @@ def decoded(capture: Capture, how: str) -> Decoded:
         rows = [row for line in serial.lines for row in _serial_rows(line, texts)]
         return Decoded(tuple(rows), tuple(texts.numbers), serial=serial, notes=serial.skipped)
     if how == INFRARED:
-        busiest = max(capture.lines, key=lambda line: line.edges.size)
-        found = infrared(capture, busiest.name)
+        found = infrared(capture, capture.busiest.name)
         rows = list(_rows(found.decoded, texts))
         return Decoded(tuple(rows), tuple(texts.numbers), infrared=found, notes=found.notes)
-    stack = [decoder_of(text) for text in how.split(",") if text]
+    stack = [parse_decoder(text) for text in how.split(",") if text]
     if not stack:
         raise UsageError("no decoder is named", "write uart:rx=0:baudrate=9600, or spi:clk=0")
     said = decode_by_row(capture, stack)

@@ -2,7 +2,7 @@
 
 Times are nanoseconds since the first sample. Rows are the lines of the capture, then what was
 decoded; ``actor`` is the number of a text, -1 where there is none. ``state`` is one of
-``benchvise.signal.levels.State`` for lines, and for decoded rows 3, where several are one 4.
+``benchvise.signal.levels.LineState`` for lines, and for decoded rows 3, where several are one 4.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.signal import levels
-from benchvise.signal.capture import Line
+from benchvise.signal.capture import SignalLine
+from benchvise.text import printable
 from benchvise.web.answers import arrow
 from benchvise.web.captures.asked import Asked
 from benchvise.web.captures.opened import Opened
@@ -173,7 +173,7 @@ def item(opened: Opened, query: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _level(opened: Opened, line: Line, tick: int) -> dict[str, Any]:
+def _level(opened: Opened, line: SignalLine, tick: int) -> dict[str, Any]:
     """The level of a line at a tick, with the edges around it."""
     edges = line.edges
     before = int(np.searchsorted(edges, tick, side="right"))
@@ -210,7 +210,7 @@ def measure(opened: Opened, query: Mapping[str, str]) -> dict[str, Any]:
     return {"begin": begin, "end": end, "lines": lines}
 
 
-def _measured(line: Line, ticks: int, tick_s: float) -> dict[str, Any]:
+def _measured(line: SignalLine, ticks: int, tick_s: float) -> dict[str, Any]:
     bounds = np.concatenate(([0], line.edges, [ticks]))
     high = np.diff(bounds)[(0 if line.starts_high else 1) :: 2].sum() / ticks
     rising = line.of("rising")

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused

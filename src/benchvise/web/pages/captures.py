@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from benchvise.board.sanitise import printable
+from benchvise.command import TableSpec
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError, CaptureError, UsageError
-from benchvise.flows.signal import Answered, answered
-from benchvise.report import signal_json, signal_tables
+from benchvise.report.records import table as report_table
 from benchvise.report.response_figures import Sample, response_figure
 from benchvise.report.response_page import figures_json
 from benchvise.report.tables import Table
+from benchvise.signal.commands import decode, info, infrared, uart
+from benchvise.signal.commands import response as response_command
+from benchvise.signal.configurations import (
+    Configuration,
+    ResponseComparison,
+    compare_configurations,
+    comparison_document,
+    responses_document,
+)
 from benchvise.signal.decoders import available
 from benchvise.signal.distribution import distribution
 from benchvise.signal.response import is_list
+from benchvise.signal.summary import summarise
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.captures import lines
 from benchvise.web.captures.asked import INFRARED, SERIAL, Asked
@@ -59,10 +72,11 @@ def capture(request: Request) -> Response:
     asked = Asked.of_query(request.query_params)
     opened = context(request).open_captures.get(file.path, asked)
     found, failure = _decoded(opened)
+    summary = summarise(opened.capture)
     document: dict[str, Any] = {
         **listed(file),
         "asked": asked.words(),
-        "capture": {**signal_json.capture(opened.capture), "path": file.place},
+        "capture": encode(replace(summary, path=file.place)),
         "decoded": [{"name": row.name, "spans": int(row.spans.begin.size)} for row in found.rows],
         "responses": None,
         "failure": failure,
@@ -79,7 +93,7 @@ def capture(request: Request) -> Response:
         title=file.name,
         crumbs=_CRUMBS,
         api=f"/api/captures/{file.key}/{asked.segment}",
-        tables=signal_tables.capture_rows(opened.capture),
+        tables=[report_table(spec) for spec in info.tables(summary)],
         said=_tables(opened, found),
         names=[line.name for line in opened.capture.lines],
         presets=((SERIAL, "serial lines, rates found"), (INFRARED, "infrared remote control")),
@@ -107,32 +121,31 @@ def responses(request: Request) -> Response:
 def _compared(request: Request, named: Sequence[tuple[str, Shelved]], title: str) -> Response:
     asked = Asked.of_query(request.query_params)
     factors = _factors(request, [name for name, _ in named])
-    found = answered(
+    comparison = compare_configurations(
         [(name, file.path) for name, file in named],
         asked.options,
         asked.edges,
         asked.window,
         factors,
     )
+    shown = comparison_document(comparison)
     document = {
         "asked": asked.words(),
         "factors": factors,
         "files": [{**listed(file), "as": name} for name, file in named],
         "configurations": [
-            {**signal_json.responses(one.name, one.found, one.figures, one.relative),
-             "source": one.found.source.name}
-            for one in found.configurations
+            encode(replace(item, source=Path(item.source).name)) for item in shown.configurations
         ],
-        "effects": signal_json.effects(found.effects),
-    }  # fmt: skip
-    figure = response_figure(_samples(found))
+        "effects": encode(shown.effects),
+    }
+    figure = response_figure(_samples(comparison))
     return page(
         request,
         "responses",
         document,
         title=title,
         crumbs=_CRUMBS,
-        tables=_response_tables(found),
+        tables=[report_table(spec) for spec in response_command.tables(comparison)],
         figure=figure,
         island=json.loads(figures_json([figure] if figure else [])),
     )
@@ -149,19 +162,11 @@ def _factors(request: Request, names: Sequence[str]) -> list[str]:
     return ["implementation", "condition"]
 
 
-def _samples(found: Answered) -> list[Sample]:
+def _samples(comparison: ResponseComparison) -> list[Sample]:
     return [
-        Sample(one.name, one.found.seconds, int(one.found.missed_at.size))
-        for one in found.configurations
+        Sample(item.name, item.responses.seconds, int(item.responses.missed_at.size))
+        for item in comparison.configurations
     ]
-
-
-def _response_tables(found: Answered) -> list[Table]:
-    rows = [(one.name, one.found, one.figures, one.relative) for one in found.configurations]
-    tables = [signal_tables.response_rows(rows)]
-    if found.effects:
-        tables.append(signal_tables.effect_rows(found.effects))
-    return tables
 
 
 def _responses(document: dict[str, Any], opened: Opened) -> tuple[Any, Any] | None:
@@ -174,10 +179,11 @@ def _responses(document: dict[str, Any], opened: Opened) -> tuple[Any, Any] | No
         document["failure"] = _failed(error)
         return None
     name = f"{opened.asked.stimulus} to {opened.asked.answer}"
-    found = distribution(seen.seconds)
-    document["responses"] = signal_json.responses(name, seen, found, None)
-    document["responses"]["source"] = document["name"]
-    table = signal_tables.response_rows([(name, seen, found, None)])
+    shape = distribution(seen.seconds)
+    responses = replace(responses_document(name, seen, shape), source=document["name"])
+    document["responses"] = encode(responses)
+    rows = [Configuration(name, (name,), seen, shape, None)]
+    table = report_table(response_command.configuration_table(rows))
     figure = response_figure([Sample(name, seen.seconds, int(seen.missed_at.size))])
     return (table, figure), json.loads(figures_json([figure] if figure else []))
 
@@ -196,16 +202,20 @@ def _failed(error: BenchviseError) -> dict[str, str]:
 
 def _tables(opened: Opened, found: Decoded) -> list[Table]:
     """What was decoded, in words."""
+    return [report_table(spec) for spec in _specs(opened, found)]
+
+
+def _specs(opened: Opened, found: Decoded) -> list[TableSpec[Any]]:
     if found.serial is not None:
-        serial = found.serial
-        tables = [signal_tables.serial_rows(serial.lines, serial.skipped, serial.excesses)]
-        return tables + [
-            signal_tables.byte_rows(opened.capture, line) for line in serial.lines if line.data
+        lines_with_bytes = [line for line in found.serial.lines if line.data]
+        return [
+            *uart.tables(found.serial, 0),
+            *(uart.byte_table(opened.capture, line) for line in lines_with_bytes),
         ]
     if found.infrared is not None:
-        return signal_tables.infrared_rows(found.infrared, _FRAMES)
+        return infrared.tables(found.infrared, _FRAMES)
     if found.said:
-        return [signal_tables.annotation_rows(opened.capture, found.said, _SAID)]
+        return [decode.table(decode.decoded_annotations(opened.capture, found.said), _SAID)]
     return []
 
 

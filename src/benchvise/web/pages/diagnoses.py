@@ -13,18 +13,18 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
 from benchvise.flows.why import directories
 from benchvise.report.why_document import Document, readable
 from benchvise.report.why_evidence import MOST, evidence
 from benchvise.report.why_page import FILTERS, content
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound
 from benchvise.web.live import Publish
-from benchvise.why import told
-from benchvise.why.told import Told
+from benchvise.why import progress_log as told
+from benchvise.why.progress_log import Told
 
 LISTED = 200
 _LOOK_SECONDS = 0.5

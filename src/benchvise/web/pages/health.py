@@ -13,18 +13,18 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from benchvise.board.sanitise import printable
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
-from benchvise.health.watch.rules import parse_time
+from benchvise.quantities import in_utc, seconds_or_none
 from benchvise.report.health_figures import health_figures
 from benchvise.report.watch_tables import history_data, history_tables, iso
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.store import RunFilter, RunInfo
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound, Refused
-from benchvise.web.times import moment
 
 _DAY = 86400.0
 _LIST_DAYS = 14
@@ -63,7 +63,7 @@ def board(request: Request) -> Response:
     document: dict[str, Any] = {
         "board": name,
         "history": None if history is None else history_data(history, by),
-        "now": None if judged is None else judged.as_json(),
+        "now": None if judged is None else encode(judged),
         "runs": [asdict(run) for run in runs if _in(run, since)],
     }
     crumbs = (Crumb("Health", "/health"),)
@@ -196,14 +196,14 @@ def _names(shared: Context) -> list[str]:
 def _since(text: str, now: float) -> float:
     if not text:
         return 0.0
-    seconds = parse_time(text)
+    seconds = seconds_or_none(text)
     if seconds is None:
         raise UsageError(f"since={printable(text, 20)} is no time", "ask for 30d, 24h, 90d")
     return now - seconds
 
 
 def _in(run: RunInfo, since: float) -> bool:
-    return moment(run.started).timestamp() >= since
+    return in_utc(run.started).timestamp() >= since
 
 
 routes = [

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.flows.tracing import ATTACHMENT as TRACE
+from benchvise.quantities import format_percent
 from benchvise.report.bars import bar_figures
 from benchvise.report.data import ReportData, RunData
 from benchvise.report.figures import Figures, curve_figures, curved, sample_figure
@@ -22,7 +23,6 @@ from benchvise.report.grids import grid_figures
 from benchvise.report.html import sample_groups
 from benchvise.report.latency_figures import latency_figures
 from benchvise.report.spread import REACH, WIDTH
-from benchvise.report.units import format_percent
 from benchvise.store import Store
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import Context, context

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from benchvise.board.sanitise import printable
 from benchvise.report.data import ReportData
+from benchvise.text import printable
 from benchvise.web.context import Context
 from benchvise.web.links import link, number
 from benchvise.web.views import View

@@ -9,10 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchvise.board.sanitise import aligned
 from benchvise.rig.boot.timeline import replay
 from benchvise.rig.console.lines import LineSplitter, LineWriter
 from benchvise.rig.console.recorder import POWER_ON, boots_directory, read_log, times_path
+from benchvise.text import aligned
 from benchvise.web.errors import NotFound
 
 LISTED = 12

@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import PowerChange
+from benchvise.text import printable
 from benchvise.web.errors import NotFound, Refused
 
 PURPOSE = "typing in the workbench"

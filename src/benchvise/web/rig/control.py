@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.environment import Rig
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.actions import BoardOutcome
 from benchvise.rig.hold.messages import PowerChange
+from benchvise.text import printable
 from benchvise.web.errors import NotFound
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from benchvise.board.sanitise import printable
 from benchvise.documents import encode
 from benchvise.rig import locks
 from benchvise.rig.boot.patterns import PHASES
@@ -22,6 +21,7 @@ from benchvise.rig.hold import actions
 from benchvise.rig.hold.actions import BoardOutcome
 from benchvise.rig.hold.messages import BoardStatus
 from benchvise.rig.locks import Holder
+from benchvise.text import printable
 from benchvise.web.live import Publish, Source
 
 STATUS_SECONDS = 5.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from benchvise.board.sanitise import printable
+from benchvise.text import printable
 
 _SHOWN = 300  # characters of a line
 

@@ -18,8 +18,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchvise.board.sanitise import printable
 from benchvise.errors import UsageError
+from benchvise.text import printable
 from benchvise.why.model import Origin
 from benchvise.why.provenance.globs import overlap
 from benchvise.why.provenance.targets import canonical

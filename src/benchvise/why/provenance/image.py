@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchvise.rig.card.image import open_image
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.ext import Ext, Node
-from benchvise.rig.images.files import Files
-from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.filesystems import Files
+from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
 from benchvise.why.provenance.files import FILE_LIMIT
 from benchvise.why.provenance.walk import matches
@@ -32,7 +32,7 @@ def image_files(
 ) -> Iterator[ImageFiles]:
     """The files of an image, compressed or not, while the context lasts; it is only read.
 
-    Raises what ``benchvise.rig.images.describe`` raises, and ComposeError when there is no root
+    Raises what ``benchvise.rig.images.describe`` raises, and ImageError when there is no root
     file system that can be read.
     """
     place = Path(tempfile.gettempdir()) / image.name
@@ -46,7 +46,7 @@ class ImageFiles:
     is_live = False
 
     def __init__(
-        self, opened: Opened, name: str = "", roles: Mapping[str, str] | None = None
+        self, opened: OpenedImage, name: str = "", roles: Mapping[str, str] | None = None
     ) -> None:
         self._root: Ext = opened.need_root()
         self._mounts: list[tuple[str, Files]] = []
@@ -114,14 +114,14 @@ class ImageFiles:
             return None
         try:
             return self._root.read(path)
-        except ComposeError:
+        except ImageError:
             return None
 
     def _boot_mount(self) -> str:
         """Where the system mounts the boot partition; /boot unless its fstab says otherwise."""
         try:
             table = self._root.read("/etc/fstab", FILE_LIMIT).decode("utf-8", "replace")
-        except ComposeError:
+        except ImageError:
             return "/boot"
         said = _BOOT_MOUNT.search(table)
         return said[1] if said else "/boot"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from benchvise.board.channel import FileError, FileValue
-from benchvise.board.sanitise import printable
+from benchvise.board.messages import FileError, FileValue
+from benchvise.text import printable
 from benchvise.why.provenance.globs import is_pattern
 
 # By these a path says that there is nothing to read: no such file, or a directory.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchvise.board.sanitise import printable
 from benchvise.state.catalogue import items_by_id
+from benchvise.text import printable
 from benchvise.why.model import NOT_FOUND, Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import FileSource

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+
+from benchvise.quantities import nanoseconds_or_none, parse_cpu_mask, parse_cpus, size_or_none
 
 _YES = frozenset({"1", "y", "yes", "on", "true", "enabled", "enable"})
 _NO = frozenset({"0", "n", "no", "off", "false", "disabled", "disable", "never"})
 _NUMBER = re.compile(r"[+-]?(?:0x[0-9a-f]{1,16}|\d{1,19})", re.IGNORECASE)
 _CPU_LIST = re.compile(r"\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*")
 _MASK = re.compile(r"(?:0x)?[0-9a-f]{1,8}(?:,[0-9a-f]{8})*", re.IGNORECASE)
-_DURATION = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(ns|us|ms|s|min)?")
-_NANOSECONDS = {"ns": 1, "": 1, "us": 1000, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
-_SIZE = re.compile(r"(\d{1,15})([kmgt])?", re.IGNORECASE)
-_SIZES = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_MOST_CPUS = 4096
 
 
 def same(target: str, one: str, other: str) -> bool:
@@ -58,25 +56,19 @@ def _meanings_of_cpus(text: str) -> set[frozenset[int]]:
     """The CPUs of a list, of a mask, or of a number that could be either."""
     found: set[frozenset[int]] = set()
     if _CPU_LIST.fullmatch(text):
-        cpus: set[int] = set()
-        for part in text.split(","):
-            low, _, high = part.partition("-")
-            last = min(int(high or low), _MOST_CPUS)
-            cpus.update(range(int(low), last + 1))
-        found.add(frozenset(cpus))
+        with contextlib.suppress(ValueError):
+            found.add(frozenset(parse_cpus(text)))
     if _MASK.fullmatch(text):
-        mask = int(text.replace(",", "").removeprefix("0x"), 16)
-        found.add(frozenset(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1))
+        found.add(frozenset(parse_cpu_mask(text)))
     return found
 
 
 def _nanoseconds(text: str) -> float | None:
-    match = _DURATION.fullmatch(text)
-    return None if match is None else float(match[1]) * _NANOSECONDS[match[2] or ""]
+    """Of a duration, or of a number, which the kernel counts in nanoseconds."""
+    return nanoseconds_or_none(text if text[-1:].isalpha() else f"{text}ns")
 
 
 def _bytes(text: str) -> int | str | None:
     if text in ("infinity", "unlimited", "max", "-1"):
         return "max"
-    match = _SIZE.fullmatch(text)
-    return None if match is None else int(match[1]) << _SIZES[(match[2] or "").lower()]
+    return size_or_none(text)

@@ -32,7 +32,7 @@ export function actorField(workspace: Workspace, every: string): [HTMLElement, (
 }
 
 /**
- * Moves the time line to a span of an actor and chooses what is there; where no actor is known,
+ * Moves the timeline to a span of an actor and chooses what is there; where no actor is known,
  * what a CPU did.
  */
 export function reveal(
@@ -53,7 +53,7 @@ export function reveal(
 export function around(time: number, view: Span, duration: number): Span {
   const length = lengthOf(view);
   const shown = length > duration * FAR ? duration * NEAR : length;
-  // The time line shows five times what is wanted, or what it shows already.
+  // The timeline shows five times what is wanted, or what it shows already.
   return { begin: time - shown / 10, end: time + shown / 10 };
 }
 
@@ -63,7 +63,7 @@ function cpuRow({ rows }: Workspace, cpu: number | null): Row | null {
   return cpus.find(({ name }) => name === `CPU ${cpu ?? ""}`) ?? cpus[0] ?? null;
 }
 
-/** A button that reads as a number or a name, and leads to a place of the time line. */
+/** A button that reads as a number or a name, and leads to a place of the timeline. */
 export function link(text: string, act: () => void, title: string): HTMLButtonElement {
   return button(text, act, { class: "view-link", title });
 }

@@ -4,7 +4,7 @@ const PAUSE_MS = 40;
 
 /**
  * Appends what `made` makes of each item: a screenful at once, the others a part at a time, so that
- * a long table holds up no frame of the time line. Ends when `parent` has been taken from the page.
+ * a long table holds up no frame of the timeline. Ends when `parent` has been taken from the page.
  */
 export function appendInTurn<T>(
   parent: HTMLElement,

@@ -143,10 +143,10 @@ function read(found: Columns): Found {
 function summary(found: Found): string {
   if (found.length === 0) return "No instance begins in this span, or none has both figures.";
   const all = found.stands.reduce((sum, each) => sum + each, 0);
-  const unsure = found.flags.reduce((sum, flags) => sum + Number(flags !== 0), 0);
+  const incomplete = found.flags.reduce((sum, flags) => sum + Number(flags !== 0), 0);
   const shown = all > found.length ? `, of which ${count(found.length)} can be told apart here` : "";
-  const doubt = unsure > 0 ? ` ${plural(unsure, "hollow square")}: cut by an end of the trace, or events are missing.` : "";
-  return `${plural(all, "instance")}${shown}. A click moves the time line, a drag over time chooses a range.${doubt}`;
+  const doubt = incomplete > 0 ? ` ${plural(incomplete, "hollow square")}: cut by an end of the trace, or events are missing.` : "";
+  return `${plural(all, "instance")}${shown}. A click moves the timeline, a drag over time chooses a range.${doubt}`;
 }
 
 class View {
@@ -221,7 +221,7 @@ class View {
       this.workspace.actorName(found.actor[point] ?? 0),
       `${moment(figures.begin[point] ?? 0)}, CPU ${found.cpu[point] ?? 0}`,
       ...FIGURES.map(figure),
-      ...((found.flags[point] ?? 0) !== 0 ? ["unsure"] : []),
+      ...((found.flags[point] ?? 0) !== 0 ? ["incomplete"] : []),
       ...(more > 0 ? [`and ${count(more)} more here`] : []),
     ].join("\n");
   }

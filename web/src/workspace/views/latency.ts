@@ -201,7 +201,7 @@ function worst(workspace: Workspace, found: Latency): HTMLElement {
   for (const one of found.worst) {
     const lead = link(duration(one.latency), () => {
       reveal(workspace, one.actor, one.begin, one.end);
-    }, "Move the time line to this occurrence");
+    }, "Move the timeline to this occurrence");
     body.append(
       make(
         "tr",

@@ -7,7 +7,7 @@ import { count, moment } from "./words";
 
 const PAGE = 200;
 
-/** All events in order of time, or some: by type, actor, CPU and value. It follows the time line. */
+/** All events in order of time, or some: by type, actor, CPU and value. It follows the timeline. */
 export const log: Panel = {
   id: "log",
   title: "Event log",
@@ -117,7 +117,7 @@ function drawTable(workspace: Workspace, found: Log): HTMLElement {
 function drawRow(workspace: Workspace, event: LogEvent): HTMLElement {
   const lead = link(moment(event.time), () => {
     reveal(workspace, event.actor, event.time, event.time, event.cpu);
-  }, "Move the time line here");
+  }, "Move the timeline here");
   const fields = make("td", { class: "view-fields" });
   for (const [name, value] of event.fields) {
     fields.append(make("span", { class: "view-field" }, make("span", {}, `${name}=`), value), " ");

@@ -8,7 +8,7 @@ export interface Points {
   nearest(x: number, y: number): number;
   place(point: number): { readonly x: number; readonly y: number };
   text(point: number): string;
-  /** Takes the point as chosen: the time line moves there. */
+  /** Takes the point as chosen: the timeline moves there. */
   choose(point: number): void;
   /** What a drag from one place to another chooses; null on charts that have no time axis. */
   readonly span: ((from: number, to: number) => Span) | null;
@@ -31,7 +31,7 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
   stage.append(band, dot, tip, said);
   stage.tabIndex = 0;
   stage.setAttribute("role", "group");
-  stage.setAttribute("aria-label", `${label}: arrow keys go through its points, Enter moves the time line there`);
+  stage.setAttribute("aria-label", `${label}: arrow keys go through its points, Enter moves the timeline there`);
   let at = -1;
   let from: number | null = null;
   let dragging = false;

@@ -1,7 +1,7 @@
 import { SAMPLE } from "../../base/palette";
 import { decades, durationTicks, linear, logarithmic, logDomain, type Scale, timeTicks } from "./scales";
 
-/** Points in the plane, as columns; `flags` other than 0 are unsure. */
+/** Points in the plane, as columns; `flags` other than 0 are incomplete. */
 export interface Cloud {
   readonly length: number;
   readonly x: Float64Array;
@@ -106,11 +106,11 @@ export function paint(canvas: HTMLCanvasElement, cloud: Cloud, where: Plan, mark
   // Many points at one place are to look darker than one.
   context.globalAlpha = cloud.length > 1500 ? 0.55 : 0.8;
   for (let point = 0; point < cloud.length; point += 1) {
-    const unsure = (cloud.flags[point] ?? 0) !== 0;
+    const incomplete = (cloud.flags[point] ?? 0) !== 0;
     const x = where.x.at(cloud.x[point] ?? 0);
     const y = where.y.at(cloud.y[point] ?? 0);
     context.beginPath();
-    if (unsure) {
+    if (incomplete) {
       context.strokeStyle = doubt;
       context.rect(x - RADIUS, y - RADIUS, 2 * RADIUS, 2 * RADIUS);
       context.stroke();

@@ -64,7 +64,7 @@ function drawing(workspace: Workspace, found: Found): Node[] {
         link(name, () => {
           workspace.selection.setActor(actor);
           reveal(workspace, actor, first);
-        }, "Bring it out, and move the time line to where it is first seen"),
+        }, "Bring it out, and move the timeline to where it is first seen"),
         ` ${duration(busy)} busy`,
       ),
     );
@@ -83,7 +83,7 @@ function drawing(workspace: Workspace, found: Found): Node[] {
         {},
         link(moment(hit.time), () => {
           reveal(workspace, null, hit.time, hit.time, hit.cpu);
-        }, "Move the time line here"),
+        }, "Move the timeline here"),
         ` ${hit.event}${hit.cpu === null ? "" : ` on CPU ${hit.cpu}`}: `,
         make("span", { class: "view-field" }, hit.says),
       ),

@@ -31,7 +31,7 @@ GROUP BY event ORDER BY times DESC`,
   ],
 ];
 
-/** SQL over the tables of the trace; rows that say when they were lead to the time line. */
+/** SQL over the tables of the trace; rows that say when they were lead to the timeline. */
 export const sql: Panel = {
   id: "sql",
   title: "SQL",
@@ -45,7 +45,7 @@ export const sql: Panel = {
     };
     text.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
-      // What is typed is not meant for the time line.
+      // What is typed is not meant for the timeline.
       event.stopPropagation();
     });
     const examples = EXAMPLES.map(([name, query]) =>
@@ -155,7 +155,7 @@ function lead(workspace: Workspace, time: number | null): Node[] {
   const show = (): void => {
     reveal(workspace, null, time);
   };
-  return [link("show", show, "Move the time line here")];
+  return [link("show", show, "Move the timeline here")];
 }
 
 export function isNumber(type: string): boolean {

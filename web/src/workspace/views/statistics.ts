@@ -145,7 +145,7 @@ function drawRow(workspace: Workspace, row: ActorRow): HTMLElement {
       const { actor, begin, end, response } = row.worst;
       const lead = link(duration(response), () => {
         reveal(workspace, actor, begin, end);
-      }, "Move the time line to this instance");
+      }, "Move the timeline to this instance");
       made.append(make("td", { class: "num" }, lead));
     } else {
       made.append(make("td", { class: "num" }, column.text(row)));

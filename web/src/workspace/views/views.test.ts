@@ -41,7 +41,7 @@ test("a question has the chosen range and leaves out what is not said", () => {
   expect(address(workspace(), "actors", {})).toBe("/api/traces/k/actors");
 });
 
-test("a click on a point moves the time line and chooses what is there", () => {
+test("a click on a point moves the timeline and chooses what is there", () => {
   const selection = new Selection(1_000_000, { view: { begin: 0, end: 100 } });
   reveal(workspace(selection), 3, 5000, 5200);
   const { view, place, actor } = selection.value;
@@ -76,7 +76,7 @@ test("an unknown column of the address is the load, from above", () => {
   expect(sorting("-actor")[1]).toBe(false);
 });
 
-test("the log finds where the time line stands", () => {
+test("the log finds where the timeline stands", () => {
   expect(nearestTime([10, 20, 30], 20)).toBe(1);
   expect(nearestTime([10, 20, 30], 21)).toBe(2);
   expect(nearestTime([10, 20, 30], 5)).toBe(-1);

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchvise.rig.compose.layers.layer import Swap, Told, digest
+from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
+from benchvise.rig.images import ImageError
 from benchvise.rig.images import raw_loader as raw
 from benchvise.rig.images.boot_files import raspberry
-from benchvise.rig.images.errors import ComposeError
-from benchvise.rig.images.files import Files
-from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.filesystems import Files
+from benchvise.rig.images.layout import OpenedImage
 
 _FILES = {
     "boot.bin", "idbloader.img", "mlo", "spl.bin", "sysfw.itb", "tiboot3.bin", "tispl.bin",
@@ -29,7 +29,7 @@ class Bootloader:
         theirs = _files(source)
         regions = source.loader_regions
         if not theirs and not any(raw.used(source.path, region) for region in regions):
-            raise ComposeError(
+            raise ImageError(
                 f"{source.name} has no boot loader: the board brings its own",
                 "leave this layer out",
             )
@@ -57,7 +57,7 @@ class Bootloader:
                 target.boot_files.remove(path)
         return done
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """What lies in raw sectors, and its files in the boot partition."""
         contents: list[bytes] = []
         with opened.path.open("rb") as stream:
@@ -68,10 +68,10 @@ class Bootloader:
         files = opened.boot_files
         for path in _files(opened):
             contents += [path.encode(), files.read(path) if files is not None else b""]
-        return Told(digest(*contents), opened.layout.boot_loader)
+        return LayerSummary(digest(*contents), opened.layout.boot_loader)
 
 
-def _files(opened: Opened) -> list[str]:
+def _files(opened: OpenedImage) -> list[str]:
     """The boot loader's files in the boot partition, with what firmware loads in Linux's place."""
     files, boot = opened.boot_files, opened.layout.boot
     if files is None:
@@ -85,7 +85,7 @@ def _files(opened: Opened) -> list[str]:
     return sorted({path for path in found if path not in known})
 
 
-def _has_config(opened: Opened) -> bool:
+def _has_config(opened: OpenedImage) -> bool:
     return opened.boot_files is not None and opened.boot_files.is_file(raspberry.CONFIG)
 
 
@@ -98,12 +98,12 @@ def _merge_config(ours: Files, theirs: Files) -> None:
     ours.put(raspberry.CONFIG, text.encode(errors="surrogateescape"))
 
 
-def _refuse_mapped(opened: Opened) -> None:
+def _refuse_mapped(opened: OpenedImage) -> None:
     """syslinux notes which sectors its file has, and EFI boot loaders come with their own tree."""
     files = opened.boot_files
     for name in _IN_FILE_SYSTEM:
         if files is not None and (files.is_file(name) or files.names(name)):
-            raise ComposeError(
+            raise ImageError(
                 f"{opened.name} has a boot loader inside of a file system ({name}), "
                 "which cannot be moved",
                 "take this image as the base, and the other layers from the other one",

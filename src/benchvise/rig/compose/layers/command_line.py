@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from benchvise.board.sanitise import printable
-from benchvise.rig.compose.layers.layer import Part, Swap, Told, digest
+from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, digest
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import style
-from benchvise.rig.images.errors import ComposeError
-from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.layout import OpenedImage
+from benchvise.text import printable
 
 _PLACES = {"root", "rootfstype", "resume", "resume_offset", "nfsroot", "ubi.mtd"}
 """Words that say where things are on this card: they stay."""
@@ -28,15 +28,15 @@ class CommandLine:
         theirs, ours = _line(swap.source), swap.target.side().boot.command_line or ""
         return _put(swap, combined(theirs, ours))
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """All words but those about places."""
         line = opened.layout.boot.command_line if opened.layout.boot else None
         if line is None:
-            return Told("", "")
+            return LayerSummary("", "")
         words = " ".join(word for word in _WORD.findall(line) if not is_place(word))
-        return Told(digest(words), words)
+        return LayerSummary(digest(words), words)
 
-    def parts(self, one: Opened, other: Opened) -> list[Part]:
+    def parts(self, one: OpenedImage, other: OpenedImage) -> list[LayerPart]:
         """One for each option that is not the same in both, however often it is given."""
         here, there = _options(_line(one)), _options(_line(other))
         file = one.side().boot.configuration[-1]
@@ -45,7 +45,7 @@ class CommandLine:
             ours, theirs = here.get(key, []), there.get(key, [])
             if ours != theirs:
                 lines = _place(one, ours), _place(other, theirs)
-                found.append(Part(key, " ".join(ours), " ".join(theirs), file, *lines))
+                found.append(LayerPart(key, " ".join(ours), " ".join(theirs), file, *lines))
         return found
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
@@ -53,7 +53,7 @@ class CommandLine:
         theirs, ours = _line(swap.source), _line(swap.target)
         unknown = sorted(set(names) - {part.name for part in self.parts(swap.target, swap.source)})
         if unknown:
-            raise ComposeError(
+            raise ImageError(
                 f"the command lines of {swap.target.name} and {swap.source.name} do not differ in "
                 f"'{printable(unknown[0], 100)}'",
                 "name an option in which they do",
@@ -61,17 +61,17 @@ class CommandLine:
         return _put(swap, with_options(ours, theirs, names))
 
 
-def _line(opened: Opened) -> str:
+def _line(opened: OpenedImage) -> str:
     line = opened.side().boot.command_line
     if line is None:
-        raise ComposeError(
+        raise ImageError(
             f"the command line of {opened.name} stands in its boot loader's environment",
             "take the layer bootloader, or an image with extlinux.conf",
         )
     return line
 
 
-def _place(opened: Opened, words: Sequence[str]) -> int:
+def _place(opened: OpenedImage, words: Sequence[str]) -> int:
     """The line of the boot configuration that has these words; 0 without any."""
     if not words:
         return 0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import posixpath
 
-from benchvise.rig.compose.layers.layer import Swap, Told, digest
-from benchvise.rig.compose.layers.sides import same_style
+from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest, same_style
 from benchvise.rig.images.boot_files import style
-from benchvise.rig.images.files import below
-from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.filesystems import below
+from benchvise.rig.images.layout import OpenedImage
 
 
 class DeviceTree:
@@ -21,15 +20,15 @@ class DeviceTree:
         target, source = same_style(swap, self.name)
         return style(target.boot.style).put_trees(target, source)
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """The files, by name and contents."""
         trees = contents(opened)
         pairs = [part for name, data in sorted(trees.items()) for part in (name, data)]
         named = ", ".join(sorted(trees)[:3]) + (f" and {len(trees) - 3} more" * (len(trees) > 3))
-        return Told(digest(*pairs), named)
+        return LayerSummary(digest(*pairs), named)
 
 
-def contents(opened: Opened) -> dict[str, bytes]:
+def contents(opened: OpenedImage) -> dict[str, bytes]:
     """Device trees and overlays by their names; none where the boot loader or the board has them.
 
     Of a directory to choose from, all of them.

@@ -6,13 +6,13 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchvise.board.sanitise import printable
-from benchvise.rig.compose.layers.layer import Part, Swap, digest
+from benchvise.rig.compose.layers.layer import LayerPart, Swap, digest
 from benchvise.rig.compose.layers.lines import first_active, is_active, mixed, pieces
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import quoted
-from benchvise.rig.images.errors import ComposeError
 from benchvise.rig.images.ext import Ext, Node
 from benchvise.rig.images.graft import graft
+from benchvise.text import printable
 
 _MOST_BYTES = 256 << 10
 """Larger files are no settings that somebody wrote line by line."""
@@ -52,14 +52,14 @@ def files(root: Ext, tops: Sequence[str]) -> dict[str, File]:
     }
 
 
-def parts(here: Mapping[str, File], there: Mapping[str, File]) -> list[Part]:
+def parts(here: Mapping[str, File], there: Mapping[str, File]) -> list[LayerPart]:
     """What differs between two sets of files: lines where both are text, else whole files."""
-    found: list[Part] = []
+    found: list[LayerPart] = []
     for path in sorted({*here, *there}):
         one, other = here.get(path), there.get(path)
         if one is not None and other is not None:
             if one.node.is_file and other.node.is_file and one.node.mode != other.node.mode:
-                found.append(Part(f"{path}#{_MODE}", _mode(one), _mode(other), path))
+                found.append(LayerPart(f"{path}#{_MODE}", _mode(one), _mode(other), path))
             if one.content == other.content:
                 continue
         found += _inside(path, one, other)
@@ -75,7 +75,7 @@ def apply_parts(
     known = {part.name for part in parts(here, there)}
     unknown = sorted(set(names) - known)
     if unknown:
-        raise ComposeError(
+        raise ImageError(
             f"the init settings of {swap.target.name} and {swap.source.name} do not differ in "
             f"'{printable(unknown[0], 200)}'",
             "name a part in which they do",
@@ -114,7 +114,7 @@ def _put(
         ours.put(path, "".join(f"{line}\n" for line in text).encode(errors="surrogateescape"))
 
 
-def _inside(path: str, one: File | None, other: File | None) -> list[Part]:
+def _inside(path: str, one: File | None, other: File | None) -> list[LayerPart]:
     """The pieces of one file that differ; one without number for the file as a whole.
 
     None where they differ in comments only.
@@ -122,9 +122,9 @@ def _inside(path: str, one: File | None, other: File | None) -> list[Part]:
     here, there = _text(one), _text(other)
     if here is None or there is None or not (here or there):
         shown = ["" if file is None else file.shown for file in (one, other)]
-        return [Part(path, shown[0], shown[1], path)]
+        return [LayerPart(path, shown[0], shown[1], path)]
     return [
-        Part(
+        LayerPart(
             f"{path}#{number}",
             _shown(here, piece.one),
             _shown(there, piece.other),

@@ -6,12 +6,12 @@ import posixpath
 from collections.abc import Sequence
 
 from benchvise.rig.compose.layers import init_parts
-from benchvise.rig.compose.layers.layer import Part, Swap, Told, digest
+from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, digest
 from benchvise.rig.compose.layers.lines import is_active
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.ext import Ext, Node
 from benchvise.rig.images.graft import graft, tree
-from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.layout import OpenedImage
 
 SETTINGS = (
     "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
@@ -44,7 +44,7 @@ class InitSettings:
         ours, theirs = swap.target.need_root(), swap.source.need_root()
         there, here = settings(theirs), settings(ours)
         if not there:
-            raise ComposeError(
+            raise ImageError(
                 f"{swap.source.name} has no init settings in /etc", "look at what the image holds"
             )
         _refuse_other_init(swap)
@@ -60,19 +60,19 @@ class InitSettings:
         gone = [name for name in here if name not in there]
         return [f"{count} files: {', '.join(there)}", *(f"/etc/{name} removed" for name in gone)]
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """All files but for comments: by path, mode and contents."""
         if opened.root is None:
-            return Told("", "")
+            return LayerSummary("", "")
         found = files(opened.root)
         pairs = [
             part
             for path, file in found.items()
             for part in (path, f"{file.node.mode:o}", "\n".join(_said(file)))
         ]
-        return Told(digest(*pairs), f"{len(found)} files")
+        return LayerSummary(digest(*pairs), f"{len(found)} files")
 
-    def parts(self, one: Opened, other: Opened) -> list[Part]:
+    def parts(self, one: OpenedImage, other: OpenedImage) -> list[LayerPart]:
         """Lines of texts, and files that are no text or that one side does not have."""
         return init_parts.parts(files(one.need_root()), files(other.need_root()))
 
@@ -95,12 +95,12 @@ def _said(file: init_parts.File) -> list[str]:
 
 
 def _refuse_other_init(swap: Swap) -> None:
-    """ComposeError when the settings of one mean nothing to the other."""
+    """ImageError when the settings of one mean nothing to the other."""
     inits = [
         side.layout.userland.init for side in (swap.target, swap.source) if side.layout.userland
     ]
     if len(inits) == 2 and inits[0].split(" ")[0] != inits[1].split(" ")[0]:
-        raise ComposeError(
+        raise ImageError(
             f"{swap.target.name} starts by {inits[0] or 'an unknown init'} and "
             f"{swap.source.name} by {inits[1] or 'an unknown init'}: the settings of one mean "
             "nothing to the other",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import posixpath
 
-from benchvise.rig.compose.layers.layer import Swap, Told, digest
-from benchvise.rig.compose.layers.sides import same_style
+from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest, same_style
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import style
-from benchvise.rig.images.errors import ComposeError
 from benchvise.rig.images.ext import Ext
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.kernel import embedded_config
-from benchvise.rig.images.layout import MODULES, Opened
+from benchvise.rig.images.layout import MODULES, OpenedImage
 
 _TOLD_BY_VERSION = ("config", "System.map")
 _MOST_CONFIG = 4 << 20  # bytes; real ones have under 400 kB
@@ -27,7 +26,7 @@ class KernelAndModules:
         target, source = same_style(swap, self.name)
         if not source.boot.kernels or not target.boot.kernels:
             which = swap.source if not source.boot.kernels else swap.target
-            raise ComposeError(
+            raise ImageError(
                 f"{which.name} has no kernel in its boot partition", "look at what it holds"
             )
         old = _versions(swap.target)
@@ -37,21 +36,21 @@ class KernelAndModules:
         done += _modules(swap, swap.target.need_root())
         return done + _companions(swap.source, swap.target, old)
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """Image, initial RAM disk, and which modules there are, by their sizes."""
         boot, files = opened.layout.boot, opened.boot_files
         if boot is None or files is None or not boot.kernels:
-            return Told("", "")
+            return LayerSummary("", "")
         contents = [files.read(path) for path in boot.kernels if files.is_file(path)]
         contents += [files.read(path) for path in boot.initrds if files.is_file(path)]
         modules: list[str] = []
         if opened.root is not None:
             modules = [f"{path} {n.size}" for path, n in sorted(opened.root.walk(MODULES).items())]
         named = "; ".join(f"{k.version} {k.arch}".strip() for _, k in opened.layout.kernels)
-        return Told(digest(*contents, *modules), named)
+        return LayerSummary(digest(*contents, *modules), named)
 
 
-def config(opened: Opened) -> bytes:
+def config(opened: OpenedImage) -> bytes:
     """How the kernel was built, as text or packed by gzip; empty where the image does not say.
 
     Distributions lay it beside the kernel or its modules; else the kernel may hold it itself.
@@ -98,11 +97,11 @@ def modules_directory(root: Ext) -> str:
     return root.make(MODULES)
 
 
-def _versions(opened: Opened) -> set[str]:
+def _versions(opened: OpenedImage) -> set[str]:
     return {kernel.version for _, kernel in opened.layout.kernels if kernel.version}
 
 
-def _companions(source: Opened, target: Opened, old: set[str]) -> list[str]:
+def _companions(source: OpenedImage, target: OpenedImage, old: set[str]) -> list[str]:
     """config-VERSION and System.map-VERSION, which tell how the kernel was built."""
     done = []
     root = target.need_root()

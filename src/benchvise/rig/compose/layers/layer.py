@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from benchvise.rig.images.layout import Opened
+from benchvise.rig.images import ImageError
+from benchvise.rig.images.boot_files.style import Side
+from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
 
 
@@ -19,26 +21,26 @@ class Swap:
     names of all layers that are swapped.
     """
 
-    target: Opened
-    source: Opened
+    target: OpenedImage
+    source: OpenedImage
     work: Workplace
     others: frozenset[str]
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a layer of an image is: ``digest`` is equal where the layers are, ``words`` for people.
+class LayerSummary:
+    """What a layer of an image is: ``digest`` is equal where the layers are, ``text`` for people.
 
     ``digest`` is empty where the image has no such layer.
     """
 
     digest: str
-    words: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LayerPart:
     """A difference inside a layer that can be taken alone.
 
     ``name`` is the same from whichever image it is looked at. ``one`` and ``other`` are what the
@@ -56,14 +58,26 @@ class Part:
 
 def digest(*contents: bytes | str) -> str:
     """The SHA-256 of several contents in their order; empty when all of them are."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for content in contents:
         data = content.encode(errors="surrogateescape") if isinstance(content, str) else content
-        found.update(len(data).to_bytes(8, "little") + data)
-    return found.hexdigest() if any(contents) else ""
+        sha.update(len(data).to_bytes(8, "little") + data)
+    return sha.hexdigest() if any(contents) else ""
 
 
-class Layer(Protocol):
+def same_style(swap: Swap, layer: str) -> tuple[Side, Side]:
+    """The boot files of target and source. ImageError unless both boot in the same style."""
+    target, source = swap.target.side(), swap.source.side()
+    if target.boot.style != source.boot.style:
+        raise ImageError(
+            f"the layer {layer} cannot go from {swap.source.name} to {swap.target.name}: "
+            f"one boots by {source.boot.style}, the other by {target.boot.style}",
+            "take images that boot in the same way",
+        )
+    return target, source
+
+
+class ImageLayer(Protocol):
     """A part of an image that can be taken from another one."""
 
     @property
@@ -73,22 +87,22 @@ class Layer(Protocol):
     def apply(self, swap: Swap) -> list[str]:
         """Puts the source's layer into the target; what was done, in words.
 
-        ComposeError when it does not fit; the target is of no use then.
+        ImageError when it does not fit; the target is of no use then.
         """
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """What the layer is in an image: equal digests mean that swapping it changes nothing."""
 
 
 @runtime_checkable
-class Divisible(Protocol):
+class DivisibleLayer(Protocol):
     """A layer of which parts can be taken alone."""
 
-    def parts(self, one: Opened, other: Opened) -> list[Part]:
-        """What differs; ComposeError when that cannot be told."""
+    def parts(self, one: OpenedImage, other: OpenedImage) -> list[LayerPart]:
+        """What differs; ImageError when that cannot be told."""
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
         """Puts these parts of the source into the target, as ``apply`` does with all.
 
-        ComposeError also for a part that there is not.
+        ImageError also for a part that there is not.
         """

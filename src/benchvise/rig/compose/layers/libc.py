@@ -6,12 +6,11 @@ import posixpath
 import re
 
 from benchvise.rig.compose.layers import libc_abi as abi
-from benchvise.rig.compose.layers.layer import Swap, Told, digest
-from benchvise.rig.images import elf
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
+from benchvise.rig.images import ImageError, elf
 from benchvise.rig.images.ext import Ext, Node
 from benchvise.rig.images.graft import graft, tree
-from benchvise.rig.images.layout import Opened
+from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.userland import Libc, find_libc, library_directories
 
 _NAMES = {
@@ -49,7 +48,7 @@ class CLibrary:
         ours, theirs = swap.target.need_root(), swap.source.need_root()
         old, new = _libc(ours, swap.target.name), _libc(theirs, swap.source.name)
         if old.kind != new.kind:
-            raise ComposeError(
+            raise ImageError(
                 f"the programs of {swap.target.name} are built for {old.kind}, and the libc of "
                 f"{swap.source.name} is {new.kind}",
                 "take the layer root instead",
@@ -75,20 +74,20 @@ class CLibrary:
         done = f"{new.kind} {new.version} in place of {old.version}: {count} files"
         return [done, *_data(ours, theirs)]
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """Its files, by name and contents."""
         root = opened.root
         libc = find_libc(root) if root is not None else None
         files = library_files(root) if root is not None else {}
         if root is None or libc is None or not files:
-            return Told("", "")
+            return LayerSummary("", "")
         data = {node.inode: content for node, content in root.contents(files.values())}
         pairs = [
             part
             for path, node in sorted(files.items())
             for part in (posixpath.basename(path), data[node.inode])
         ]
-        return Told(digest(*pairs), f"{libc.kind} {libc.version}".strip())
+        return LayerSummary(digest(*pairs), f"{libc.kind} {libc.version}".strip())
 
 
 def library_files(root: Ext) -> dict[str, Node]:
@@ -100,7 +99,7 @@ def library_files(root: Ext) -> dict[str, Node]:
 def _libc(root: Ext, name: str) -> Libc:
     libc = find_libc(root)
     if libc is None or not libc.loader:
-        raise ComposeError(
+        raise ImageError(
             f"{name} has no C library that programs are loaded with: all of them are static",
             "take the layer root instead",
         )
@@ -108,7 +107,7 @@ def _libc(root: Ext, name: str) -> Libc:
 
 
 def _same_abi(swap: Swap, ours: bytes, theirs: bytes) -> tuple[str, int, bool]:
-    """What both libraries are built for. ComposeError when it is not the same."""
+    """What both libraries are built for. ImageError when it is not the same."""
     old, new = elf.parse(ours), elf.parse(theirs)
     if old is None or new is None or old.abi != new.abi:
         words = [
@@ -117,7 +116,7 @@ def _same_abi(swap: Swap, ours: bytes, theirs: bytes) -> tuple[str, int, bool]:
             else "unknown"
             for program in (old, new)
         ]
-        raise ComposeError(
+        raise ImageError(
             f"the libc of {swap.source.name} is for another kind of processor ({words[1]}) than "
             f"the programs of {swap.target.name} ({words[0]})",
             "take images that are built for the same architecture",
@@ -181,7 +180,7 @@ def _refuse_unsearched(swap: Swap, loader: bytes, home: str) -> None:
     known = any(f"{spelling}/\0".encode() in loader or f"{spelling}/".encode() in loader
                 for spelling in spellings)  # fmt: skip
     if not known and not swap.target.need_root().is_file(_CACHE):
-        raise ComposeError(
+        raise ImageError(
             f"the dynamic loader of {swap.source.name} does not look in {home}, where the "
             f"libraries of {swap.target.name} are",
             "take the layer root instead",

@@ -11,8 +11,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from benchvise.rig.images import elf
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images import ImageError, elf
 from benchvise.rig.images.ext import Ext, Node
 
 _SMALLEST = 64  # bytes of an ELF header
@@ -100,13 +99,13 @@ def missing(wanted: Needs, new: Offer, old: Offer) -> dict[str, list[str]]:
 
 
 def refuse_unless_served(lacking: Mapping[str, list[str]], libc: str, target: str) -> None:
-    """ComposeError, naming one, when programs need what the new ``libc`` has not."""
+    """ImageError, naming one, when programs need what the new ``libc`` has not."""
     if not lacking:
         return
     # The newest version that is wanted says most about why.
     what, programs = max(lacking.items(), key=lambda item: _as_numbers(item[0]))
     affected = {program for several in lacking.values() for program in several}
-    raise ComposeError(
+    raise ImageError(
         f"{libc} is too old for {len(affected)} programs and libraries of {target}: "
         f"{programs[0]} needs {what}",
         "take the layer root with it, or put the newer libc into the image with the older one",

@@ -8,16 +8,16 @@ that of the base's, so that everything that names it still finds it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from benchvise.rig.compose import fstab
 from benchvise.rig.compose.layers.init_settings import files as settings_files
-from benchvise.rig.compose.layers.layer import Swap, Told, digest
+from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.compose.layers.libc import library_files
-from benchvise.rig.images.errors import ComposeError
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.ext import Ext
-from benchvise.rig.images.files import Files
+from benchvise.rig.images.filesystems import Files
 from benchvise.rig.images.graft import graft, needed, tree
-from benchvise.rig.images.layout import MODULES, Opened
+from benchvise.rig.images.layout import MODULES, OpenedImage
 
 _MINIMUM = re.compile(rb"minimum size of the filesystem: (\d+)")
 _FSTAB = "/etc/fstab"
@@ -49,11 +49,11 @@ class Root:
         swap.work.insert(new_name, swap.target.path, swap.target.root_place)
         return done
 
-    def tell(self, opened: Opened) -> Told:
+    def summary(self, opened: OpenedImage) -> LayerSummary:
         """What of it is no layer of its own: all files but settings, C library and modules."""
         root = opened.root
         if root is None:
-            return Told("", "")
+            return LayerSummary("", "")
         others = {*settings_files(root), *library_files(root)}
         left_out = [f"{MODULES}/", f"/usr{MODULES}/", "/boot/config-", "/boot/System.map-"]
         left_out += [f"{_BOOT}/"] if opened.boots_from_root else []
@@ -70,7 +70,7 @@ class Root:
             for part in (path, f"{node.mode:o} {node.uid} {node.gid}", data.get(node.inode, ""))
         ]
         land = opened.layout.userland
-        return Told(
+        return LayerSummary(
             digest(*pairs), f"{land.distribution if land else ''} {len(nodes)} files".strip()
         )
 
@@ -89,7 +89,7 @@ def _resized(swap: Swap) -> str:
         keep += needed(tree(old, _BOOT, _BOOT), now.block)
     size = was.size if least + keep <= was.size else room
     if least + keep > room:
-        raise ComposeError(
+        raise ImageError(
             f"the root of {swap.source.name} is too large for {swap.target.name}: it takes {least} "
             f"bytes, with what stays there {least + keep}, and the partition has {room}",
             f"take {swap.source.name} as the base, and the other layers from {swap.target.name}",
@@ -121,8 +121,8 @@ def _table(old: Ext, new: Ext) -> list[str]:
     if not ours:
         new.remove(_FSTAB)
         return []
-    new.put(_FSTAB, fstab.merged(ours, _text(new)).encode(errors="surrogateescape"))
-    for point in fstab.mount_points(ours):
+    new.put(_FSTAB, merged_fstab(ours, _text(new)).encode(errors="surrogateescape"))
+    for point in mount_points(ours):
         if new.locate(point) is None:
             new.make(point)
     return [f"{_FSTAB} is merged: devices of the old one, mount options of the new one"]
@@ -132,3 +132,37 @@ def _text(files: Files) -> str:
     if not files.is_file(_FSTAB):
         return ""
     return files.read(_FSTAB, 1 << 20).decode(errors="surrogateescape")
+
+
+def merged_fstab(ours: str, theirs: str) -> str:
+    """Our table, which knows this card's partitions, with their options where both mount the same.
+
+    So a mount option that makes a difference (noatime, commit=) comes along with the root.
+    """
+    options = {(fields[1], fields[2]): fields[3] for fields in _fstab_entries(theirs)}
+    lines = []
+    for line in ours.splitlines():
+        fields = _fstab_fields(line)
+        if fields and (fields[1], fields[2]) in options:
+            fields[3] = options[fields[1], fields[2]]
+            line = "\t".join(fields)
+        lines.append(line)
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def mount_points(text: str) -> list[str]:
+    """The directories that it mounts something on."""
+    return [fields[1] for fields in _fstab_entries(text) if fields[1].startswith("/")]
+
+
+def _fstab_entries(text: str) -> Iterator[list[str]]:
+    for line in text.splitlines():
+        fields = _fstab_fields(line)
+        if fields:
+            yield fields
+
+
+def _fstab_fields(line: str) -> list[str]:
+    """Device, mount point, type, options and what follows; empty for a comment."""
+    fields = line.split()
+    return fields if len(fields) >= 4 and not fields[0].startswith("#") else []

@@ -11,9 +11,9 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files.style import Boot, Side
-from benchvise.rig.images.errors import ComposeError
-from benchvise.rig.images.files import Files, absolute, below
+from benchvise.rig.images.filesystems import Files, absolute, below
 
 _PLACES = (
     "/extlinux/extlinux.conf",
@@ -132,7 +132,7 @@ class Extlinux:
             new[overlays[-1]] = source.files.read(path)
         values["fdtoverlays"] = " ".join(overlays) or None
         if not new:
-            raise ComposeError(
+            raise ImageError(
                 f"{source.files.where} has no device tree of its own: "
                 "its boot loader brings one, or the board does",
                 "take the layer bootloader instead",
@@ -225,7 +225,7 @@ def _label(side: Side) -> tuple[str, Label]:
     text = _text(side.files, side.boot.configuration[0])
     label = chosen(text)
     if label is None:
-        raise ComposeError(f"{side.files.where}: its extlinux.conf has no entry", "add one")
+        raise ImageError(f"{side.files.where}: its extlinux.conf has no entry", "add one")
     return text, label
 
 

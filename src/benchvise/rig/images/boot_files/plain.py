@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files.style import Boot, Side
-from benchvise.rig.images.errors import ComposeError
-from benchvise.rig.images.files import Files, below
+from benchvise.rig.images.filesystems import Files, below
 from benchvise.rig.images.kernel import identify
 
 _HOMES = ("/", "/boot")
@@ -54,13 +54,13 @@ class Plain:
         data = source.files.read(theirs)
         old, new = identify(target.files.read(ours)), identify(data)
         if old.form != new.form:
-            raise ComposeError(
+            raise ImageError(
                 f"the U-Boot of {target.files.where} loads a kernel of the form {old.form}, "
                 f"and that of {source.files.where} is {new.form or 'unknown'}",
                 "take an image whose kernel has the same form, or one with extlinux.conf",
             )
         if bool(target.boot.initrds) != bool(source.boot.initrds):
-            raise ComposeError(
+            raise ImageError(
                 f"only one of {target.files.where} and {source.files.where} has an initial RAM "
                 "disk, and whether one is loaded stands in U-Boot's environment",
                 "take images that both have one, or use extlinux.conf",
@@ -75,7 +75,7 @@ class Plain:
     def put_trees(self, target: Side, source: Side) -> list[str]:
         """Under their own names: those with the name of an old one are the ones that count."""
         if not source.boot.trees:
-            raise ComposeError(
+            raise ImageError(
                 f"{source.files.where} has no device tree of its own", "take the layer bootloader"
             )
         new: dict[str, bytes] = {}
@@ -96,7 +96,7 @@ class Plain:
     def put_command_line(self, target: Side, line: str) -> list[str]:
         """``bootargs=`` of uEnv.txt."""
         if target.boot.command_line is None:
-            raise ComposeError(
+            raise ImageError(
                 f"the command line of {target.files.where} stands in U-Boot's environment, "
                 "not in a file",
                 "use an image with extlinux.conf, or with bootargs= in uEnv.txt",

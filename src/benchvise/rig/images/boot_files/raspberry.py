@@ -11,9 +11,9 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files.style import Boot, Side
-from benchvise.rig.images.errors import ComposeError
-from benchvise.rig.images.files import Files, absolute, below
+from benchvise.rig.images.filesystems import Files, absolute, below
 
 CONFIG = "/config.txt"
 _MOST_BYTES = 1 << 20
@@ -89,7 +89,7 @@ class Raspberry:
         """All device trees and overlays, and the lines of config.txt about them."""
         ours, theirs = _text(target.files), _text(source.files)
         if not source.boot.trees:
-            raise ComposeError(
+            raise ImageError(
                 f"{source.files.where} has no device tree", "take the layer from another image"
             )
         files = [

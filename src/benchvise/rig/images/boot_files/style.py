@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchvise.rig.images.files import Files
+from benchvise.rig.images.filesystems import Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Side:
 class Style(Protocol):
     """A way to tell a boot loader. What is put comes from an image of the same style.
 
-    The methods that put something return what they did, in words, and raise ComposeError when
+    The methods that put something return what they did, in words, and raise ImageError when
     they cannot.
     """
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from benchvise.board.sanitise import last_line
 from benchvise.errors import BenchviseError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.soak.cores import Core, read_cores
 from benchvise.rig.soak.gdbstub import GdbStub
 from benchvise.rig.virtual.harts.program import MOST_HARTS, Program
+from benchvise.text import last_line
 
 EMULATOR = "qemu-system-riscv64"
 PACKAGE = "qemu-system-misc"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from benchvise.board.sanitise import last_line, printable
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.soak.cores import Symbols
+from benchvise.text import last_line, printable
 
 RAM_BASE = 0x8000_0000
 """Where the RAM of QEMU's machine ``virt`` begins, and where all its harts do."""

@@ -1,1 +1,8 @@
-"""Card images of simulated boards, built unprivileged from Debian packages."""
+"""How the card image of each kind of simulated board is built, from Debian packages."""
+
+from __future__ import annotations
+
+from benchvise.rig.images.cache import Cache
+
+CACHE = Cache("virtual")
+"""Downloaded packages, what was unpacked of them, keys, and images."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
-from benchvise.rig import images
-from benchvise.rig.images import assemble as card
-from benchvise.rig.images import cache
-from benchvise.rig.virtual.recipes import keys, root
+from benchvise.rig.images.assemble import assemble
+from benchvise.rig.images.cache import digest, fresh, sources
+from benchvise.rig.virtual.recipes import CACHE, keys, root
 from benchvise.rig.virtual.recipes.firmware import firmware
 from benchvise.rig.virtual.recipes.initrd import initrd
-from benchvise.rig.virtual.recipes.kernel import Kernel, kernel
+from benchvise.rig.virtual.recipes.kernel import BoardKernel, kernel
 from benchvise.rig.virtual.recipes.packages import Archive, Package
 from benchvise.rig.virtual.recipes.recipe import Recipe
 from benchvise.rig.virtual.recipes.variants import Variant
@@ -24,7 +22,7 @@ LINKED = ("coreutils", "dropbear-bin")
 
 
 def rom(recipe: Recipe) -> Path:
-    """The bootloader that is built into a board (or lies on its card). RigError without one."""
+    """The bootloader that is built into a board (or lies on its card). ImageError without one."""
     if recipe.firmware is None:
         raise ValueError("this kind of board has no bootloader")
     package, path = recipe.firmware
@@ -43,7 +41,7 @@ def image(name: str, recipe: Recipe, size: int, variant: Variant) -> Path:
     """The image of a board called ``name``, ``size`` bytes long.
 
     It is built if this very one has not been, with its map (``.bmap``) and the list of its packages
-    (``.manifest``) beside it. RigError when it cannot be built.
+    (``.manifest``) beside it. ImageError when it cannot be built.
     """
     programs = recipe.archive.download(PROGRAMS, LINKED)
     other = variant.other_kernel and recipe.other_kernel
@@ -53,23 +51,24 @@ def image(name: str, recipe: Recipe, size: int, variant: Variant) -> Path:
     host_key = keys.host_key(name)
     public = keys.user_key().with_suffix(".pub").read_text()
     packages = [*programs, core]
-    identity = cache.digest(
-        _recipe_of_this_package(), recipe, variant, size, host_key, public, name,
+    identity = digest(
+        sources("benchvise.rig.virtual.recipes", "benchvise.rig.images"),
+        recipe, variant, size, host_key, public, name,
         [package.sha256 for package in packages], loader.read_bytes() if loader else b"",
     )  # fmt: skip
-    directory = cache.directory() / "images" / f"{name}-{variant.name}-{identity}"
+    directory = CACHE.directory / "images" / f"{name}-{variant.name}-{identity}"
     target = directory / f"{name}-{variant.name}.img"
-    with cache.locked(f"image-{name}-{variant.name}"):
+    with CACHE.locked(f"image-{name}-{variant.name}"):
         if not target.exists():
             modules = (*recipe.disk_modules, *recipe.more_modules)
             started = kernel(core, modules, recipe.device_tree, recipe.kernel_place)
-            with cache.fresh(directory) as made:
+            with fresh(directory) as unfinished:
                 _build(
-                    made / target.name, name, recipe, size, variant, started, programs,
+                    unfinished / target.name, name, recipe, size, variant, started, programs,
                     (host_key, public), identity, loader,
                 )  # fmt: skip
                 manifest = "".join(f"{p.name} {p.architecture} {p.version}\n" for p in packages)
-                (made / f"{target.stem}.manifest").write_text(manifest)
+                (unfinished / f"{target.stem}.manifest").write_text(manifest)
             _remove_old(directory.parent, f"{name}-{variant.name}-")
     return target
 
@@ -80,7 +79,7 @@ def _build(
     recipe: Recipe,
     size: int,
     variant: Variant,
-    started: Kernel,
+    started: BoardKernel,
     programs: Sequence[Package],
     key_pair: tuple[bytes, str],
     identity: str,
@@ -115,26 +114,26 @@ def _build(
     bootloader = None
     if loader is not None and recipe.firmware_at is not None:
         bootloader = (recipe.firmware_at, loader.read_bytes())
-    card.make(target, size, boot, tree, identity, bootloader=bootloader)
+    assemble(target, size, boot, tree, identity, bootloader=bootloader)
     shutil.rmtree(work)
 
 
 def _boot_files(
-    work: Path, recipe: Recipe, variant: Variant, started: Kernel, tree: Path
+    work: Path, recipe: Recipe, variant: Variant, started: BoardKernel, tree: Path
 ) -> dict[str, Path]:
     """The files of the boot partition: what extlinux.conf names, and that itself."""
     busybox = (tree / "usr/bin/busybox").read_bytes()
     packed = initrd(started, busybox, recipe.disk_modules, recipe.compression)
     start = work / "initrd"
     start.write_bytes(packed)
-    words = f"console={recipe.tty},115200 root={recipe.disk}{variant.root} rw"
+    options = f"console={recipe.tty},115200 root={recipe.disk}{variant.root} rw"
     lines = [
         "default linux",
         "timeout 1",
         "label linux",
         f"  kernel /{recipe.image_name}",
         "  initrd /initrd",
-        f"  append {' '.join(w for w in (words, recipe.append, variant.append) if w)}",
+        f"  append {' '.join(filter(None, (options, recipe.append, variant.append)))}",
     ]
     files = {recipe.image_name: started.image, "initrd": start}
     if recipe.device_tree:
@@ -151,23 +150,9 @@ def _only(archive: Archive, name: str) -> Package:
     return package
 
 
-def _recipe_of_this_package() -> list[bytes]:
-    """What makes the images: a change in it makes other images."""
-    files = [
-        file
-        for package in (__package__, images.__name__)
-        for file in resources.files(package).iterdir()
-    ]
-    return [
-        file.read_bytes()
-        for file in sorted(files, key=lambda file: file.name)
-        if file.name.endswith((".py", ".txt"))
-    ]
-
-
 def _remove_old(directory: Path, prefix: str) -> None:
     """Removes all but the latest two images of a board and variant: others are out of date."""
-    wanted = re.compile(re.escape(prefix) + "[0-9a-f]+")
-    found = [path for path in directory.iterdir() if wanted.fullmatch(path.name)]
-    for path in sorted(found, key=lambda path: path.stat().st_mtime)[:-2]:
+    pattern = re.compile(re.escape(prefix) + "[0-9a-f]+")
+    images = [path for path in directory.iterdir() if pattern.fullmatch(path.name)]
+    for path in sorted(images, key=lambda path: path.stat().st_mtime)[:-2]:
         shutil.rmtree(path, ignore_errors=True)

@@ -12,8 +12,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.images import cache
+from benchvise.rig.images import ImageError
+from benchvise.rig.images.cache import digest, fresh
+from benchvise.rig.virtual.recipes import CACHE
 from benchvise.rig.virtual.recipes.packages import Package
 
 _MAGIC = b"\x27\x05\x19\x56"
@@ -25,29 +26,28 @@ def firmware(package: Package, path: str, edits: Sequence[tuple[str, str]] = ())
     """A file of a package, unpacked once and then kept, with its settings edited.
 
     Each edit is a setting as it is (``bootdelay=2``) and as it shall be, no longer than before.
-    RigError when the package has no such file, or the file no such setting.
+    ImageError when the package has no such file, or the file no such setting.
     """
-    name = f"{package.name}_{package.version}-{cache.digest(path, tuple(edits))}"
-    directory = cache.directory() / "firmware" / name.replace(":", "_")
+    name = f"{package.name}_{package.version}-{digest(path, tuple(edits))}"
+    directory = CACHE.directory / "firmware" / name.replace(":", "_")
     file = directory / Path(path).name
-    with cache.locked(f"firmware-{package.name}"):
+    with CACHE.locked(f"firmware-{package.name}"):
         if not file.exists():
-            found = [data for _, data in package.members(lambda member: member == path)]
-            if not found:
-                raise RigError(
-                    Fault.RIG_BROKEN,
+            contents = [data for _, data in package.members(lambda member: member == path)]
+            if not contents:
+                raise ImageError(
                     f"{package.path.name} has no {path}",
                     "Debian has changed its packages: please report it",
                 )
-            with cache.fresh(directory) as made:
-                (made / file.name).write_bytes(edited(found[0], edits))
+            with fresh(directory) as unfinished:
+                (unfinished / file.name).write_bytes(edited(contents[0], edits))
     return file
 
 
 def edited(program: bytes, edits: Sequence[tuple[str, str]]) -> bytes:
     """A bootloader with other default settings.
 
-    RigError when a setting is not there or the new one is longer.
+    ImageError when a setting is not there or the new one is longer.
     """
     data = bytearray(program)
     images = _summed_images(data)
@@ -55,8 +55,7 @@ def edited(program: bytes, edits: Sequence[tuple[str, str]]) -> bytes:
         old, new = before.encode() + b"\0", after.encode() + b"\0"
         at = data.find(old)
         if at < 0 or len(new) > len(old):
-            raise RigError(
-                Fault.RIG_BROKEN,
+            raise ImageError(
                 f"the bootloader has no setting {before} that could become {after}",
                 "Debian has changed its packages: please report it",
             )
@@ -71,13 +70,13 @@ def edited(program: bytes, edits: Sequence[tuple[str, str]]) -> bytes:
 
 def _summed_images(data: bytes | bytearray) -> list[int]:
     """Where images in U-Boot's own format (``uImage``) begin, whose sums an edit makes wrong."""
-    found = []
+    starts = []
     at = data.find(_MAGIC)
     while at >= 0 and at + _HEADER_SIZE <= len(data):
         header = bytearray(data[at : at + _HEADER_SIZE])
         (sum_of_header,) = struct.unpack_from(">I", header, 4)
         header[4:8] = bytes(4)
         if zlib.crc32(header) == sum_of_header:
-            found.append(at)
+            starts.append(at)
         at = data.find(_MAGIC, at + 4)
-    return found
+    return starts

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import zstandard
 
 from benchvise.rig.images import cpio
-from benchvise.rig.virtual.recipes.kernel import Kernel
+from benchvise.rig.virtual.recipes.kernel import BoardKernel
 
 _APPLETS = ("ls", "modprobe", "mount", "sh", "switch_root", "umount", "usleep")
 
@@ -50,7 +50,9 @@ exec switch_root /root "$init"
 """
 
 
-def initrd(kernel: Kernel, busybox: bytes, modules: Sequence[str], compression: str = "") -> bytes:
+def initrd(
+    kernel: BoardKernel, busybox: bytes, modules: Sequence[str], compression: str = ""
+) -> bytes:
     """The archive for a kernel; ``busybox`` is a static one, ``modules`` are loaded in that order.
 
     ``compression`` is gzip, zstd, or nothing: unpacking takes long in an emulator, and so does

@@ -1,20 +1,31 @@
-"""The kernel of a board: taken out of its Debian package, with the modules that the board needs."""
+"""The kernel of a board: taken out of its Debian package, with the modules that the board needs.
+
+A Debian kernel has its drivers for disks, cards and networks as modules, so that what starts a
+board must bring them along, with the modules that those need, in the order in which they load.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
-from collections.abc import Iterable, Sequence
+import lzma
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.images import cache
-from benchvise.rig.virtual.recipes.modules import closure, dependency_file, module_name, plain
+import zstandard
+from elftools.elf.elffile import ELFFile
+
+from benchvise.documents import decode, encode
+from benchvise.rig.images import ImageError
+from benchvise.rig.images.cache import digest, fresh
+from benchvise.rig.virtual.recipes import CACHE
 from benchvise.rig.virtual.recipes.packages import Package
 from benchvise.rig.virtual.recipes.zimage import unpacked
 
 _GZIP = b"\x1f\x8b"
+_CONTENTS = "kernel.json"
 _LAYOUT = 2  # of what is kept: raised when that becomes something else
 
 # Thousands of modules that no simulated board has a use for.
@@ -32,16 +43,34 @@ _OF_NO_USE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel in ``directory``: its files lie there as they go into an image.
+class KernelContents:
+    """What a kernel consists of, as ``kernel.json`` keeps it.
 
-    ``order`` has each module that came along, with those that it needs.
+    ``order`` has each module that came along, with those that it needs; ``paths`` where each lies
+    below ``/lib/modules/RELEASE``.
     """
 
-    directory: Path
     release: str
     order: dict[str, list[str]]
     paths: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardKernel:
+    """A kernel in ``directory``: its files lie there as they go into an image."""
+
+    directory: Path
+    contents: KernelContents
+
+    @property
+    def release(self) -> str:
+        """Its version, as uname says it."""
+        return self.contents.release
+
+    @property
+    def order(self) -> dict[str, list[str]]:
+        """Each module that came along, with those that it needs."""
+        return self.contents.order
 
     @property
     def image(self) -> Path:
@@ -61,43 +90,40 @@ class Kernel:
     def module_files(self, names: Iterable[str]) -> dict[str, bytes]:
         """What belongs below ``/lib/modules/RELEASE`` to load these modules, by path."""
         wanted = [name.replace("-", "_") for name in names]
-        order = closure_of(wanted, self.order)
-        files = {
-            self.paths[name]: (self.directory / "modules" / self.paths[name]).read_bytes()
-            for name in order
+        modules = {
+            other for name in wanted if name in self.order for other in (name, *self.order[name])
         }
-        files["modules.dep"] = dependency_file(order, self.paths).encode()
+        order = {name: before for name, before in self.order.items() if name in modules}
+        paths = self.contents.paths
+        files = {
+            paths[name]: (self.directory / "modules" / paths[name]).read_bytes() for name in order
+        }
+        files["modules.dep"] = dependency_file(order, paths).encode()
         return files
-
-
-def closure_of(wanted: Iterable[str], order: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The part of an order of modules that is for the wanted ones."""
-    names = {other for name in wanted if name in order for other in (name, *order[name])}
-    return {name: needed for name, needed in order.items() if name in names}
 
 
 def kernel(
     package: Package, modules: Sequence[str], device_tree: str = "", place: int = 0
-) -> Kernel:
+) -> BoardKernel:
     """The kernel of a package, unpacked once and then kept.
 
     ``device_tree`` is a file name, ``modules`` are names of modules. ``place`` is where a
-    ``zImage`` puts its kernel when it unpacks itself; 0 leaves that to it. RigError when the
+    ``zImage`` puts its kernel when it unpacks itself; 0 leaves that to it. ImageError when the
     package has no kernel, or not that device tree.
     """
-    made_of = cache.digest(_LAYOUT, sorted(modules), device_tree, place)
-    name = f"{package.name}_{package.version}-{made_of}"
-    directory = cache.directory() / "kernels" / name.replace(":", "_")
-    with cache.locked(f"kernel-{package.name}"):
+    selection = digest(_LAYOUT, sorted(modules), device_tree, place)
+    name = f"{package.name}_{package.version}-{selection}"
+    directory = CACHE.directory / "kernels" / name.replace(":", "_")
+    with CACHE.locked(f"kernel-{package.name}"):
         if not directory.exists():
-            with cache.fresh(directory) as made:
-                _unpack(package, modules, device_tree, place, made)
-    known = json.loads((directory / "kernel.json").read_text())
-    return Kernel(directory, known["release"], known["order"], known["paths"])
+            with fresh(directory) as unfinished:
+                _unpack(package, modules, device_tree, place, unfinished)
+    contents = decode(KernelContents, json.loads((directory / _CONTENTS).read_text()))
+    return BoardKernel(directory, contents)
 
 
 def _unpack(
-    package: Package, modules: Sequence[str], device_tree: str, place: int, made: Path
+    package: Package, modules: Sequence[str], device_tree: str, place: int, directory: Path
 ) -> None:
     def wanted(path: str) -> bool:
         if path.endswith(".dtb"):
@@ -110,27 +136,26 @@ def _unpack(
     packed: dict[str, tuple[str, bytes]] = {}
     for member, data in package.members(wanted):
         if member.name.startswith("boot/config-"):
-            (made / "config").write_bytes(data)
+            (directory / "config").write_bytes(data)
         elif member.name.startswith("boot/"):
             release = member.name.partition("-")[2]
             image = gzip.decompress(data) if data.startswith(_GZIP) else data
-            (made / "image").write_bytes(unpacked(image, place) if place else image)
+            (directory / "image").write_bytes(unpacked(image, place) if place else image)
         elif member.name.endswith(".dtb"):
-            (made / "board.dtb").write_bytes(data)
+            (directory / "board.dtb").write_bytes(data)
         else:
             packed[module_name(member.name)] = (member.name, data)
     wanted_files = {"image": "kernel", "config": "kernel configuration"}
     wanted_files |= {"board.dtb": device_tree} if device_tree else {}
-    lacking = [what for file, what in wanted_files.items() if not (made / file).exists()]
+    lacking = [what for file, what in wanted_files.items() if not (directory / file).exists()]
     if lacking:
-        raise RigError(
-            Fault.RIG_BROKEN,
+        raise ImageError(
             f"{package.path.name} has no {lacking[0]}",
             "Debian has changed its packages: please report it",
         )
 
     def read(name: str) -> bytes | None:
-        return plain(*packed[name]) if name in packed else None
+        return unpacked_module(*packed[name]) if name in packed else None
 
     order = closure(modules, read)
     paths = {}
@@ -138,8 +163,72 @@ def _unpack(
         path, data = packed[name]
         inside = "kernel/" + path.partition("/kernel/")[2]
         paths[name] = inside.partition(".ko")[0] + ".ko"
-        file = made / "modules" / paths[name]
+        file = directory / "modules" / paths[name]
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(plain(path, data))
-    known = {"release": release, "order": order, "paths": paths}
-    (made / "kernel.json").write_text(json.dumps(known, indent=1))
+        file.write_bytes(unpacked_module(path, data))
+    contents = encode(KernelContents(release, order, paths))
+    (directory / _CONTENTS).write_text(json.dumps(contents, indent=1))
+
+
+def module_name(path: str) -> str:
+    """The name that the kernel knows it by: ``kernel/fs/nls/nls-cp437.ko.xz`` is nls_cp437."""
+    return PurePosixPath(path).name.partition(".ko")[0].replace("-", "_")
+
+
+def unpacked_module(path: str, data: bytes) -> bytes:
+    """A module's file without the compression that its name tells of."""
+    match PurePosixPath(path).suffix:
+        case ".xz":
+            return lzma.decompress(data)
+        case ".gz":
+            return gzip.decompress(data)
+        case ".zst":
+            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+        case _:
+            return data
+
+
+def _needs(module: bytes) -> list[str]:
+    """The modules whose symbols this one uses, from its section ``.modinfo``."""
+    section = ELFFile(io.BytesIO(module)).get_section_by_name(".modinfo")
+    entries = section.data().split(b"\0") if section else []
+    for entry in entries:
+        key, _, value = entry.partition(b"=")
+        if key == b"depends":
+            return [name.replace("-", "_") for name in value.decode().split(",") if name]
+    return []
+
+
+def closure(wanted: Iterable[str], read: Callable[[str], bytes | None]) -> dict[str, list[str]]:
+    """Those of the wanted modules that exist, and what they need, what is needed first.
+
+    Names may be written with ``-``. ``read`` gives the file of a module; None for one that is
+    built into the kernel or not there at all, which is left out. Each name comes with the names of
+    all that it needs.
+    """
+    order: dict[str, list[str]] = {}
+
+    def add(name: str) -> None:
+        module = None if name in order else read(name)
+        if module is None:
+            return
+        direct = _needs(module)
+        for other in direct:
+            add(other)
+        order[name] = list(
+            dict.fromkeys(
+                other for near in direct if near in order for other in (*order[near], near)
+            )
+        )
+
+    for name in wanted:
+        add(name.replace("-", "_"))
+    return order
+
+
+def dependency_file(order: Mapping[str, Sequence[str]], paths: Mapping[str, str]) -> str:
+    """A ``modules.dep`` as depmod(8) writes it: what has to be loaded last is named first."""
+    return "".join(
+        f"{paths[name]}: {' '.join(paths[other] for other in reversed(before))}".rstrip() + "\n"
+        for name, before in order.items()
+    )

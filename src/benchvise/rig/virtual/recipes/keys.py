@@ -10,8 +10,8 @@ import base64
 import struct
 from pathlib import Path
 
-from benchvise.rig.images import cache
-from benchvise.rig.virtual.recipes import tools
+from benchvise.rig.images.tools import Tools
+from benchvise.rig.virtual.recipes import CACHE
 
 _MAGIC = b"openssh-key-v1\0"
 _KIND = b"ssh-ed25519"
@@ -20,23 +20,25 @@ _SEED = 32  # bytes of an Ed25519 secret key, and of a public one
 
 def user_key() -> Path:
     """The private key that logs in to every board; its public part lies beside it (``.pub``)."""
-    return _made("id_ed25519", "benchvise virtual bench")
+    return _key_pair("id_ed25519", "benchvise virtual bench")
 
 
 def host_key(board: str) -> bytes:
     """The key of a board, as dropbear keeps it in a file."""
-    path = _made(f"host-{board}", board)
+    path = _key_pair(f"host-{board}", board)
     return dropbear_form(path.read_text())
 
 
-def _made(name: str, comment: str) -> Path:
-    directory = cache.directory() / "keys"
+def _key_pair(name: str, comment: str) -> Path:
+    directory = CACHE.directory / "keys"
     directory.mkdir(mode=0o700, exist_ok=True)
     path = directory / name
-    with cache.locked("keys"):
+    with CACHE.locked("keys"):
         if not path.exists() or not path.with_name(f"{name}.pub").exists():
             path.unlink(missing_ok=True)
-            tools.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path)
+            Tools(directory).run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", name]
+            )
     return path
 
 

@@ -17,13 +17,14 @@ import os
 import re
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.images import cache
-from benchvise.rig.virtual.recipes import tools
+from benchvise.rig.images import ImageError
+from benchvise.rig.images.cache import digest
+from benchvise.rig.images.tools import Tools, find_program
+from benchvise.rig.virtual.recipes import CACHE
 
 MIRROR_VARIABLE = "BENCHVISE_DEBIAN_MIRROR"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -64,9 +65,9 @@ class Package:
     def members(self, wanted: Callable[[str], bool]) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
         """Its files and links whose path (such as ``usr/bin/ls``) is wanted, in its own order.
 
-        Directories are left out. RigError when the package is damaged.
+        Directories are left out. ImageError when the package is damaged.
         """
-        command = [tools.program("dpkg-deb"), "--fsys-tarfile", str(self.path)]
+        command = [find_program("dpkg-deb"), "--fsys-tarfile", str(self.path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as unpack:
             try:
                 with tarfile.open(fileobj=unpack.stdout, mode="r|") as archive:
@@ -82,10 +83,9 @@ class Package:
         if unpack.returncode != 0:
             raise self._damaged(f"dpkg-deb ends with {unpack.returncode}")
 
-    def _damaged(self, said: str) -> RigError:
-        return RigError(
-            Fault.RIG_BROKEN,
-            f"{self.path.name} cannot be unpacked ({said})",
+    def _damaged(self, reason: str) -> ImageError:
+        return ImageError(
+            f"{self.path.name} cannot be unpacked ({reason})",
             f"remove {self.path.parent.parent} so that it is downloaded again",
         )
 
@@ -100,11 +100,11 @@ class Archive:
     def download(self, alone: Sequence[str], whole: Sequence[str] = ()) -> list[Package]:
         """The packages ``alone``, and those of ``whole`` with all that they depend on.
 
-        For the metapackage of a kernel its kernel comes. RigError when they cannot be had.
+        For the metapackage of a kernel its kernel comes. ImageError when they cannot be had.
         """
-        directory = cache.directory() / "packages" / f"{self.suite}-{self.architecture}"
-        stamp = directory / "sets" / f"{cache.digest(tuple(alone), tuple(whole))}.json"
-        with cache.locked(f"apt-{self.suite}-{self.architecture}"):
+        directory = CACHE.directory / "packages" / f"{self.suite}-{self.architecture}"
+        stamp = directory / "sets" / f"{digest(tuple(alone), tuple(whole))}.json"
+        with CACHE.locked(f"apt-{self.suite}-{self.architecture}"):
             kept = _kept(stamp)
             if kept is None:
                 apt = self._configured(directory)
@@ -112,7 +112,7 @@ class Archive:
                     apt.update()
                 try:
                     kept = apt.fetch(alone, whole)
-                except RigError:  # lists that are out of date name files that are gone
+                except ImageError:  # lists that are out of date name files that are gone
                     apt.update()
                     kept = apt.fetch(alone, whole)
                 _keep(stamp, kept)
@@ -123,8 +123,7 @@ class Archive:
             (directory / name).mkdir(parents=True, exist_ok=True)
         (directory / "status").touch()
         if not KEYRING.exists():
-            raise RigError(
-                Fault.RIG_BROKEN,
+            raise ImageError(
                 f"the keys of the Debian archive are not here ({KEYRING})",
                 "apt-get install debian-archive-keyring",
             )
@@ -147,8 +146,8 @@ class _Apt:
     configuration: Path
 
     def _run(self, name: str, *arguments: str, below: str = "debs") -> str:
-        environment = {"APT_CONFIG": str(self.configuration)}
-        return tools.run(name, *arguments, cwd=self.directory / below, environment=environment)
+        own = {"APT_CONFIG": str(self.configuration)}
+        return run_apt([name, *arguments], self.directory / below, own)
 
     def update(self) -> None:
         self._run("apt-get", "-qq", "update")
@@ -172,27 +171,37 @@ class _Apt:
         """The kernel that a metapackage stands for; other names as they are."""
         if not re.match(r"linux-image-[a-z]", name):
             return name
-        said = self._run("apt-cache", "depends", name)
-        found = re.search(r"Depends: (linux-image-\d\S+)", said)
-        return found[1] if found else name
+        dependencies = self._run("apt-cache", "depends", name)
+        kernel = re.search(r"Depends: (linux-image-\d\S+)", dependencies)
+        return kernel[1] if kernel else name
+
+
+def run_apt(
+    argv: Sequence[str], directory: Path = Path("/"), own: Mapping[str, str] | None = None
+) -> str:
+    """What a program of apt prints; it gets the whole environment, as proxies are named there.
+
+    ImageError when it fails.
+    """
+    tools = Tools(directory, remedy="is the network there, and room in the cache directory?")
+    return tools.run(argv, environment={**os.environ, **(own or {})}).text
 
 
 def mirror() -> str:
     """The address of the Debian archive that this system's own sources name.
 
-    ``BENCHVISE_DEBIAN_MIRROR`` names another. RigError when there is neither.
+    ``BENCHVISE_DEBIAN_MIRROR`` names another. ImageError when there is neither.
     """
     chosen = os.environ.get(MIRROR_VARIABLE, "")
     if chosen:
         return chosen
     layout = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
-    said = tools.run("apt-get", "indextargets", "--format", layout, "Created-By: Packages")
-    for line in said.splitlines():
-        words = line.split()
-        if len(words) == 3 and _SUITES.fullmatch(words[1]) and words[2] == "main":
-            return words[0]
-    raise RigError(
-        Fault.RIG_BROKEN,
+    targets = run_apt(["apt-get", "indextargets", "--format", layout, "Created-By: Packages"])
+    for line in targets.splitlines():
+        fields = line.split()
+        if len(fields) == 3 and _SUITES.fullmatch(fields[1]) and fields[2] == "main":
+            return fields[0]
+    raise ImageError(
         "this system's apt names no Debian archive to take the boards' software from",
         f"set {MIRROR_VARIABLE} to the address of one",
     )
@@ -200,8 +209,8 @@ def mirror() -> str:
 
 def _how_to_reach_it() -> str:
     """This system's own settings for downloads, such as proxies, in the syntax of apt.conf."""
-    said = tools.run("apt-config", "dump", "--format", '%F "%v";%n', "Acquire")
-    lines = (line for line in said.splitlines() if line.startswith("Acquire::"))
+    settings = run_apt(["apt-config", "dump", "--format", '%F "%v";%n', "Acquire"])
+    lines = (line for line in settings.splitlines() if line.startswith("Acquire::"))
     return "\n".join(line for line in lines if re.split("::|[ ]", line)[1] not in _NOT_OURS)
 
 
@@ -223,8 +232,10 @@ def _kept(stamp: Path) -> list[Package] | None:
         rows = json.loads(stamp.read_text())
     except (OSError, ValueError):
         return None
-    found = [Package(row[0], row[1], row[2], stamp.parent.parent / row[3], row[4]) for row in rows]
-    return found if all(package.path.exists() for package in found) else None
+    packages = [
+        Package(row[0], row[1], row[2], stamp.parent.parent / row[3], row[4]) for row in rows
+    ]
+    return packages if all(package.path.exists() for package in packages) else None
 
 
 def _keep(stamp: Path, packages: Sequence[Package]) -> None:

@@ -1,4 +1,4 @@
-"""What goes into the card image of a kind of board."""
+"""What goes into the card image of each kind of board."""
 
 from __future__ import annotations
 
@@ -44,3 +44,79 @@ class Recipe:
     firmware_at: int | None = None
     firmware_edits: tuple[tuple[str, str], ...] = ()
     monitor: tuple[str, str] | None = None
+
+
+_BOOKWORM_ARM64 = Archive("bookworm", "arm64")
+_TRIXIE_ARM64 = Archive("trixie", "arm64")
+_TRIXIE_RISCV64 = Archive("trixie", "riscv64")
+_BOOKWORM_ARMHF = Archive("bookworm", "armhf")
+_TRIXIE_AMD64 = Archive("trixie", "amd64")
+
+ARM64 = Recipe(
+    archive=_BOOKWORM_ARM64,
+    kernel="linux-image-cloud-arm64",
+    other_archive=_TRIXIE_ARM64,
+    other_kernel="linux-image-cloud-arm64",
+    disk="/dev/vda",
+    tty="ttyAMA0",
+    image_name="Image",
+    disk_modules=(*VIRTIO, *EXT4),
+    more_modules=VIRTIO_NET,
+    append="cryptomgr.notests=1",
+    firmware=("u-boot-qemu", "usr/lib/u-boot/qemu_arm64/u-boot.bin"),
+    firmware_edits=(
+        ("bootdelay=2", "bootdelay=1"),
+        ("boot_targets=qfw usb0 scsi0 virtio0 nvme0 dhcp ", "boot_targets=virtio0"),
+    ),
+)
+RISCV64 = Recipe(
+    archive=_TRIXIE_RISCV64,
+    kernel="linux-image-riscv64",
+    disk="/dev/vda",
+    tty="ttyS0",
+    image_name="Image",
+    disk_modules=(*VIRTIO, *EXT4),
+    more_modules=VIRTIO_NET,
+    append="no4lvl cryptomgr.notests=1",
+    firmware=("u-boot-qemu", "usr/lib/u-boot/qemu-riscv64_smode/u-boot.bin"),
+    firmware_edits=(
+        ("bootdelay=2", "bootdelay=1"),
+        ("boot_targets=nvme0 virtio0 virtio1 scsi0 dhcp ", "boot_targets=virtio0"),
+    ),
+    monitor=("opensbi", "usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin"),
+)
+ORANGEPI = Recipe(
+    archive=_BOOKWORM_ARMHF,
+    kernel="linux-image-armmp",
+    disk="/dev/mmcblk0p",
+    tty="ttyS0",
+    image_name="zImage",
+    device_tree="sun8i-h3-orangepi-pc.dtb",
+    kernel_place=0x40208000,
+    append="maxcpus=1 cryptomgr.notests=1",
+    disk_modules=("sunxi-mmc", "mmc_block", *EXT4),
+    more_modules=("of_mdio", "mdio-mux", "phylink", "dwmac-sun8i"),
+    firmware=("u-boot-sunxi", "usr/lib/u-boot/nanopi_neo/u-boot-sunxi-with-spl.bin"),
+    firmware_at=8192,
+    firmware_edits=(
+        ("bootdelay=2", "bootdelay=1"),
+        ("preboot=usb start", "preboot="),
+        ("boot_targets=fel mmc0 usb0 pxe dhcp ", "boot_targets=mmc0"),
+        ("kernel_addr_r=0x42000000", "kernel_addr_r=0x41800000"),  # the device tree is behind it
+    ),
+)
+X86_64 = Recipe(
+    archive=_TRIXIE_AMD64,
+    kernel="linux-image-cloud-amd64",
+    disk="/dev/vda",
+    tty="ttyS0",
+    image_name="vmlinuz",
+    disk_modules=(*VIRTIO, *EXT4),
+    more_modules=VIRTIO_NET,
+    append="cryptomgr.notests=1",
+    firmware=("u-boot-qemu", "usr/lib/u-boot/qemu-x86/u-boot.rom"),
+    firmware_edits=(
+        ("bootdelay=2", "bootdelay=1"),
+        ("ramdisk_addr_r=0x4000000", "ramdisk_addr_r=0x8000000"),  # beyond where a kernel unpacks
+    ),
+)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
+from benchvise.rig.images.tools import EPOCH
 from benchvise.rig.virtual.recipes.packages import Package
-from benchvise.rig.virtual.recipes.tools import EPOCH
 
 _MERGED = ("bin", "lib", "lib32", "lib64", "libo32", "libx32", "sbin")  # they lie below /usr
 _MOUNTED = ("dev", "proc", "root", "run", "sys", "tmp", "var/log", "var/tmp")

@@ -12,7 +12,7 @@ from benchvise.errors import UsageError
 class Variant:
     """What is different. ``files`` are scripts of the root file system, by path.
 
-    ``append`` are more words for the kernel, ``root`` is another partition number to look for the
+    ``append`` are more options for the kernel, ``root`` is another partition number to look for the
     root file system on, ``login`` is root's shell.
     """
 
@@ -93,10 +93,9 @@ VARIANTS: dict[str, Variant] = {variant.name: variant for variant in _ALL}
 
 def variant(name: str) -> Variant:
     """The variant of that name. UsageError when there is none."""
-    found = VARIANTS.get(name)
-    if found is None:
+    if name not in VARIANTS:
         raise UsageError(
             f"there is no image variant '{name}' of the simulated boards",
             f"choose one of {', '.join(VARIANTS)}",
         )
-    return found
+    return VARIANTS[name]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import lzma
 import struct
 
-from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.images import ImageError
 
 _MAGIC = 0x016F2818
 _XZ = b"\xfd7zXZ\0"
@@ -35,7 +35,7 @@ def unpacked(image: bytes, place: int) -> bytes:
     """The ``zImage`` with its kernel not compressed, to be copied to ``place`` and started there.
 
     ``place`` is the beginning of the memory plus the kernel's own offset (``textofs`` in its
-    Makefile). RigError when there is no kernel compressed by xz in it.
+    Makefile). ImageError when there is no kernel compressed by xz in it.
     """
     kernel = b""
     at = image.find(_XZ)
@@ -45,8 +45,7 @@ def unpacked(image: bytes, place: int) -> bytes:
         except lzma.LZMAError:  # the word alone, within the program that unpacks
             at = image.find(_XZ, at + 1)
     if not kernel:
-        raise RigError(
-            Fault.RIG_BROKEN,
+        raise ImageError(
             "the kernel for 32-bit ARM is not compressed by xz any more",
             "Debian has changed its packages: please report it",
         )

@@ -1,0 +1,340 @@
+"""What the probe says, typed: its lines are decoded and bounded here and nowhere else.
+
+``docs/probe-protocol.md`` describes the lines. ``read_message`` takes the bytes of one and returns
+its message, or raises ValueError for what is not of the protocol. Keys of newer probes pass: of
+``host``, ``begin`` and ``sample`` they are kept with the rest, of the others they are ignored, and
+a line of a type not known here is an ``UnknownMessage``.
+
+What a board tells of itself, of a process and of a batch has no fixed set of keys, as each
+benchmark adds its own: that is a ``JsonObject``, read by ``benchvise.documents.number_at`` & co.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from benchvise.board import wire
+from benchvise.documents import JsonObject, decode, text_at
+
+T = TypeVar("T")
+
+_ERROR_NAME = re.compile(r"[A-Z0-9]{1,20}|errno \d{1,10}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileValue:
+    """What a file of the board holds: text, or bytes where it is not UTF-8."""
+
+    value: str | bytes
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text; empty where it is none."""
+        return self.value if isinstance(self.value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileError:
+    """Why a file of the board could not be read: ``errno`` and its name (``ENOENT``)."""
+
+    errno: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileWritten:
+    """What became of a value written to a file of the board.
+
+    ``now`` is what the file holds since, without the white space at its end; None when it cannot
+    be read. ``error`` is the name of the errno with which the kernel refused the value, or empty.
+    """
+
+    now: str | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyMessage:
+    """``serve`` takes requests."""
+
+    protocol: int
+    probe: str
+    arch: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListMessage:
+    """The benchmarks of the probe and the parameters common to all, as it describes them."""
+
+    benchmarks: tuple[JsonObject, ...]
+    common: tuple[JsonObject, ...]
+    cpus_allowed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostMessage:
+    """The board, as the probe describes it."""
+
+    host: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class BeginMessage:
+    """A process has calibrated: ``begin`` says with what it measures ``benchmark``."""
+
+    benchmark: str
+    begin: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class SampleMessage:
+    """A batch: its value, None where there is no number, and the evidence taken around it."""
+
+    index: int
+    value: float | None
+    evidence: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class EndMessage:
+    """A process has measured all its batches."""
+
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMessage:
+    """A request failed with an exit code; the text names the thing and the remedy."""
+
+    exit: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMessage:
+    """A file, or why it could not be read."""
+
+    path: str
+    content: FileValue | FileError
+
+
+@dataclass(frozen=True, slots=True)
+class LinkMessage:
+    """A symbolic link and where it leads, or why it could not be read."""
+
+    path: str
+    target: str | FileError
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMessage:
+    """What became of a file that was to be written."""
+
+    path: str
+    written: FileWritten
+
+
+@dataclass(frozen=True, slots=True)
+class FactMessage:
+    """What no file tells. ``subject`` tells facts of one name apart; the value is any JSON."""
+
+    name: str
+    subject: str
+    value: object
+
+    @property
+    def reason(self) -> str:
+        """Why there is no value; empty where there is one."""
+        return text_at(self.value, "na") if isinstance(self.value, Mapping) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class DoneMessage:
+    """A request came to its end: with an exit code, or by a signal that killed its process."""
+
+    request: int
+    exit: int | None = None
+    signal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningMessage:
+    """``sink`` listens on a port."""
+
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class EchoingMessage:
+    """``echo`` sends back what comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownMessage:
+    """A line of a type that is not known here."""
+
+    type: str
+
+
+Message = (
+    ReadyMessage
+    | ListMessage
+    | HostMessage
+    | BeginMessage
+    | SampleMessage
+    | EndMessage
+    | ErrorMessage
+    | ValueMessage
+    | LinkMessage
+    | WriteMessage
+    | FactMessage
+    | DoneMessage
+    | ListeningMessage
+    | EchoingMessage
+    | UnknownMessage
+)
+
+SeriesMessage = HostMessage | BeginMessage | SampleMessage | EndMessage
+"""What one process of a benchmark says."""
+
+
+def read_message(raw: bytes) -> Message:
+    """The message of a line; ValueError for what is not of the protocol."""
+    return message_of(wire.parse(raw))
+
+
+def message_of(line: wire.Line) -> Message:
+    """The message of a line that is parsed already; ValueError when keys are missing or wrong."""
+    kind = text_at(line, "type")
+    reader = _READERS.get(kind)
+    return UnknownMessage(kind) if reader is None else reader(line)
+
+
+def first_of(kind: type[T], messages: Iterable[Message]) -> T | None:
+    """The first message of a kind; None when there is none."""
+    return next((message for message in messages if isinstance(message, kind)), None)
+
+
+# -- the lines that are not read by their types alone ----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _BeginKeys:
+    benchmark: str
+    params: JsonObject
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _NotAvailableKeys:
+    na: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SampleKeys:
+    index: int
+    value: float | _NotAvailableKeys
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _FileKeys:
+    path: str
+    errno: int | None = None
+    error: str = ""
+    value: str | None = None
+    hex: str | None = None
+    truncated: bool = False
+    target: str | None = None
+    now: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class _FactKeys:
+    name: str
+    subject: object = ""
+    value: object = None
+
+
+def _host(line: wire.Line) -> HostMessage:
+    return HostMessage(_without(line, "type"))
+
+
+def _begin(line: wire.Line) -> BeginMessage:
+    keys = decode(_BeginKeys, line)
+    return BeginMessage(keys.benchmark, _without(line, "type", "benchmark"))
+
+
+def _sample(line: wire.Line) -> SampleMessage:
+    keys = decode(_SampleKeys, line)
+    value = None if isinstance(keys.value, _NotAvailableKeys) else keys.value
+    return SampleMessage(keys.index, value, _without(line, "type", "index", "value"))
+
+
+def _value(line: wire.Line) -> ValueMessage:
+    keys = decode(_FileKeys, line)
+    if keys.errno is not None:
+        return ValueMessage(keys.path, FileError(keys.errno, _error_name(keys.error)))
+    try:
+        value = keys.value if keys.hex is None else bytes.fromhex(keys.hex)
+    except ValueError:
+        value = None
+    if value is None:
+        raise ValueError(f"an answer without a value for '{keys.path}'")
+    return ValueMessage(keys.path, FileValue(value, keys.truncated))
+
+
+def _link(line: wire.Line) -> LinkMessage:
+    keys = decode(_FileKeys, line)
+    if keys.errno is not None:
+        return LinkMessage(keys.path, FileError(keys.errno, _error_name(keys.error)))
+    if keys.target is None:
+        raise ValueError(f"an answer without a target for '{keys.path}'")
+    return LinkMessage(keys.path, keys.target)
+
+
+def _write(line: wire.Line) -> WriteMessage:
+    keys = decode(_FileKeys, line)
+    now = keys.now if isinstance(keys.now, str) else None
+    return WriteMessage(keys.path, FileWritten(now, _error_name(keys.error)))
+
+
+def _fact(line: wire.Line) -> FactMessage:
+    keys = decode(_FactKeys, line)
+    return FactMessage(keys.name, keys.subject if isinstance(keys.subject, str) else "", keys.value)
+
+
+def _typed(kind: type[T]) -> Callable[[wire.Line], T]:
+    return partial(decode, kind)
+
+
+_READERS: Mapping[str, Callable[[wire.Line], Message]] = {
+    "ready": _typed(ReadyMessage),
+    "list": _typed(ListMessage),
+    "host": _host,
+    "begin": _begin,
+    "sample": _sample,
+    "end": _typed(EndMessage),
+    "error": _typed(ErrorMessage),
+    "value": _value,
+    "link": _link,
+    "write": _write,
+    "fact": _fact,
+    "done": _typed(DoneMessage),
+    "listening": _typed(ListeningMessage),
+    "echoing": _typed(EchoingMessage),
+}
+
+
+def _without(line: wire.Line, *keys: str) -> JsonObject:
+    return {key: value for key, value in line.items() if key not in keys}
+
+
+def _error_name(text: str) -> str:
+    """The name of an errno, which code compares and people read; else a question mark."""
+    return text if not text or _ERROR_NAME.fullmatch(text) else "?"

@@ -1,0 +1,137 @@
+"""Command lines of commands that are described by a ``CommandRecord``."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from benchvise import documents
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.command import (
+    CommandArgument,
+    CommandOption,
+    CommandRecord,
+    ObservedOptions,
+    OptionsT,
+    ResultT,
+)
+from benchvise.errors import UsageError
+
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
+
+
+def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None]:
+    """The function that typer makes a command of."""
+
+    def run_record(*, as_csv: bool, as_json: bool, **values: Any) -> None:
+        if as_csv and as_json:
+            raise UsageError("--csv and --json exclude each other", "leave one of them away")
+        options = _options(record.options, values)
+        result = record.run(options)
+        if as_json:
+            print_json(record.kind, documents.encode(record.document(result)))
+        elif as_csv:
+            from benchvise.report.records import csv_text
+
+            sys.stdout.write(csv_text(record.columns, record.rows(result)))
+        else:
+            _print_tables(record, result, options)
+        for line in record.messages(result):
+            stderr().print(line, soft_wrap=True, markup=False)
+        if code := record.exit_code(result):
+            raise typer.Exit(code)
+
+    parameters = [
+        *_parameters(record.options),
+        _keyword("as_csv", CsvOption, False),
+        _keyword("as_json", JsonOption, False),
+    ]
+    run_record.__doc__ = record.help
+    run_record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run_record.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run_record
+
+
+def _print_tables(
+    record: CommandRecord[OptionsT, ResultT], result: ResultT, options: OptionsT
+) -> None:
+    from benchvise.report.records import table
+    from benchvise.report.terminal import rendered
+
+    for place, spec in enumerate(record.tables(result, options)):
+        if place:
+            stdout().print()
+        stdout().print(rendered(table(spec)))
+
+
+def _parameters(options: type) -> Iterator[inspect.Parameter]:
+    """Arguments first, then the options of the class itself, then those that it inherits."""
+    hints = get_type_hints(options, include_extras=True)
+    by_name = {field.name: field for field in fields(options)}
+    own_first = [name for base in options.__mro__ for name in inspect.get_annotations(base)]
+    annotated = [
+        (by_name[name], *_parts(hints[name]))
+        for name in dict.fromkeys(own_first)
+        if name in by_name and get_origin(hints[name]) is Annotated
+    ]
+    for field, kind, what in sorted(annotated, key=lambda part: isinstance(part[2], CommandOption)):
+        yield _parameter(field, kind, what)
+
+
+def _parts(hint: Any) -> tuple[Any, CommandArgument | CommandOption]:
+    kind, *notes = get_args(hint)
+    return kind, next(n for n in notes if isinstance(n, CommandArgument | CommandOption))
+
+
+def _parameter(
+    field: Field[Any], kind: Any, what: CommandArgument | CommandOption
+) -> inspect.Parameter:
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    if get_origin(kind) is tuple:  # of any length; typer knows lists only
+        kind = list[get_args(kind)[0]]  # type: ignore[misc]
+        if default is not inspect.Parameter.empty:
+            kind, default = kind | None, None
+    if isinstance(what, CommandArgument):
+        info: Any = typer.Argument(metavar=what.metavar, help=what.help)
+    else:
+        info = typer.Option(
+            what.flag,
+            *([what.short] if what.short else []),
+            metavar=what.metavar,
+            help=what.help,
+            min=what.minimum,
+            max=what.maximum,
+            parser=what.parse,
+            envvar=what.environment,
+            show_default=what.default_text or True,
+        )
+    return _keyword(field.name, Annotated[kind, info], default)
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
+    """The options with what was given; the fields' own defaults stand for what was not."""
+    given = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+        if value is not None
+    }
+    if issubclass(kind, ObservedOptions):
+        given["observe"] = _observe
+    return kind(**given)
+
+
+def _observe(line: str) -> None:
+    console = stderr()
+    if console.is_terminal:
+        console.print(line, style="dim", markup=False)

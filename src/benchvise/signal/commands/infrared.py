@@ -1,0 +1,143 @@
+"""``benchvise signal infrared``: pulses, spaces and codes of a remote control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from benchvise.command import ColumnSpec, CommandOption, CommandRecord, TableSpec
+from benchvise.quantities import format_value
+from benchvise.signal.commands.options import LineOptions, format_seconds
+
+if TYPE_CHECKING:
+    from benchvise.signal.decoders import Annotation
+    from benchvise.signal.infrared import Infrared, InfraredFrame, InfraredSpan
+
+_CODES_LISTED = 40
+_BARS = 48
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfraredOptions(LineOptions):
+    """Which protocol, and how much is shown."""
+
+    protocol: Annotated[
+        str | None,
+        CommandOption("--protocol", "NEC, RC-5, …", metavar="NAME", default_text="found"),
+    ] = None
+    frames: Annotated[
+        int,
+        CommandOption("--frames", "Frames to show pulse by pulse.", metavar="N", minimum=0),
+    ] = 1
+
+
+def run(options: InfraredOptions) -> Infrared:
+    """The frames of a remote control. CaptureError where there is none on the line."""
+    from benchvise.signal.infrared import infrared
+
+    capture = options.open()
+    return infrared(capture, options.line or capture.busiest.name, options.protocol)
+
+
+def _codes(remote: Infrared) -> list[Annotation]:
+    return [code for code in remote.decoded if ":" in code.text and not code.text.startswith("Bit")]
+
+
+_CODE_COLUMNS: tuple[ColumnSpec[Annotation], ...] = (
+    ColumnSpec("", "Decoded", lambda code: code.text),
+)
+_SPAN_COLUMNS: tuple[ColumnSpec[InfraredSpan], ...] = (
+    ColumnSpec("", "", lambda span: span.kind, tone=lambda s: "strong" if s.pulse else "muted"),
+    ColumnSpec("", "Length", lambda span: span.seconds, "s", lambda s: f"{s.seconds * 1e6:.0f} us"),
+    ColumnSpec(
+        "",
+        "",
+        lambda span: ("█" if span.pulse else "·") * min(_BARS, max(1, round(span.seconds * 1e4))),
+    ),
+)
+
+COLUMNS: tuple[ColumnSpec[tuple[int, InfraredSpan]], ...] = (
+    ColumnSpec("frame", "Frame", lambda row: row[0], ""),
+    ColumnSpec("at", "At", lambda row: row[1].at, "s"),
+    ColumnSpec("kind", "Kind", lambda row: row[1].kind),
+    ColumnSpec("length", "Length", lambda row: row[1].seconds, "s"),
+)
+
+
+def _spans(remote: Infrared) -> list[tuple[int, InfraredSpan]]:
+    return [(number, span) for number, frame in enumerate(remote.frames, 1) for span in frame.spans]
+
+
+def tables(remote: Infrared, frames: int) -> list[TableSpec[Any]]:
+    """The codes, and the pulses and spaces of the first frames."""
+    carrier = (
+        f"carrier {format_value(remote.carrier_hz, 'Hz')}"
+        if remote.carrier_hz
+        else "no carrier: a receiver's output"
+    )
+    protocol = remote.protocol.name if remote.protocol else "unknown protocol"
+    title = f"{remote.line}: {protocol}, {len(remote.frames)} frames, {carrier}"
+    codes = TableSpec(title, _CODE_COLUMNS, _codes(remote), remote.notes, _CODES_LISTED)
+    return [codes, *(_frame_table(n, f) for n, f in enumerate(remote.frames[:frames], 1))]
+
+
+def _frame_table(number: int, frame: InfraredFrame) -> TableSpec[InfraredSpan]:
+    protocol = frame.protocol.name if frame.protocol else "unknown"
+    title = f"Frame {number} at {format_seconds(frame.at)}: {protocol}"
+    return TableSpec(title, _SPAN_COLUMNS, frame.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class InfraredFrameDocument:
+    """A frame as JSON: pulses and spaces with their seconds."""
+
+    at: float
+    protocol: str | None
+    spans: list[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class InfraredDocument:
+    """A remote control as JSON."""
+
+    line: str
+    active_low: bool
+    carrier_hz: float | None
+    protocol: str | None
+    frames: list[InfraredFrameDocument]
+    decoded: list[str]
+    notes: tuple[str, ...]
+
+
+def document(remote: Infrared) -> InfraredDocument:
+    """A remote control as JSON: frames pulse by pulse, and what was decoded."""
+    return InfraredDocument(
+        remote.line,
+        remote.active_low,
+        remote.carrier_hz,
+        remote.protocol.name if remote.protocol else None,
+        [
+            InfraredFrameDocument(
+                frame.at,
+                frame.protocol.name if frame.protocol else None,
+                [(span.kind, span.seconds) for span in frame.spans],
+            )
+            for frame in remote.frames
+        ],
+        [annotation.text for annotation in remote.decoded],
+        remote.notes,
+    )
+
+
+INFRARED = CommandRecord(
+    name="infrared",
+    kind="signal-infrared",
+    summary="Read a remote control: pulses and spaces, protocol and codes.",
+    example="benchvise signal infrared remote.sr",
+    options=InfraredOptions,
+    run=run,
+    document=document,
+    tables=lambda remote, options: tables(remote, options.frames),
+    columns=COLUMNS,
+    rows=_spans,
+)

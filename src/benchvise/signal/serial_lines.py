@@ -1,0 +1,152 @@
+"""All serial lines of a capture together: their bytes, flow control, and a host's log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchvise.errors import CaptureError, UsageError
+from benchvise.signal.aligning import (
+    Discrepancy,
+    DiscrepancyDocument,
+    discrepancies,
+    discrepancy_document,
+)
+from benchvise.signal.capture import Capture
+from benchvise.signal.flow_control import Excess, control_lines, excess
+from benchvise.signal.uart import BaudRate, SerialFault, SerialLine, decode_line
+
+_PARITIES = {"n": "none", "e": "even", "o": "odd"}
+
+
+@dataclass(frozen=True, slots=True)
+class SerialLines:
+    """The serial lines of a capture; of one of them (``beside``) what a host's log has otherwise.
+
+    ``skipped`` says of other lines why they are none, ``logged`` is the size of the log in bytes.
+    """
+
+    capture: Capture
+    lines: tuple[SerialLine, ...]
+    skipped: tuple[str, ...]
+    excesses: tuple[Excess, ...]
+    beside: str | None
+    differences: tuple[Discrepancy, ...]
+    logged: int
+
+
+def serial_lines(
+    capture: Capture,
+    names: Sequence[str] = (),
+    *,
+    baud: float | None = None,
+    frame: str | None = None,
+    inverted: bool | None = None,
+    log: Path | None = None,
+) -> SerialLines:
+    """Decodes the lines named, or all that change, and compares the first with a host's log.
+
+    ``frame`` is written ``8n1``. UsageError, and CaptureError for a named line that is none.
+    """
+    bits, parity = parse_frame(frame)
+    lines, skipped = [], []
+    controls = control_lines(capture)
+    changing = [o.name for o in capture.lines if o.edges.size > 0 and o.name not in controls]
+    for name in names or changing:
+        try:
+            lines.append(
+                decode_line(
+                    capture, name, baud=baud, data_bits=bits, parity=parity, inverted=inverted
+                )
+            )
+        except CaptureError as error:
+            if names:
+                raise
+            skipped.append(f"{name}: {error.message}")
+    beside, differences, logged = None, list[Discrepancy](), 0
+    if log is not None and lines:
+        try:
+            received = log.read_bytes()
+        except OSError as error:
+            raise UsageError(f"{log}: {error.strerror}", "name the host's log") from error
+        beside, logged = lines[0].line, len(received)
+        differences = discrepancies(lines[0].content, received)
+    excesses = tuple(excess(capture, line, control) for control in controls for line in lines)
+    return SerialLines(
+        capture, tuple(lines), tuple(skipped), excesses, beside, tuple(differences), logged
+    )
+
+
+def parse_frame(text: str | None) -> tuple[int | None, str | None]:
+    """``8n1`` as data bits and parity; UsageError for what is none."""
+    if text is None:
+        return None, None
+    frame = text.lower()
+    if (
+        len(frame) != 3
+        or frame[0] not in "56789"
+        or frame[1] not in _PARITIES
+        or frame[2] not in "12"
+    ):
+        raise UsageError(f"'{text}' is no frame", "write 8n1, 7e1, 8e2")
+    return int(frame[0]), _PARITIES[frame[1]]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultDocument:
+    """Something wrong on a line; times in seconds."""
+
+    at: float
+    seconds: float
+    fault: SerialFault
+
+
+@dataclass(frozen=True, slots=True)
+class SerialLineDocument:
+    """One line as JSON: ``content`` in hexadecimal, ``at`` the second of each of its bytes."""
+
+    line: str
+    rate: BaudRate
+    frame: str
+    content: str
+    at: list[float]
+    faults: dict[SerialFault, int]
+    marks: tuple[FaultDocument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SerialLinesDocument:
+    """All lines as JSON, byte by byte."""
+
+    lines: tuple[SerialLineDocument, ...]
+    skipped: tuple[str, ...]
+    excess: tuple[Excess, ...]
+    beside: str | None
+    differences: tuple[DiscrepancyDocument, ...]
+
+
+def serial_document(serial: SerialLines) -> SerialLinesDocument:
+    """All lines as JSON."""
+    return SerialLinesDocument(
+        tuple(_line_document(serial.capture, line) for line in serial.lines),
+        serial.skipped,
+        serial.excesses,
+        serial.beside,
+        tuple(map(discrepancy_document, serial.differences)),
+    )
+
+
+def _line_document(capture: Capture, line: SerialLine) -> SerialLineDocument:
+    return SerialLineDocument(
+        line.line,
+        line.rate,
+        line.frame.name,
+        line.content.hex(),
+        [capture.time(byte.begin) for byte in line.data],
+        dict(line.faults()),
+        tuple(
+            FaultDocument(capture.time(mark.begin), capture.time(mark.end - mark.begin), mark.fault)
+            for mark in line.marks
+        ),
+    )

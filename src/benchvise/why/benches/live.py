@@ -1,0 +1,515 @@
+"""The bench of real boards: two that are live, or one that is and a record of the other.
+
+A trial is one fresh process with few batches. What is flipped for it is set by
+``state.intervention`` (in the journal, read back, held, undone) or given to the measuring process
+alone; signals are held back from the first write until everything is undone.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from benchvise.board.channel import NotAvailable
+from benchvise.errors import (
+    BenchviseError,
+    BoardUnreachable,
+    ProbeError,
+    SettingError,
+    UsageError,
+)
+from benchvise.measure.model import Kind, SeriesSpec
+from benchvise.state.conditions import conditions
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHeld, NotMade
+from benchvise.state.knobs import Setting
+from benchvise.state.model import Snapshot
+from benchvise.state.snapshot import take_snapshot
+from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.benches.cross_check import cross_check
+from benchvise.why.benches.live_board import LiveBoard, Process, still_set
+from benchvise.why.benches.programs import find_programs
+from benchvise.why.benches.record import Record, covariates
+from benchvise.why.benches.userland import Tree
+from benchvise.why.benches.userland_swap import UserlandSwap, is_userland
+from benchvise.why.explain.counters import of_samples
+from benchvise.why.model import (
+    Arm,
+    Finding,
+    Grade,
+    LayerMeans,
+    Metric,
+    Origin,
+    ProcessMeans,
+    SettingMeans,
+    Side,
+    Suspect,
+    Trial,
+    Write,
+)
+from benchvise.why.provenance import find_origins
+from benchvise.why.provenance.live import BoardFiles
+
+T = TypeVar("T")
+
+_LOST = 3  # so often is something begun again over a new connection
+_COUNTING_BATCHES = 11  # every pass of counters twice
+_COUNTING_RUNS = 5
+_SETTING_S = 0.1  # what setting and undoing adds, until it is known
+
+
+class LiveBench:
+    """See ``why.bench.Bench`` and the module.
+
+    ``sides`` are as opened; each live one measures one process here, which counts for nothing.
+    ``simulated`` marks boards whose figures are not those of hardware. ``root`` has the good
+    side's programs; where there is no good side besides, it is the bad board with these. Raises
+    UsageError where the sides do not measure the same, and what measuring raises.
+    """
+
+    def __init__(
+        self,
+        sides: Mapping[Side, LiveBoard | Record],
+        *,
+        simulated: frozenset[Side] = frozenset(),
+        root: Tree | None = None,
+    ) -> None:
+        self._begun = time.monotonic()
+        self._live = {s: board for s, board in sides.items() if isinstance(board, LiveBoard)}
+        self._records = {s: record for s, record in sides.items() if isinstance(record, Record)}
+        self._simulated = simulated
+        self._root = root
+        self._is_one_board = Side.GOOD not in sides
+        if self._is_one_board:
+            self._live[Side.GOOD] = self._live[Side.BAD]
+        self._writes: list[Write] = []
+        self._findings: list[Finding] = []
+        self._taken: dict[Side, Snapshot] = {}
+        self._facts: dict[Side, Facts] = {}
+        self._durations: dict[tuple[Side, bool], list[float]] = {}
+        self._interventions: dict[Side, Intervention] = {}
+        self._boots = {board.name: 0 for board in self._live.values()}
+        self._number = 0
+        self._metric, kind, self._hosts = self._first()
+        command = self._metric.command
+        if root is not None and not command:
+            raise UsageError(
+                f"{self._metric.name} runs no program of {root.name}: it is the probe's own",
+                "give a command that is there: --command CMD",
+            )
+        swappable = command and (root is not None or len(self._live) == len(Side))
+        self._userland = UserlandSwap(self._live, command, root) if swappable else None
+        self._recorded = {
+            side: record.trials(self._metric.spec, kind, side)
+            for side, record in self._records.items()
+        }
+        self._number = max((len(trials) for trials in self._recorded.values()), default=0)
+
+    # -- what there is -----------------------------------------------------------------------------
+
+    @property
+    def metric(self) -> Metric:
+        """See Bench."""
+        return self._metric
+
+    def name(self, side: Side) -> str:
+        """See Bench."""
+        if side is Side.GOOD and self._is_one_board and self._root is not None:
+            return f"{self._live[side].name} with the programs of {self._root.name}"
+        return self._live[side].name if side in self._live else self._records[side].name
+
+    def is_live(self, side: Side) -> bool:
+        """See Bench."""
+        return side in self._live
+
+    def is_one_boot_each(self) -> bool:
+        """See Bench: two kernels, not two containers of one."""
+        boots = [board.boot_id for board in self._live.values()]
+        return len(boots) == len(Side) and all(boots) and boots[0] != boots[1]
+
+    def recorded(self, side: Side) -> Sequence[Trial]:
+        """See Bench."""
+        return self._recorded.get(side, ())
+
+    def now(self) -> float:
+        """See Bench."""
+        return time.monotonic() - self._begun
+
+    def facts(self, side: Side) -> Facts:
+        """See Bench."""
+        if side not in self._live:
+            run = self._records[side].run
+            return Facts(host=run.host if run else {}, simulated=bool(run and run.simulated))
+        if side not in self._facts:
+            board = self._live[side]
+            programs, versions = self._lasting(
+                side, lambda: find_programs(board.board, self._metric.command)
+            )
+            if side is Side.GOOD and self._is_one_board and self._userland is not None:
+                programs, versions = self._userland.programs(), {}
+            simulated = side in self._simulated
+            self._facts[side] = Facts(self._hosts[side], programs, versions, simulated)
+        return self._facts[side]
+
+    def snapshot(self, side: Side) -> Snapshot:
+        """See Bench."""
+        if side not in self._live:
+            return self._records[side].snapshot
+        if self._is_one_board and self._taken:
+            return next(iter(self._taken.values()))
+        board = self._live[side]
+        taken = self._lasting(side, lambda: take_snapshot(board.board, board.channel))
+        self._taken.setdefault(side, taken)
+        return taken
+
+    # -- measuring ---------------------------------------------------------------------------------
+
+    def measure(self, arm: Arm) -> Trial:
+        """See Bench."""
+        started = self.now()
+        process = self._on_arm(arm, lambda board, attributes: board.process(
+            self._spec(arm, board.spec), batches=self._batches(), attributes=attributes
+        ))  # fmt: skip
+        seconds = self.now() - started
+        self._durations.setdefault((arm.side, bool(arm.flipped)), []).append(seconds)
+        self._number += 1
+        return Trial(
+            number=self._number,
+            side=arm.side,
+            flipped=arm.ids,
+            value=statistics.median(process.values),
+            values=process.values,
+            started=round(started, 3),
+            seconds=round(seconds, 3),
+            counters={**of_samples(process.samples), **process.counted},
+            covariates=covariates(process.samples),
+            flags=process.flags,
+        )
+
+    def seconds(self, arm: Arm, after: Arm | None) -> float:  # noqa: ARG002 - nothing boots here
+        """See Bench."""
+        known = self._durations.get((arm.side, bool(arm.flipped)))
+        if known:
+            return statistics.median(known[-20:])
+        plain = self._durations.get((arm.side, False), [0.0])
+        return statistics.median(plain) + _SETTING_S * bool(arm.flipped)
+
+    def boots(self, arm: Arm, after: Arm | None) -> bool:  # noqa: ARG002
+        """See Bench: never."""
+        return False
+
+    def during(self, arm: Arm) -> Mapping[str, float]:
+        """See Bench."""
+
+        def count(board: LiveBoard, attributes: Mapping[str, str]) -> Process:
+            batches = _COUNTING_RUNS if board.is_command else _COUNTING_BATCHES
+            if self.seconds(Arm(arm.side), None) * batches > 30 * self._batches():
+                batches = self._batches()
+            return board.process(
+                self._spec(arm, board.counting()), batches=batches, attributes=attributes
+            )
+
+        process = self._on_arm(arm, count)
+        return {**process.counted, **of_samples(process.samples)}
+
+    def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
+        """See Bench."""
+        if len(self._live) < len(Side) or self._is_one_board:
+            return ()
+        found = []
+        for key in keys:
+            check = cross_check(
+                key,
+                self._live,
+                lambda side, spec: self._lasting(side, lambda: self._live[side].process(spec)),
+            )
+            found += [check] if check is not None else []
+        return found
+
+    # -- what else the loop asks for ---------------------------------------------------------------
+
+    def has_images(self) -> bool:
+        """See Bench."""
+        return False
+
+    def layers(self) -> Sequence[Suspect]:
+        """See Bench: the userland of a command; what takes a boot is swapped by ``why.rig``."""
+        if self._userland is None:
+            return ()
+        return self._lasting(Side.BAD, self._userland.layers)
+
+    def parts(self, layer: Suspect) -> Sequence[Suspect]:
+        """See Bench."""
+        if self._userland is None or not is_userland(layer):
+            return ()
+        return self._userland.parts()
+
+    def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
+        """See Bench; of a record nothing is known but what it was set to, and its root."""
+        if self._userland is not None and is_userland(suspect):
+            return self._userland.origins(side, suspect)
+        if side is Side.GOOD and self._root is not None:
+            return find_origins(self._root, suspect, side)
+        if side not in self._live:
+            return ()
+        board = self._live[side]
+
+        def find() -> Sequence[Origin]:
+            return find_origins(BoardFiles(board.channel, board.name, board.roles), suspect, side)
+
+        return self._lasting(side, find)
+
+    def findings(self) -> Sequence[Finding]:
+        """See Bench; looks at the live boards once more."""
+        found = [f for record in self._records.values() for f in record.findings()]
+        found += self._userland.findings() if self._userland is not None else []
+        for side, board in self._boards():
+            before = self._taken.get(side)
+            if before is None or not board.channel.is_open:
+                continue
+            try:
+                after = take_snapshot(board.board, board.channel)
+            except (BoardUnreachable, ProbeError):
+                continue  # whoever measures next says so
+            found += [
+                Finding(condition.rule, Grade.WARNS, f"{board.name}: {condition.sentence}")
+                for condition in conditions(before, after)
+                if condition.rule != "rebooted"  # counted by its boots
+            ]
+        return (*self._findings, *found)
+
+    def writes(self) -> Sequence[Write]:
+        """See Bench."""
+        return tuple(self._writes)
+
+    def close(self) -> None:
+        """See Bench."""
+        if self._userland is not None:
+            with suppress(BenchviseError):  # a board that is gone keeps the copies
+                self._userland.close()
+        for board in self._live.values():
+            board.close()
+
+    # -- making an arm -----------------------------------------------------------------------------
+
+    def _on_arm(
+        self, arm: Arm, measure: Callable[[LiveBoard, Mapping[str, str]], Process]
+    ) -> Process:
+        """Makes the arm, measures, checks that it held, and puts everything back."""
+        settings, attributes = means_of(arm)
+        board = self._live[arm.side]
+
+        def once() -> Process:
+            with board.intervention() as made:
+                self._interventions[arm.side] = made
+                try:
+                    made.apply(settings)
+                finally:
+                    self._note(arm.side, made.made, undone=False)
+                with let_through():
+                    process = measure(board, attributes)
+                    made.check_held()
+            return process
+
+        def flipped() -> Process:
+            try:
+                return once()
+            except (BroughtAlong, NotHeld):  # somebody else may have set something just then
+                self._note_undone(arm.side)
+                return once()
+
+        def plain() -> Process:
+            with let_through():
+                return measure(board, attributes)
+
+        try:
+            with deferred():
+                return self._lasting(arm.side, flipped if settings else plain, interruptible=False)
+        except NotMade as error:
+            raise self._refused(arm, error) from error
+        except (NotAvailable, UsageError) as error:
+            ids = refusing(arm, error.message)
+            if not ids:
+                raise
+            raise Refused(error.message, error.remedy, ids) from error
+
+    def _refused(self, arm: Arm, error: NotMade) -> Refused:
+        """Names the suspects whose settings failed; tries each alone where nobody knows which."""
+        ids = [s.id for s in arm.flipped if _settings(s, arm.side) & _names(error.settings)]
+        if not error.settings and len(arm.flipped) > 1:
+            ids = [s.id for s in arm.flipped if not self._can_be_made(arm.side, s)]
+        elif not error.settings:
+            ids = list(arm.ids)
+        return Refused(error.message, error.remedy, ids)
+
+    def _can_be_made(self, side: Side, suspect: Suspect) -> bool:
+        settings, _ = means_of(Arm(side, (suspect,)))
+
+        def make() -> bool:
+            with self._live[side].intervention() as made:
+                made.apply(settings)
+            return True
+
+        try:
+            return self._lasting(side, make, interruptible=False)
+        except NotMade:
+            return False
+
+    def _note(self, side: Side, made: Sequence[Made], *, undone: bool) -> None:
+        at = self.now()
+        for one in reversed(made) if undone else made:
+            old, new = (one.new, one.old) if undone else (one.old, one.new)
+            self._writes.append(Write(at, side, one.knob, one.path, old, new, undone))
+
+    def _note_undone(self, side: Side) -> None:
+        """What the last intervention had set is as before now."""
+        last = self._interventions.pop(side, None)
+        if last is not None:
+            self._note(side, last.made, undone=True)
+
+    # -- a connection that lasts -------------------------------------------------------------------
+
+    def _lasting(self, side: Side, act: Callable[[], T], *, interruptible: bool = True) -> T:
+        """Does it, and does it again if the connection is lost meanwhile and can be had anew."""
+        with deferred():
+            for last in (*([False] * _LOST), True):
+                try:
+                    if not interruptible:
+                        return act()
+                    with let_through():
+                        return act()
+                except (NotAvailable, NotMade):
+                    raise
+                except (BoardUnreachable, ProbeError, SettingError) as error:
+                    was_open = self._live[side].channel.is_open
+                    with let_through():
+                        self._live[side].settle(error)
+                    self._note_boots(side)
+                    if last and not was_open and self._is_set(side):
+                        # It came back each time, without what was set: an MTU that the other end
+                        # of the cable does not have, a driver that dies of it.
+                        raise NotMade(
+                            f"contact is lost while it is set ({error.message})", error.remedy
+                        ) from error
+                    if last or was_open:
+                        raise
+                finally:
+                    if side in self._interventions and not still_set(self._live[side].name):
+                        self._note_undone(side)
+        raise AssertionError("unreachable")
+
+    def _is_set(self, side: Side) -> bool:
+        """Whether something was set when contact was lost."""
+        last = self._interventions.get(side)
+        return last is not None and bool(last.made)
+
+    def _note_boots(self, side: Side) -> None:
+        board = self._live[side]
+        if board.boots > self._boots[board.name]:
+            self._boots[board.name] = board.boots
+            self._findings.append(
+                Finding(
+                    "booted again",
+                    Grade.WARNS,
+                    f"{board.name} booted again in the middle of the diagnosis",
+                    f"its boot id changed {self.now():.0f} s after the beginning",
+                    "what was being measured was begun again; what is not set at boot is gone",
+                )
+            )
+
+    # -- the beginning -----------------------------------------------------------------------------
+
+    def _first(self) -> tuple[Metric, Kind, dict[Side, Mapping[str, object]]]:
+        """What is measured, by a process on each live board; the kinds have to agree."""
+        asked = next(iter(self._live.values())).spec
+        command = asked if asked.benchmark.startswith("command.") else None
+        kinds: dict[Side, Kind] = {}
+        hosts: dict[Side, Mapping[str, object]] = {}
+        for side, board in self._live.items():
+            started = self.now()
+            process, kinds[side] = self._lasting(side, board.first)
+            hosts[side] = process.host
+            share = self._batches() / len(process.samples)
+            self._durations[side, False] = [(self.now() - started) * share]
+        kind = next(iter(kinds.values()))
+        if any((k.unit, k.better) != (kind.unit, kind.better) for k in kinds.values()):
+            raise UsageError(
+                f"the two boards count {asked.key} in different units: "
+                + " and ".join(k.unit or "none" for k in kinds.values()),
+                "measure something that both count alike",
+            )
+        metric = Metric(
+            asked,
+            kind.unit,
+            kind.better,
+            kind.counted,
+            dict(command.params)["run"] if command else "",
+        )
+        return metric, kind, hosts
+
+    def _spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
+        """What is measured, with the other side's programs where the arm has them."""
+        return spec if self._userland is None else self._userland.spec(arm, spec)
+
+    def _boards(self) -> Iterator[tuple[Side, LiveBoard]]:
+        """Each board once, with a side that it is."""
+        for side, board in self._live.items():
+            if side is Side.BAD or not self._is_one_board:
+                yield side, board
+
+    def _batches(self) -> int:
+        """The same on both sides."""
+        return min(board.batches for board in self._live.values())
+
+
+def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
+    """The settings and the process attributes of an arm; Refused for what a live board cannot."""
+    settings: dict[Setting, str] = {}
+    attributes: dict[str, str] = {}
+    for suspect in arm.flipped:
+        match suspect.means:
+            case SettingMeans() as means:
+                towards = means.towards(arm.side.other)
+                settings |= dict.fromkeys(towards, suspect.id)
+                if not towards:
+                    raise Refused(f"{suspect.title} cannot be set there", "", [suspect.id])
+            case ProcessMeans() as means:
+                attributes |= means.towards(arm.side.other)
+            case LayerMeans() if is_userland(suspect):
+                pass  # another command line, and no setting
+            case _:
+                raise Refused(
+                    f"{suspect.title} is not set on a running board",
+                    suspect.untestable or "swap the layer on a board of a rig",
+                    [suspect.id],
+                )
+    values: dict[tuple[str, tuple[str, ...]], str] = {}
+    for setting, owner in settings.items():
+        key = (setting.knob.name, setting.paths)
+        if values.setdefault(key, setting.value) != setting.value:
+            raise Refused(f"{setting.knob.name} would be set to two values at once", "", [owner])
+    return list(settings), attributes
+
+
+def _settings(suspect: Suspect, side: Side) -> frozenset[tuple[str, str]]:
+    means = suspect.means
+    return _names(means.towards(side.other)) if isinstance(means, SettingMeans) else frozenset()
+
+
+def _names(settings: Sequence[Setting]) -> frozenset[tuple[str, str]]:
+    """Knobs and values: what was not kept may be one file of a setting of several."""
+    return frozenset((setting.knob.name, setting.value) for setting in settings)
+
+
+def refusing(arm: Arm, message: str) -> list[str]:
+    """The suspects whose process attribute a message of the probe is about: ``--as thp=off: …``."""
+    asked = message.partition("--as ")[2].partition("=")[0]
+    return [
+        suspect.id
+        for suspect in arm.flipped
+        if isinstance(suspect.means, ProcessMeans)
+        and asked in suspect.means.towards(arm.side.other)
+    ]

@@ -1,0 +1,379 @@
+"""The bench of images: one board of a rig that is written and booted as each arm needs it.
+
+Within a boot it is a live board (``why.live``): run-time settings are made and put back as there.
+Arms with layers swapped boot from composed images. Where images are compared, boots are what is
+repeated: the same arm twice in a row, between arms of another image, is measured in two boots.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchvise.board import Board
+from benchvise.errors import BenchviseError, BoardUnreachable
+from benchvise.measure.suite import Entry
+from benchvise.rig.boot.verdict import BootError
+from benchvise.rig.faults import FlashError, RigError
+from benchvise.rig.hold.boot_session import BootSession
+from benchvise.rig.images import ImageError
+from benchvise.state.interrupts import let_through
+from benchvise.state.model import Snapshot
+from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.benches.cross_check import compared, one_side
+from benchvise.why.benches.images import Flips, Images
+from benchvise.why.benches.live import LiveBench
+from benchvise.why.benches.live_board import LiveBoard
+from benchvise.why.model import (
+    Arm,
+    Finding,
+    Grade,
+    LayerMeans,
+    Metric,
+    Origin,
+    Side,
+    Suspect,
+    Trial,
+    Write,
+)
+
+_TRIES = 2  # of a boot: a board may fail once without its image being to blame
+_BOOT_S = 60.0  # until one was seen
+_COMPOSE_S = 20.0
+
+
+_Key = tuple[Side, Flips, tuple[str, ...]]
+"""What a trial was measured on: the image, and what was set besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Boot:
+    """A board as it is booted now, from which arm's image; ``offset`` is when, in seconds."""
+
+    side: Side
+    flips: Flips
+    board: LiveBoard
+    live: LiveBench
+    offset: float
+
+
+class RigBench:
+    """See ``why.bench.Bench`` and the module.
+
+    ``seats`` are the boards that the sides are measured on, the same one twice where they share
+    it. The first boot, of the bad side's image, tells what the metric is. Raises as
+    ``BootSession``, ``Images`` and measuring do.
+    """
+
+    def __init__(
+        self,
+        seats: Mapping[Side, BootSession],
+        images: Mapping[Side, Path],
+        entry: Entry,
+        say: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._begun = time.monotonic()
+        self._seats = dict(seats)
+        self._images = Images(images, entry.benchmark)
+        self._entry = entry
+        self._say = say
+        self._booted: dict[BootSession, _Boot] = {}
+        self._before: dict[BootSession, list[_Key]] = {seat: [] for seat in seats.values()}
+        self._unbootable: dict[tuple[Side, Flips], Refused] = {}
+        self._looked: dict[Side, tuple[Facts, Snapshot]] = {}
+        self._measured: dict[Side, list[float]] = {side: [] for side in Side}
+        self._composed: list[float] = []
+        self._findings: list[Finding] = []
+        self._writes: list[Write] = []
+        self._number = 0
+        self._closed = False
+        self._metric = self._boot(self._seats[Side.BAD], Arm(Side.BAD), frozenset()).live.metric
+
+    # -- what there is -----------------------------------------------------------------------------
+
+    @property
+    def metric(self) -> Metric:
+        """See Bench."""
+        return self._metric
+
+    def name(self, side: Side) -> str:
+        """See Bench: the image, and the board that it runs on."""
+        return f"{self._images.own(side).path.name} on {self._seats[side].name}"
+
+    def is_live(self, side: Side) -> bool:  # noqa: ARG002 - any image can be booted
+        """See Bench."""
+        return True
+
+    def is_one_boot_each(self) -> bool:
+        """See Bench: one board boots anew whenever the side changes, two stay as they are."""
+        return self._seats[Side.GOOD] is not self._seats[Side.BAD]
+
+    def recorded(self, side: Side) -> Sequence[Trial]:  # noqa: ARG002
+        """See Bench."""
+        return ()
+
+    def now(self) -> float:
+        """See Bench."""
+        return time.monotonic() - self._begun
+
+    def facts(self, side: Side) -> Facts:
+        """See Bench."""
+        return self._look(side)[0]
+
+    def snapshot(self, side: Side) -> Snapshot:
+        """See Bench."""
+        return self._look(side)[1]
+
+    # -- measuring ---------------------------------------------------------------------------------
+
+    def measure(self, arm: Arm) -> Trial:
+        """See Bench."""
+        started = self.now()
+        flips, rest = _divided(arm)
+        seat = self._seats[arm.side]
+        boot = self._ready(arm, flips, rest)
+        trial = boot.live.measure(rest)
+        self._before[seat] = [*self._before[seat], (arm.side, flips, rest.ids)][-2:]
+        self._measured[arm.side].append(trial.seconds)
+        self._number += 1
+        return replace(
+            trial,
+            number=self._number,
+            flipped=arm.ids,
+            started=round(started, 3),
+            seconds=round(self.now() - started, 3),
+            covariates={**trial.covariates, "boot": float(seat.boots)},
+        )
+
+    def seconds(self, arm: Arm, after: Arm | None) -> float:
+        """See Bench; a boot is counted where one is needed after that other arm."""
+        flips = _flips(arm)
+        known = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
+        measuring = statistics.median(known[-20:])
+        if not self.boots(arm, after):
+            return measuring
+        composing = 0.0
+        if not self._images.is_made(arm.side, flips):
+            composing = statistics.median(self._composed) if self._composed else _COMPOSE_S
+        return measuring + composing + _typical(self._seats[arm.side])
+
+    def boots(self, arm: Arm, after: Arm | None) -> bool:
+        """See Bench; what another board did before leaves this one as it is booted."""
+        seat, wanted = self._seats[arm.side], (arm.side, _flips(arm))
+        if after is not None and self._seats[after.side] is seat:
+            return (after.side, _flips(after)) != wanted
+        boot = self._booted.get(seat)
+        return boot is None or (boot.side, boot.flips) != wanted
+
+    def during(self, arm: Arm) -> Mapping[str, float]:
+        """See Bench."""
+        flips, rest = _divided(arm)
+        return self._ready(arm, flips, rest, fresh=False).live.during(rest)
+
+    def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
+        """See Bench; all on one side, then all on the other, as that takes fewer boots."""
+        taken = {}
+        for side in Side:
+            board = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).board
+            taken[side] = {key: one_side(key, board) for key in keys}
+        found = []
+        for key in keys:
+            good, bad = taken[Side.GOOD][key], taken[Side.BAD][key]
+            if good is not None and bad is not None:
+                values = {Side.GOOD: good[1], Side.BAD: bad[1]}
+                found.append(compared(key, good[0], values))
+        return found
+
+    # -- layers ------------------------------------------------------------------------------------
+
+    def has_images(self) -> bool:
+        """See Bench."""
+        return True
+
+    def layers(self) -> Sequence[Suspect]:
+        """See Bench."""
+        return self._images.layers()
+
+    def parts(self, layer: Suspect) -> Sequence[Suspect]:
+        """See Bench."""
+        means = layer.means
+        if not isinstance(means, LayerMeans) or means.part:
+            return ()
+        return self._images.parts(means.layer)
+
+    def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
+        """See Bench: in the side's image."""
+        return self._images.origins(side, suspect, self._look(side)[1].roles)
+
+    # -- what happened -----------------------------------------------------------------------------
+
+    def findings(self) -> Sequence[Finding]:
+        """See Bench."""
+        booted = [finding for boot in self._booted.values() for finding in boot.live.findings()]
+        return (*self._findings, *booted)
+
+    def writes(self) -> Sequence[Write]:
+        """See Bench."""
+        running = [write for boot in self._booted.values() for write in _rebased(boot)]
+        return sorted([*self._writes, *running], key=lambda write: write.at)
+
+    def close(self) -> None:
+        """See Bench: the boards are switched off, and with that everything is as before."""
+        if self._closed:
+            return
+        self._closed = True
+        for seat in list(self._booted):
+            self._end(seat)
+        failed: BenchviseError | None = None
+        for seat in dict.fromkeys(self._seats.values()):
+            try:
+                seat.close()
+            except BenchviseError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    # -- booting -----------------------------------------------------------------------------------
+
+    def _look(self, side: Side) -> tuple[Facts, Snapshot]:
+        """What there is to see of a side; once, as going back for more takes a boot."""
+        if side not in self._looked:
+            live = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).live
+            self._looked[side] = live.facts(side), live.snapshot(side)
+        return self._looked[side]
+
+    def _ready(self, arm: Arm, flips: Flips, rest: Arm, *, fresh: bool = True) -> _Boot:
+        """The board, running that arm's image; for a trial, in a boot that may count for it."""
+        seat = self._seats[arm.side]
+        boot = self._booted.get(seat)
+        if boot is not None and (boot.side, boot.flips) == (arm.side, flips):
+            match self._before[seat]:
+                case [before, last] if fresh and last == (arm.side, flips, rest.ids):
+                    if before[:2] == last[:2]:
+                        return boot
+                case _:
+                    return boot
+        return self._boot(seat, arm, flips)
+
+    def _boot(self, seat: BootSession, arm: Arm, flips: Flips) -> _Boot:
+        """Boots an arm's image. Refused when that comes to nothing because of its layers."""
+        known = self._unbootable.get((arm.side, flips))
+        if known is not None:
+            raise known
+        swapped = [s for s in arm.flipped if isinstance(s.means, LayerMeans)]
+        ids = [s.id for s in swapped]
+        try:
+            with let_through():  # nothing is set on a board that is off
+                image = self._composed_image(arm.side, swapped)
+                self._end(seat)
+                board = self._opened(seat, image)
+        except BootError as error:
+            if not flips:
+                raise BoardUnreachable(error.message, error.remedy) from error
+            # Of several, it is not known which one does it.
+            refused = Refused(
+                f"with {' and '.join(ids)}: {error.fault}: {error.message}",
+                error.remedy,
+                ids if len(ids) == 1 else (),
+            )
+            self._unbootable[arm.side, flips] = refused
+            raise refused from error
+        simulated = frozenset({arm.side}) if seat.simulated else frozenset()
+        try:
+            live = LiveBench({arm.side: board}, simulated=simulated)
+        except BaseException:
+            board.close()
+            raise
+        boot = _Boot(arm.side, flips, board, live, self.now() - live.now())
+        self._booted[seat] = boot
+        if not flips:
+            self._look(arm.side)
+        return boot
+
+    def _composed_image(self, side: Side, swapped: Sequence[Suspect]) -> Path:
+        flips = _flips(Arm(side, tuple(swapped)))
+        begun = time.monotonic()
+        made = self._images.is_made(side, flips)
+        try:
+            path = self._images.make(side, flips, self._say)
+        except ImageError as error:
+            alone = [s.id for s in swapped if len(swapped) == 1 or not self._fits(side, s)]
+            raise Refused(error.message, error.remedy, alone) from error
+        if not made:
+            self._composed.append(time.monotonic() - begun)
+        return path
+
+    def _fits(self, side: Side, suspect: Suspect) -> bool:
+        """Whether a layer can be swapped at all."""
+        try:
+            self._images.make(side, _flips(Arm(side, (suspect,))), self._say)
+        except ImageError:
+            return False
+        return True
+
+    def _opened(self, seat: BootSession, image: Path) -> LiveBoard:
+        """The board as it runs from an image; once it is lost it is booted from it again."""
+
+        def again() -> Board:
+            try:
+                return seat.boot(image)
+            except (BootError, FlashError, RigError) as error:
+                raise BoardUnreachable(error.message, error.remedy) from error
+
+        self._say(f"{seat.name}: booting {image.name}")
+        board = self._started(seat, image)
+        try:
+            return LiveBoard(board, again, self._entry, patience_s=0.0)
+        except BaseException:
+            board.close()
+            raise
+
+    def _started(self, seat: BootSession, image: Path) -> Board:
+        """A boot; tried once more where it fails. What the rig cannot do is final."""
+        for last in (*([False] * (_TRIES - 1)), True):
+            try:
+                return seat.boot(image)
+            except BootError as error:
+                self._findings.append(
+                    Finding("boot failed", Grade.NOTES, error.message, image.name, error.remedy)
+                )
+                if last:
+                    raise
+            except (FlashError, RigError) as error:
+                raise BoardUnreachable(error.message, error.remedy) from error
+        raise AssertionError("unreachable")
+
+    def _end(self, seat: BootSession) -> None:
+        """Ends a boot: what it found and wrote is kept."""
+        boot = self._booted.pop(seat, None)
+        if boot is not None:
+            self._writes += _rebased(boot)
+            known = {(found.rule, found.sentence) for found in self._findings}
+            for finding in boot.live.findings():
+                if (finding.rule, finding.sentence) not in known:
+                    self._findings.append(finding)
+            boot.live.close()
+
+
+def _divided(arm: Arm) -> tuple[Flips, Arm]:
+    """What of an arm is in its image, and what is set once that runs."""
+    rest = tuple(s for s in arm.flipped if not isinstance(s.means, LayerMeans))
+    return _flips(arm), Arm(arm.side, rest)
+
+
+def _flips(arm: Arm) -> Flips:
+    return frozenset(s.means for s in arm.flipped if isinstance(s.means, LayerMeans))
+
+
+def _rebased(boot: _Boot) -> list[Write]:
+    """The writes of a boot, by the bench's own clock."""
+    return [replace(write, at=write.at + boot.offset) for write in boot.live.writes()]
+
+
+def _typical(seat: BootSession) -> float:
+    """What a boot with another image takes there, in seconds."""
+    known = seat.seconds[True] or seat.seconds[False]
+    return statistics.median(known) if known else _BOOT_S

@@ -1,0 +1,462 @@
+"""The other side's programs and libraries for a user's command, run on this board.
+
+What a command runs is its programs, the interpreters of scripts, the dynamic loader and the
+libraries that the loader finds for them: the board's own loader is asked (``--list``), so that its
+own rules hold. Copies of the other side's lie in a private directory, and the command calls them
+through the other side's loader with ``--library-path``; that takes no root. What a program opens
+later (plug-ins, configuration, locales, modules of an interpreter) stays the board's own.
+
+The other side may also be a root file system that is not running: a directory here, or an image.
+Nothing of that is run; the rules of glibc's loader are followed instead, ld.so(8) (musl's are
+fewer). Of libraries for certain CPUs (``glibc-hwcaps``) the plain ones are taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from benchvise.board import Board
+from benchvise.errors import BenchviseError, BoardUnusable, UsageError
+from benchvise.rig.images import elf
+from benchvise.text import last_line, printable
+from benchvise.why.benches.programs import named
+from benchvise.why.provenance.directory import DirectoryFiles
+from benchvise.why.provenance.files import FileSource
+from benchvise.why.provenance.image import image_files
+
+_SECONDS = 60.0
+_MOST_LIBRARIES = 200
+_MOST_INTERPRETERS = 4  # a script's may be a script itself
+
+_WHERE = 'case $(command -v -- "$1") in /*) readlink -f -- "$(command -v -- "$1")";; esac'
+_LIST = re.compile(r"^\s*(\S+) => (/\S+) \(0x|^\s*(/\S+) \(0x", re.M)
+_ASSIGNMENT = re.compile(r"\s*(LD_LIBRARY_PATH)=(\S+)")
+
+LIBC = "libc"
+_OF_LIBC = re.compile(
+    r"(ld-linux|ld-musl|ld64|ld\.so|libc\.musl|lib(c|m|pthread|dl|rt|resolv|util|anl|mvec)\.so)\b.*"
+)
+"""The loader and what is built with it only go together."""
+
+
+class Incomplete(Exception):  # noqa: N818
+    """A command whose programs cannot be told or taken along; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a closure: where it is on its board, what it holds, and the part it belongs to."""
+
+    path: str
+    digest: str
+    part: str
+    data: bytes = field(repr=False, default=b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program of a command: ``word`` calls it, ``file`` is its name in the closure's directory.
+
+    ``script`` is the name of the script that it interprets, after ``argument`` of its first line.
+    ``loader`` is empty where it is linked statically.
+    """
+
+    word: str
+    file: str
+    loader: str
+    script: str = ""
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """All that a command runs on a board: programs, and files by the names that they ask for."""
+
+    programs: tuple[Program, ...]
+    files: Mapping[str, File]
+    abi: tuple[str, int, bool]
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Part to the digest of its files."""
+        found: dict[str, list[str]] = {}
+        for name, file in sorted(self.files.items()):
+            found.setdefault(file.part, []).append(f"{name} {file.digest}")
+        return {
+            part: hashlib.sha256("\n".join(lines).encode()).hexdigest()
+            for part, lines in found.items()
+        }
+
+
+class Programs(Protocol):
+    """Where the files of a command are: a board, or a root that is not running."""
+
+    def located(self, word: str) -> str | None:
+        """The true path of a program; None where there is no file for it."""
+
+    def read(self, path: str) -> bytes:
+        """All of a file; Incomplete when it cannot be had."""
+
+    def libraries(self, path: str, loader: str) -> Mapping[str, str]:
+        """The libraries that the loader finds for a program: path by the name asked for."""
+
+
+def closure_of(board: Board, command: str) -> Closure:
+    """What a command runs there. Incomplete when that cannot be told, and what ``run`` raises."""
+    return closure_in(OnBoard(board, library_path(command)), command)
+
+
+def closure_in(programs: Programs, command: str) -> Closure:
+    """What a command runs of these programs. Incomplete when that cannot be told."""
+    reader = _Reader(programs)
+    found = [reader.program(word) for word in dict.fromkeys(named(command))]
+    known = [program for program in found if program is not None]
+    if not known or reader.abi is None:
+        raise Incomplete(f"no program of '{printable(command, 80)}' is a file there")
+    return Closure(tuple(known), reader.files, reader.abi)
+
+
+def library_path(command: str) -> str:
+    """The LD_LIBRARY_PATH that a command begins with; empty without one."""
+    assigned = _ASSIGNMENT.match(command)
+    return assigned[2].strip("'\"") if assigned else ""
+
+
+def rewritten(command: str, closure: Closure, directory: str) -> str:
+    """The command, with its programs called in a directory where the closure's files lie.
+
+    Incomplete when a program is not a word of its own in it.
+    """
+    for program in closure.programs:
+        words = [posixpath.join(directory, program.file)]
+        if program.loader:
+            loader = posixpath.join(directory, program.loader)
+            words = [loader, "--library-path", directory, *words]
+        if program.script:
+            words += [program.argument] if program.argument else []
+            words.append(posixpath.join(directory, program.script))
+        pattern = rf"(?<![\w./=-]){re.escape(program.word)}(?![\w./=-])"
+        found = re.search(pattern, command)
+        if found is None:
+            raise Incomplete(f"'{printable(program.word)}' is quoted in the command")
+        command = command[: found.start()] + shlex.join(words) + command[found.end() :]
+    return command
+
+
+class _Reader:
+    """Gathers the files of one command."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._programs = programs
+        self.files: dict[str, File] = {}
+        self.abi: tuple[str, int, bool] | None = None
+
+    def program(self, word: str) -> Program | None:
+        """A program by the word that calls it; None for one that is built into the shell."""
+        path = self._programs.located(word)
+        if path is None:
+            return None
+        name, argument, script = posixpath.basename(word), "", ""
+        for _ in range(_MOST_INTERPRETERS):
+            data = self._add(name, path, f"program {posixpath.basename(path)}")
+            if not data.startswith(b"#!"):
+                break
+            script = script or name
+            path, argument = self._interpreter(path, data)
+            name = posixpath.basename(path)
+        parsed = elf.parse(data)
+        if parsed is None:
+            raise Incomplete(f"{printable(path)} is neither a program nor a script")
+        self.abi = self.abi or parsed.abi
+        loader = ""
+        if parsed.interpreter:
+            loader = self._libraries(path, parsed.interpreter)
+        return Program(word, name, loader, script, argument)
+
+    def _interpreter(self, path: str, data: bytes) -> tuple[str, str]:
+        """What a script's first line names, and the argument it gives."""
+        line = data[2:256].split(b"\n")[0].decode("utf-8", "replace").split(None, 1)
+        if line and posixpath.basename(line[0]) == "env" and len(line) > 1:
+            line = [line[1].split()[0]]
+        found = self._programs.located(line[0]) if line else None
+        if found is None:
+            raise Incomplete(f"the interpreter of {printable(path)} is not there")
+        argument = line[1].strip() if len(line) > 1 else ""
+        return found, printable(argument, 100)
+
+    def _libraries(self, path: str, interpreter: str) -> str:
+        """Adds the loader and what it finds for a program; the loader's name."""
+        loader = self._programs.located(interpreter)
+        if loader is None:
+            raise Incomplete(
+                f"{printable(path)} wants {printable(interpreter)}, which is not there"
+            )
+        name = posixpath.basename(interpreter)
+        self._add(name, loader, LIBC)
+        found = self._programs.libraries(path, loader)
+        for soname, library in list(found.items())[:_MOST_LIBRARIES]:
+            if soname != name and soname not in self.files:
+                self._add(soname, library, LIBC if _OF_LIBC.fullmatch(soname) else soname)
+        return name
+
+    def _add(self, name: str, path: str, part: str) -> bytes:
+        data = self._programs.read(path)
+        self.files[name] = File(path, hashlib.sha256(data).hexdigest(), part, data)
+        return data
+
+
+class OnBoard:
+    """The programs of a board; its own shell and loader are asked."""
+
+    def __init__(self, board: Board, library_path: str) -> None:
+        self._board = board
+        self._environment = [f"LD_LIBRARY_PATH={library_path}"] if library_path else []
+
+    def located(self, word: str) -> str | None:
+        """See Programs."""
+        path = self._run(["sh", "-c", _WHERE, "sh", word], may_fail=True).strip()
+        return path if path.startswith("/") and "\n" not in path else None
+
+    def read(self, path: str) -> bytes:
+        """See Programs."""
+        return self._bytes(["cat", "--", path], f"{printable(path)} cannot be read")
+
+    def libraries(self, path: str, loader: str) -> Mapping[str, str]:
+        """See Programs."""
+        said = self._run(["env", *self._environment, loader, "--list", path])
+        return {
+            posixpath.basename(match[1] or match[3]): match[2] or match[3]
+            for match in _LIST.finditer(said)
+        }
+
+    def _run(self, argv: list[str], *, may_fail: bool = False) -> str:
+        what = f"{printable(argv[-2] if len(argv) > 2 else argv[0])} fails"
+        data = self._bytes(argv, what, may_fail=may_fail)
+        return data.decode("utf-8", "replace")
+
+    def _bytes(self, argv: list[str], what: str, *, may_fail: bool = False) -> bytes:
+        try:
+            completed = self._board.run(argv, timeout=_SECONDS)
+        except BoardUnusable as error:  # more than a command may say
+            raise Incomplete(f"{what} ({error.message})") from error
+        if completed.returncode and not may_fail:
+            raise Incomplete(f"{what} ({last_line(completed.stderr) or completed.returncode})")
+        return completed.stdout if completed.returncode == 0 else b""
+
+
+_MAKE = (
+    'for d in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do '
+    'umask 077; p=$(mktemp -d "$d/benchvise-userland.XXXXXX" 2>/dev/null) || continue; '
+    'printf "#!/bin/sh\\n" >"$p/try" && chmod 700 "$p/try" && "$p/try" 2>/dev/null && '
+    '{ rm "$p/try"; printf "%s\\n" "$p"; exit 0; }; rm -rf "$p"; done; exit 1'
+)
+_PUT = 'umask 077; mkdir -p "${1%/*}" && cat >"$1" && chmod 700 "$1"'
+_LINK = 'mkdir -p "${2%/*}" && ln -sf -- "$1" "$2"'
+
+
+class Copies:
+    """Directories on one board that hold a mix of two closures; ``close`` removes them."""
+
+    def __init__(self, board: Callable[[], Board], own: Closure, other: Closure) -> None:
+        self._board = board
+        self._own = own
+        self._other = other
+        self._top = ""
+        self._made: dict[frozenset[str], str] = {}
+
+    def command(self, command: str, parts: frozenset[str]) -> str:
+        """The command with these parts as on the other side, made ready there.
+
+        Incomplete when it cannot be made or does not run.
+        """
+        if parts not in self._made:
+            self._made[parts] = self._make(parts)
+        # Programs and how they are called belong together.
+        foreign = any(part.startswith("program ") for part in parts)
+        return rewritten(command, self._mixed(foreign), self._made[parts])
+
+    def close(self) -> None:
+        """Removes what was copied."""
+        if self._top:
+            self._board().run(["rm", "-rf", "--", self._top], timeout=_SECONDS)
+            self._top, self._made = "", {}
+
+    def _mixed(self, foreign: bool) -> Closure:
+        """Which programs, in the command's own words."""
+        if not foreign:
+            return self._own
+        words = [program.word for program in self._own.programs]
+        programs = {program.word: program for program in self._other.programs}
+        if any(word not in programs for word in words):
+            raise Incomplete("the command runs other programs there")
+        return Closure(tuple(programs[word] for word in words), self._other.files, self._other.abi)
+
+    def _make(self, parts: frozenset[str]) -> str:
+        if not self._top:
+            self._top = self._run(["sh", "-c", _MAKE]).strip()
+        if not self._top.startswith("/"):
+            raise Incomplete("there is no place to put programs to on the board")
+        directory = f"{self._top}/{len(self._made)}"
+        for name, file, is_foreign in self._chosen(parts):
+            target = f"{directory}/{name}"
+            if is_foreign:
+                self._run(["sh", "-c", _PUT, "sh", target], file.data)
+            else:
+                self._run(["sh", "-c", _LINK, "sh", file.path, target])
+        return directory
+
+    def _chosen(self, parts: frozenset[str]) -> Iterator[tuple[str, File, bool]]:
+        """Each name with the file that it stands for, and whether it is the other side's."""
+        for name in sorted({*self._own.files, *self._other.files}):
+            own, other = self._own.files.get(name), self._other.files.get(name)
+            wants = other is not None and other.part in parts
+            if other is not None and (own is None or (wants and own.digest != other.digest)):
+                yield name, other, True
+            elif own is not None:
+                yield name, own, False
+
+    def _run(self, argv: list[str], given: bytes = b"") -> str:
+        try:
+            completed = self._board().run(argv, input=given, timeout=_SECONDS)
+        except BoardUnusable as error:
+            raise Incomplete(error.message) from error
+        if completed.returncode:
+            raise Incomplete(last_line(completed.stderr) or f"{argv[-1]} cannot be written")
+        return completed.stdout.decode("utf-8", "replace")
+
+
+# -- a root file system that is not running --------------------------------------------------------
+
+
+_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_LIBRARIES = ("/usr/local/lib", "/lib", "/usr/lib", "/lib64", "/usr/lib64")
+_MULTIARCH = re.compile(r"[a-z0-9_]+-linux-(gnu|musl)\w*$")
+_CONFIGURATION = ("/etc/ld.so.conf", "/etc/ld.so.conf.d/*.conf")
+
+_MOST_BYTES = 256 << 20  # of a file: an interpreter may be large
+
+
+class Tree(FileSource, Protocol):
+    """The files of a system that can also be had whole."""
+
+    def names(self, directory: str) -> Iterable[str]:
+        """What a directory holds."""
+
+    def located(self, path: str) -> str | None:
+        """The true path of a file; None where there is none."""
+
+    def whole(self, path: str, limit: int) -> bytes | None:
+        """All of a file by its true path; None where it cannot be read or is too large."""
+
+
+@contextmanager
+def opened_root(path: Path) -> Iterator[Tree]:
+    """A root file system, by a directory that it lies in or an image that has it.
+
+    UsageError when it is neither.
+    """
+    if path.is_dir():
+        tree = DirectoryFiles(path, str(path))
+        if not any(tree.names(place) for place in ("/bin", "/usr/bin", "/sbin")):
+            raise UsageError(
+                f"{path} has no programs (no bin, usr/bin or sbin)",
+                "name the root of the good system: a directory it is unpacked to, or an image",
+            )
+        yield tree
+        return
+    try:
+        with image_files(path, str(path)) as files:
+            yield files
+    except BenchviseError as error:
+        raise UsageError(f"{path} is no root file system: {error.message}", error.remedy) from error
+
+
+class InRoot:
+    """See ``userland.Programs`` and the module. ``library_path`` is looked at as LD_LIBRARY_PATH
+    is."""
+
+    def __init__(self, tree: Tree, library_path: str = "") -> None:
+        self._tree = tree
+        self._given = tuple(filter(None, library_path.split(":")))
+        self._read: dict[str, bytes] = {}
+        self._usual: tuple[str, ...] | None = None
+
+    def located(self, word: str) -> str | None:
+        """See Programs."""
+        if "/" in word:
+            return self._tree.located(word) if word.startswith("/") else None
+        found = (self._tree.located(f"{directory}/{word}") for directory in _PATH)
+        return next((path for path in found if path is not None), None)
+
+    def read(self, path: str) -> bytes:
+        """See Programs."""
+        if path not in self._read:
+            data = self._tree.whole(path, _MOST_BYTES)
+            if data is None:
+                raise Incomplete(f"{printable(path)} cannot be read in {self._tree.name}")
+            self._read[path] = data
+        return self._read[path]
+
+    def libraries(self, path: str, loader: str) -> Mapping[str, str]:
+        """See Programs."""
+        found: dict[str, str] = {}
+        program = elf.parse(self.read(path))
+        waiting = [] if program is None else [(path, program, program.search)]
+        while waiting:
+            place, wants, inherited = waiting.pop(0)
+            for name in wants.needed:
+                soname = posixpath.basename(name)
+                if soname in found or soname == posixpath.basename(loader):
+                    continue
+                library = self._library(name, place, wants, inherited)
+                if library is None:
+                    raise Incomplete(
+                        f"{printable(place)} wants {printable(name)}, which is not there"
+                    )
+                found[soname] = library[0]
+                if len(found) < _MOST_LIBRARIES:
+                    waiting.append((*library, inherited))
+        return found
+
+    def _library(
+        self, name: str, place: str, wants: elf.Elf, inherited: tuple[str, ...]
+    ) -> tuple[str, elf.Elf] | None:
+        """Where a library is, and what it is; one for another kind of machine is passed over."""
+        if "/" in name:
+            places = [name]
+        else:
+            own = posixpath.dirname(place)
+            searched = (d.replace("${ORIGIN}", "$ORIGIN") for d in (*wants.search, *inherited))
+            said = [directory.replace("$ORIGIN", own) for directory in searched]
+            directories = dict.fromkeys((*self._given, *said, *self._directories()))
+            places = [f"{directory}/{name}" for directory in directories]
+        for candidate in places:
+            path = self._tree.located(candidate)
+            parsed = None if path is None else elf.parse(self.read(path))
+            if path is not None and parsed is not None and parsed.abi == wants.abi:
+                return path, parsed
+        return None
+
+    def _directories(self) -> tuple[str, ...]:
+        """Where libraries are usually: as configured there, then where they are on any system."""
+        if self._usual is None:
+            texts = self._tree.read(_CONFIGURATION)
+            lines = [line.strip() for _, text in sorted(texts.items()) for line in
+                     text.decode("utf-8", "replace").splitlines()]  # fmt: skip
+            told = [line for line in lines if line.startswith("/")]
+            below = [
+                f"{top}/{name}"
+                for top in _LIBRARIES
+                for name in sorted(self._tree.names(top))
+                if _MULTIARCH.match(name)
+            ]
+            self._usual = tuple(dict.fromkeys((*told, *below, *_LIBRARIES)))
+        return self._usual

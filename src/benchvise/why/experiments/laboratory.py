@@ -1,0 +1,362 @@
+"""Where trials are taken: blocks of arms in random order, each answer in the evidence log.
+
+Everything that a diagnosis learns from its boards while it runs comes through here, so that it can
+be replayed (see ``evidence``). Trials are numbered in the order in which they were taken.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchvise.board.channel import NotAvailable
+from benchvise.documents import encode
+from benchvise.errors import BoardUnreachable, MeasurementError
+from benchvise.state.model import Snapshot, snapshot_of
+from benchvise.why.bench import Bench, CrossCheck, Refused
+from benchvise.why.events import Event, ExperimentDecided, LeftOut, TrialFailed, TrialTaken
+from benchvise.why.experiments import estimate
+from benchvise.why.experiments.estimate import Floats
+from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.model import Arm, Bounds, Experiment, Side, Suspect, Trial
+
+# A good side that takes so many times longer to switch to than to measure has blocks of its own.
+_DEAR = 3.0
+
+
+class Unmakeable(Exception):  # noqa: N818
+    """An arm has no value: refused, or the metric fails in it twice.
+
+    ``suspects`` are the ids of those it failed for, empty where nobody knows.
+    """
+
+    def __init__(self, arm: Arm, reason: str, suspects: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.arm = arm
+        self.reason = reason
+        self.suspects = tuple(suspects)
+
+
+class Laboratory:
+    """A bench with its log, budget and observer, and all that was measured on it so far."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        log: EvidenceLog,
+        observe: Callable[[Event], None],
+        budget: Budget,
+        seed: int,
+    ) -> None:
+        self.bench = bench
+        self.observe = observe
+        self.trials: list[Trial] = []
+        self.experiments: list[Experiment] = []
+        self.left_out: dict[tuple[Side, str], str] = {}
+        """Why a suspect, by its id, cannot be flipped on a side."""
+        self.differences: list[Floats] = []
+        """Of each experiment the differences of its blocks, for what noise there is."""
+        self.lost: Arm | None = None
+        """The arm that was being measured when contact was lost."""
+        self._log = log
+        self._budget = budget
+        self._seed = seed
+        self._series = 0
+        self._offset: float | None = None
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Seconds since the diagnosis began, those before it was resumed included."""
+        if self._log.replaying:
+            return self._log.at
+        if self._offset is None:
+            self._offset = self._log.at - self.bench.now()
+        return self._offset + self.bench.now()
+
+    @property
+    def at(self) -> float:
+        """When the last answer came: the same on replay."""
+        return self._log.at
+
+    def affords(self, seconds: float) -> bool:
+        """Whether the budget allows something that takes so long; the answer is logged."""
+        if not self._budget.limited:
+            return True
+        answer = self._log.recall("budget", ())
+        if answer is None:
+            now = self.now()
+            answer = {"affords": self._budget.allows(now, seconds), "seconds": seconds}
+            self._log.record("budget", (), answer, now)
+        return bool(answer["affords"])
+
+    def require(self, seconds: float, step: str) -> None:
+        """BudgetSpent when the budget does not allow it."""
+        if not self.affords(seconds):
+            raise BudgetSpent(step)
+
+    def seconds(self, arms: Sequence[Arm], blocks: int) -> float:
+        """What so many blocks of these arms will take, as an estimate."""
+        around = list(zip(arms, [arms[-1], *arms[:-1]], strict=True))
+        return blocks * sum(self.bench.seconds(arm, before) for arm, before in around)
+
+    def switches_cheaply(self) -> bool:
+        """Whether the good side can be measured in turn with the bad one: live, and reached in
+        little more than the time that measuring takes. Logged, for estimates change."""
+        answer = self._log.recall("switching", ())
+        if answer is None:
+            bad, good = Arm(Side.BAD), Arm(Side.GOOD)
+            cheap = self.bench.is_live(Side.GOOD) and (
+                self.bench.seconds(good, bad) <= _DEAR * self.bench.seconds(good, good)
+            )
+            answer = {"cheap": cheap}
+            self._log.record("switching", (), answer, self.now())
+        return bool(answer["cheap"])
+
+    # -- what is asked of the boards ---------------------------------------------------------------
+
+    def snapshot(self, side: Side) -> Snapshot:
+        """The state of a side."""
+        key = (str(side),)
+        answer = self._log.recall("snapshot", key)
+        if answer is None:
+            answer = encode(self.bench.snapshot(side))
+            self._log.record("snapshot", key, answer, self.now())
+        return snapshot_of(answer)
+
+    def cross_check(self, keys: Sequence[str]) -> tuple[CrossCheck, ...]:
+        """See ``Bench``; none where the probe cannot measure them."""
+        if not keys:
+            return ()
+        answer = self._log.recall("cross-check", keys)
+        if answer is None:
+            try:
+                checks = self.bench.cross_check(keys)
+            except (MeasurementError, NotAvailable):
+                checks = ()
+            answer = {"checks": [_check_as_json(check) for check in checks]}
+            self._log.record("cross-check", keys, answer, self.now())
+        return tuple(_check_from_json(check) for check in answer["checks"])
+
+    def during(self, arm: Arm) -> Mapping[str, float]:
+        """What is counted while an arm is measured; nothing where it cannot be made any more."""
+        key = _key(arm)
+        answer = self._log.recall("during", key)
+        if answer is None:
+            try:
+                answer = {"counters": dict(self.bench.during(arm))}
+            except (Refused, MeasurementError, NotAvailable) as error:
+                answer = {"counters": {}, "reason": str(error)}
+            except BoardUnreachable:
+                self.lost = arm
+                raise
+            self._log.record("during", key, answer, self.now())
+        return {str(name): float(value) for name, value in answer["counters"].items()}
+
+    def decided(self, what: str, words: Sequence[str]) -> None:
+        """Logs a decision; on replay it must be the same again."""
+        if self._log.recall(what, words) is None:
+            self._log.record(what, words, {}, self.now())
+
+    def measure(self, arm: Arm) -> Trial:
+        """One trial of an arm; Unmakeable when there is none, also at a second try.
+
+        MeasurementError or NotAvailable when nothing is flipped and the metric fails twice.
+        """
+        for last in (False, True):
+            try:
+                return self._measure(arm)
+            except Refused as refused:
+                raise Unmakeable(arm, str(refused), refused.suspects) from None
+            except (MeasurementError, NotAvailable) as error:
+                if not last:
+                    continue
+                if not arm.flipped:
+                    raise
+                raise Unmakeable(arm, f"the metric fails: {error}") from None
+        raise AssertionError("the last try returns or raises")
+
+    def _measure(self, arm: Arm) -> Trial:
+        replayed = self._log.replaying
+        answer = self._log.recall("trial", _key(arm))
+        if answer is None:
+            before = self.now()  # fixes the offset of the clock
+            answer = self._try(arm, before)
+            self._log.record("trial", _key(arm), answer, self.now())
+        if "trial" not in answer:
+            reason = " ".join(part for part in (answer["message"], answer["remedy"]) if part)
+            self.observe(TrialFailed(arm.side, arm.ids, reason, replayed))
+            raise _failure(answer)
+        trial = replace(Trial.from_json(answer["trial"]), number=len(self.trials) + 1)
+        self.trials.append(trial)
+        self.observe(TrialTaken(trial, replayed))
+        return trial
+
+    def _try(self, arm: Arm, begun: float) -> dict[str, Any]:
+        try:
+            trial = self.bench.measure(arm)
+        except Refused as error:
+            return {"refused": list(error.suspects)} | _words(error)
+        except NotAvailable as error:
+            return {"not_available": True} | _words(error)
+        except MeasurementError as error:
+            return {"failed": True} | _words(error)
+        except BoardUnreachable:
+            self.lost = arm
+            raise
+        if not trial.value > 0.0:
+            return {"failed": True, "message": f"it gave {trial.value:g}", "remedy": ""}
+        return {"trial": replace(trial, started=begun).as_json()}
+
+    # -- what was found on the way -----------------------------------------------------------------
+
+    def leave_out(self, side: Side, suspects: Sequence[Suspect], reason: str) -> None:
+        """Notes that these cannot be flipped on a side."""
+        for suspect in suspects:
+            if (side, suspect.id) not in self.left_out:
+                self.left_out[side, suspect.id] = reason
+                self.observe(LeftOut(suspect, side, reason))
+
+    def recorded(self, side: Side) -> Floats:
+        """The goodness of a recorded side's trials, which are numbered like the others."""
+        taken = [
+            replace(trial, number=len(self.trials) + place)
+            for place, trial in enumerate(self.bench.recorded(side), 1)
+        ]
+        self.trials.extend(taken)
+        return np.array([self.bench.metric.goodness(trial.value) for trial in taken])
+
+    def experiment(self, experiment: Experiment) -> Experiment:
+        """Gives an experiment its number and keeps it."""
+        experiment = replace(experiment, number=len(self.experiments) + 1)
+        self.experiments.append(experiment)
+        self.observe(ExperimentDecided(experiment))
+        return experiment
+
+    def noise(self) -> float:
+        """The standard deviation of a difference of two trials in a block, in goodness."""
+        return estimate.spread(self.differences)
+
+    def blocks(self, arms: Mapping[str, Arm]) -> Blocks:
+        """Repetitions of these arms, none taken yet."""
+        self._series += 1
+        return Blocks(self, arms, random.Random(f"{self._seed}/{self._series}"))  # noqa: S311
+
+
+class Blocks:
+    """Repetitions of the same arms, by name, each time in another random order."""
+
+    def __init__(self, lab: Laboratory, arms: Mapping[str, Arm], order: random.Random) -> None:
+        self.arms = dict(arms)
+        self.taken: list[tuple[str, Trial]] = []
+        """All trials with the names of their arms, in the order of time."""
+        self.count = 0
+        self.began = lab.at
+        self._lab = lab
+        self._order = order
+
+    def more(self, count: int) -> None:
+        """Takes so many further blocks. Unmakeable as ``Laboratory.measure``, in any of them."""
+        for _ in range(count):
+            names = list(self.arms)
+            self._order.shuffle(names)
+            for name in names:
+                self.taken.append((name, self._lab.measure(self.arms[name])))
+            self.count += 1
+
+    def whole(self) -> None:
+        """Forgets what was taken in a block that could not be finished."""
+        seen: dict[str, int] = {}
+        kept = []
+        for name, trial in self.taken:
+            seen[name] = seen.get(name, 0) + 1
+            if seen[name] <= self.count:
+                kept.append((name, trial))
+        self.taken = kept
+
+    def goodness(self, name: str) -> Floats:
+        """The goodness of an arm's trials, one a block."""
+        metric = self._lab.bench.metric
+        return np.array([metric.goodness(t.value) for taken, t in self.taken if taken == name])
+
+    def gained(self, name: str, over: str) -> Floats:
+        """By how much an arm is better than another, block by block."""
+        return self.goodness(name) - self.goodness(over)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of all trials."""
+        return tuple(trial.number for _, trial in self.taken)
+
+    @property
+    def seconds(self) -> float:
+        """What it took so far."""
+        return self._lab.at - self.began
+
+
+def _key(arm: Arm) -> tuple[str, ...]:
+    return (str(arm.side), *arm.ids)
+
+
+def _words(error: Refused | MeasurementError | NotAvailable) -> dict[str, Any]:
+    return {"message": error.message, "remedy": error.remedy}
+
+
+def _failure(answer: Mapping[str, Any]) -> Refused | MeasurementError | NotAvailable:
+    message, remedy = str(answer["message"]), str(answer["remedy"])
+    if "refused" in answer:
+        return Refused(message, remedy, [str(name) for name in answer["refused"]])
+    kind = NotAvailable if "not_available" in answer else MeasurementError
+    return kind(message, remedy)
+
+
+def _check_as_json(check: CrossCheck) -> dict[str, Any]:
+    return {
+        "key": check.key,
+        "gap": check.gap.as_json(),
+        "floor": check.floor,
+        "shown": check.shown,
+    }
+
+
+def _check_from_json(data: Mapping[str, Any]) -> CrossCheck:
+    gap = data["gap"]
+    bounds = Bounds(float(gap["value"]), float(gap["low"]), float(gap["high"]))
+    return CrossCheck(str(data["key"]), bounds, float(data["floor"]), bool(data["shown"]))
+
+
+# -- the budget ------------------------------------------------------------------------------------
+
+
+class BudgetSpent(Exception):  # noqa: N818
+    """The next step would not end in time. ``step`` says which one."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__(step)
+        self.step = step
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A time limit in seconds since the diagnosis began; infinite when there is none."""
+
+    seconds: float = math.inf
+
+    @classmethod
+    def of(cls, minutes: float | None) -> Budget:
+        """The budget of ``--budget``."""
+        return cls(math.inf if minutes is None else 60.0 * minutes)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return math.isfinite(self.seconds)
+
+    def allows(self, now: float, seconds: float) -> bool:
+        """Whether something that takes so long would end in time."""
+        return now + seconds <= self.seconds

@@ -1,0 +1,248 @@
+"""A question put to one side: what changes when these suspects are flipped?
+
+Blocks of two trials, without and with, or of a third where the context is asked about as well,
+until it is decided or too many. A suspect that cannot be
+flipped is found, left out and named, and the question is put again without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchvise.why.events import ExperimentBegun
+from benchvise.why.experiments import estimate
+from benchvise.why.experiments.estimate import Floats
+from benchvise.why.experiments.gap import Scale
+from benchvise.why.experiments.laboratory import Blocks, Laboratory, Unmakeable
+from benchvise.why.model import Arm, Experiment, Outcome, Purpose, Side, Suspect
+
+# How often a question is put again without what could not be flipped, at most.
+_TRIES = 20
+_WIDER = 2.0
+
+
+class Unresolved(Exception):  # noqa: N818
+    """The question has no answer; ``experiment`` says why."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        super().__init__(experiment.reason)
+        self.experiment = experiment
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What flipping does on a side, beside a context that is flipped in both arms.
+
+    With ``over`` there is a third arm, in which only that part of the context is flipped, so that
+    the same blocks tell what the rest of the context does. ``least`` blocks are taken in any case
+    and ``most`` at most.
+    """
+
+    purpose: Purpose
+    words: str
+    side: Side
+    flipped: tuple[Suspect, ...]
+    context: tuple[Suspect, ...] = ()
+    least: int = 3
+    most: int = 8
+    over: tuple[Suspect, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """By how much goodness rises, with its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The answer to a question. ``flipped`` are those that could be; ``before`` is what the context
+    does over its part ``over``, nothing where that was not asked.
+    """
+
+    experiment: Experiment
+    flipped: tuple[Suspect, ...]
+    effect: Effect
+    before: Effect
+    blocks: Blocks
+
+
+NOTHING = Effect(0.0, 0.0)
+WITH, WITHOUT, OVER = "with", "without", "over"
+Decided = Callable[[Effect, Effect], bool]
+"""Of the effect of what is flipped and that of the context: whether more blocks are not needed."""
+
+
+def effect_of(lab: Laboratory, differences: Floats) -> Effect:
+    """The effect that differences show, its error by the noise of all experiments so far.
+
+    A handful of differences does not tell its own spread: a wild trial or two look like a wide one.
+    Where it is wider than usual, as with a metric that becomes unsteady, that counts up to twice.
+    """
+    noise = estimate.spread([*lab.differences, differences])
+    own = estimate.spread([differences]) if differences.size > 3 else 0.0
+    deviation = max(noise, min(own, _WIDER * noise))
+    error = estimate.error_of_median(deviation, differences.size)
+    return Effect(float(np.median(differences)), error)
+
+
+def ask(
+    lab: Laboratory,
+    scale: Scale | None,
+    question: Question,
+    decided: Decided,
+) -> Reading:
+    """Puts the question; Unresolved when it cannot be answered.
+
+    Without a scale, where this very question is to show the gap, the experiment has no share.
+    """
+    lab.observe(
+        ExperimentBegun(
+            question.purpose, question.words, question.side, question.least, question.most
+        )
+    )
+    flipped = question.flipped
+    reasons: list[str] = []
+    for _ in range(_TRIES):
+        arms = {
+            WITHOUT: Arm(question.side, question.context),
+            WITH: Arm(question.side, question.context + flipped),
+        }
+        if question.over is not None:
+            arms[OVER] = Arm(question.side, question.over)
+        blocks = lab.blocks(arms)
+        try:
+            _take(lab, blocks, question, decided)
+        except Unmakeable as problem:
+            lost = culprits(lab, question.side, question.context, flipped, problem)
+            lab.leave_out(question.side, lost, problem.reason)
+            names = ", ".join(suspect.id for suspect in lost)
+            if lost:
+                reasons.append(f"left out {names}: {problem.reason}")
+            flipped = tuple(suspect for suspect in flipped if suspect not in lost)
+            if not flipped or problem.arm.flipped == question.context:
+                break
+            continue
+        return _reading(lab, scale, question, flipped, blocks, "; ".join(reasons))
+    raise Unresolved(unresolved(lab, question, "; ".join(reasons) or "it cannot be set up"))
+
+
+def unresolved(lab: Laboratory, question: Question, reason: str) -> Experiment:
+    """The experiment of a question that has no answer."""
+    return lab.experiment(
+        Experiment(
+            number=0,
+            purpose=question.purpose,
+            question=question.words,
+            side=question.side,
+            flipped=tuple(suspect.id for suspect in question.flipped),
+            context=tuple(suspect.id for suspect in question.context),
+            outcome=Outcome.UNRESOLVED,
+            shift=None,
+            share=None,
+            p=None,
+            blocks=0,
+            trials=(),
+            seconds=0.0,
+            reason=reason,
+        )
+    )
+
+
+def _take(lab: Laboratory, blocks: Blocks, question: Question, decided: Decided) -> None:
+    blocks.more(question.least)
+    while blocks.count < question.most:
+        if decided(*_effects(lab, blocks)):
+            return
+        if not lab.affords(lab.seconds(list(blocks.arms.values()), 1)):
+            return
+        blocks.more(1)
+
+
+def _effects(lab: Laboratory, blocks: Blocks) -> tuple[Effect, Effect]:
+    effect = effect_of(lab, blocks.gained(WITH, WITHOUT))
+    if OVER not in blocks.arms:
+        return effect, NOTHING
+    return effect, effect_of(lab, blocks.gained(WITHOUT, OVER))
+
+
+def _reading(
+    lab: Laboratory,
+    scale: Scale | None,
+    question: Question,
+    flipped: tuple[Suspect, ...],
+    blocks: Blocks,
+    reason: str,
+) -> Reading:
+    differences = blocks.gained(WITH, WITHOUT)
+    effect, before = _effects(lab, blocks)
+    lab.differences.append(differences)
+    if OVER in blocks.arms:
+        lab.differences.append(blocks.gained(WITHOUT, OVER))
+    shift = estimate.shift(differences)
+    outcome = Outcome.CLOSES if scale is None else scale.outcome(effect.value, effect.error)
+    experiment = lab.experiment(
+        Experiment(
+            number=0,
+            purpose=question.purpose,
+            question=question.words,
+            side=question.side,
+            flipped=tuple(suspect.id for suspect in flipped),
+            context=tuple(suspect.id for suspect in question.context),
+            outcome=outcome,
+            shift=shift,
+            share=None if scale is None else scale.share(shift),
+            p=estimate.p_value(differences),
+            blocks=blocks.count,
+            trials=blocks.numbers,
+            seconds=blocks.seconds,
+            reason=reason,
+        )
+    )
+    return Reading(experiment, flipped, effect, before, blocks)
+
+
+# -- what cannot be flipped ------------------------------------------------------------------------
+
+
+def culprits(
+    lab: Laboratory,
+    side: Side,
+    context: Sequence[Suspect],
+    flipped: Sequence[Suspect],
+    problem: Unmakeable,
+) -> tuple[Suspect, ...]:
+    """Those of ``flipped`` because of which the arm cannot be made; none if it can be after all."""
+    named = tuple(suspect for suspect in flipped if suspect.id in problem.suspects)
+    if named or len(flipped) <= 1:
+        return named or tuple(flipped)
+    return _split(lab, side, tuple(context), tuple(flipped))
+
+
+def _split(
+    lab: Laboratory, side: Side, context: tuple[Suspect, ...], group: tuple[Suspect, ...]
+) -> tuple[Suspect, ...]:
+    """Those of a group that cannot be made, by trying its halves."""
+    if len(group) == 1:
+        return group
+    middle = len(group) // 2
+    lost: list[Suspect] = []
+    for half in (group[:middle], group[middle:]):
+        if not _makeable(lab, side, context + half):
+            lost.extend(_split(lab, side, context, half))
+    if not lost and not _makeable(lab, side, context + group):
+        return group[middle:]  # only together: the less suspect half goes
+    return tuple(lost)
+
+
+def _makeable(lab: Laboratory, side: Side, flipped: tuple[Suspect, ...]) -> bool:
+    try:
+        lab.measure(Arm(side, flipped))
+    except Unmakeable:
+        return False
+    return True

@@ -1,0 +1,410 @@
+"""Which of the ranked suspects make the difference: a weighted search for steps.
+
+P(i) are the first i suspects, e(P(i)) what flipping them all gains on the bad side. e(P(0)) is 0,
+e(P(n)) the all-in experiment. Where e rises between two prefixes that were tested, there is a cause
+between them: the largest step is cut in three by the weights of the suspects in it, until it lies
+at one, or until the heaviest in it is likely enough. That one is then tried alone on fresh data,
+which is the proof of its repair at once. What a proven cause gains is taken off, and
+the next step is looked for, until nothing that counts is left of the gap.
+
+A suspect that is nothing alone and still makes a step needs others beside it (``partners``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from benchvise.why.experiments import partners
+from benchvise.why.experiments.confirm import FEWEST, Confirmation, confirm
+from benchvise.why.experiments.gap import Scale
+from benchvise.why.experiments.laboratory import Laboratory, Unmakeable
+from benchvise.why.experiments.question import Effect, Question, Reading, Unresolved, ask, culprits
+from benchvise.why.model import Arm, Purpose, Side, Suspect
+
+# A step counts from so many standard errors on.
+_SURE = 2.0
+_UNSURE = 1.0
+# Rather try the heaviest suspect alone, when it has this part of the weight of all in the step.
+_LIKELY = 0.4
+# What is left of the weight of a suspect that was nothing alone.
+_DISCOUNT = 0.05
+# Blocks at least in a second look, and at most: of all at once, and in a first look at others.
+_CAREFUL = 6
+_MOST_AT_ONCE = 10
+_MOST = 8
+
+
+@dataclass(slots=True)
+class Step:
+    """A rise of e between two tested prefixes, over the suspects from ``low`` to ``high`` - 1."""
+
+    low: int
+    high: int
+    size: float
+    error: float
+
+
+@dataclass(slots=True)
+class Search:
+    """The state of the search over one list of suspects on the bad side.
+
+    ``context`` is flipped in all arms, ``gap_left`` is what is to be explained, in goodness, and
+    ``purposes`` are those of the first and of the other experiments.
+    """
+
+    lab: Laboratory
+    scale: Scale
+    suspects: list[Suspect]
+    gap_left: float
+    context: tuple[Suspect, ...] = ()
+    purposes: tuple[Purpose, Purpose] = (Purpose.ALL_IN, Purpose.HALVING)
+    proven: list[Confirmation] = field(default_factory=list)
+    refuted: list[Confirmation] = field(default_factory=list)
+    narrowed: tuple[Suspect, ...] = ()
+    """Among which suspects the step lies that is being looked at."""
+    all_in: Effect | None = None
+    _points: dict[int, Effect] = field(default_factory=dict)
+    _alone: dict[str, Effect] = field(default_factory=dict)
+    _closed: set[str] = field(default_factory=set)
+    _inferred: set[int] = field(default_factory=set)
+    """The prefixes that were not tested: what is known of them adds up what was tried alone."""
+    _least: int = 3
+
+    # -- the flow ----------------------------------------------------------------------------------
+
+    def run(self, first: Reading | None = None) -> None:
+        """Searches; ``proven`` has the causes then. ``first`` is the all-in one if it was made.
+
+        BudgetSpent when the next experiment would not leave the time to confirm what it finds.
+        """
+        if not self._begin(first):
+            return
+        while (step := self._next_step() or self._second_look()) is not None:
+            self.narrowed = tuple(self.suspects[step.low : step.high])
+            single = step.high - step.low == 1
+            if single and self.narrowed[0].id in self._alone:
+                self._look_for_partners(step)
+            elif single or self._worth_trying(step):
+                self._try_alone(step)
+            else:
+                self._narrow(step)
+        self.narrowed = ()
+
+    @property
+    def left(self) -> float:
+        """What of the gap is not explained yet, in goodness."""
+        return self.gap_left - sum(found.effect.value for found in self.proven)
+
+    def _begin(self, first: Reading | None) -> bool:
+        """All at once; where that does nothing the likelier half, for two effects may cancel."""
+        if not self.suspects:
+            return False
+        count = len(self.suspects)
+        try:
+            first = first or self._ask(count, f"all {count} at once: does the gap close?")
+        except Unresolved:
+            return False
+        self.all_in = first.effect
+        self.suspects = [s for s in self.suspects if s in first.flipped]
+        count = len(self.suspects)
+        self._points = {0: Effect(0.0, 0.0), count: first.effect}
+        if not self._counts(first.effect.value, first.effect.error) and count > 1:
+            half = self._nearest(Step(0, count, 0.0, 0.0), 0.5)
+            self._measure(half, "do two opposite effects hide each other?")
+        return True
+
+    def _next_step(self, sure: float = _SURE) -> Step | None:
+        """The largest step towards what is left of the gap; None when nothing counts any more.
+
+        A step counts when it is larger than the least that does and than its error by ``sure``.
+        """
+        if abs(self.left) < self.scale.least:
+            return None
+        steps = []
+        for low, high in pairwise(sorted(self._points)):
+            if high - low == 1 and self.suspects[low].id in self._closed:
+                continue
+            begin, end = self._points[low], self._points[high]
+            # A cause shows where its first suspect is: the one by which the step was found.
+            known = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
+            size = end.value - begin.value - sum(c.effect.value for c in known)
+            error = math.hypot(begin.error, end.error, *(c.effect.error for c in known))
+            if size * self.left > 0.0 and abs(size) > max(self.scale.least, sure * error):
+                steps.append(Step(low, high, size, error))
+        return max(steps, key=lambda step: abs(step.size), default=None)
+
+    def _second_look(self) -> Step | None:
+        """The step as a whole, once, where it is there and was lost among parts that do not count:
+        everything inside it is tested again, with more care. After that the largest part will do
+        if the whole is sure, for it must be somewhere."""
+        if abs(self.left) < self.scale.least:
+            return None
+        begin, end = self._points[0], self._points[len(self.suspects)]
+        if self._least < _CAREFUL and len(self._points) > 2:
+            self._least = _CAREFUL
+            self._points = {0: begin, len(self.suspects): end}
+            self._inferred.clear()
+            return self._next_step()
+        size = end.value - sum(found.effect.value for found in self.proven)
+        error = math.hypot(end.error, *(found.effect.error for found in self.proven))
+        return self._next_step(_UNSURE) if self._counts(size, error) else None
+
+    # -- the experiments ---------------------------------------------------------------------------
+
+    def _narrow(self, step: Step) -> None:
+        """Tests two prefixes inside a step in the same blocks: before, among or after which it is.
+
+        Two with a common baseline take fewer trials for what they tell than one after the other.
+        """
+        first, second = self._thirds(step)
+        if first == second:
+            words = f"the first {first} of {len(self.suspects)}: does the step lie among them?"
+            self._measure(first, words, step)
+            return
+        middle = tuple(self.suspects[first:second])
+        words = f"numbers {first + 1} to {second}: does the step lie before, among or after them?"
+        question = self._question(words, middle, tuple(self.suspects[:first]), over=True)
+        begin, end = self._points[step.low], self._points[step.high]
+
+        def decided(effect: Effect, before: Effect) -> bool:
+            parts = [
+                before.value - begin.value,
+                effect.value,
+                end.value - before.value - effect.value,
+            ]
+            least, second_largest, largest = sorted(map(abs, parts))
+            if min(second_largest, largest) > max(self.scale.least, 3.0 * effect.error):
+                return least < largest / 4.0
+            return largest - second_largest > 3.0 * effect.error
+
+        self.lab.require(self._cost(question), words)
+        try:
+            reading = ask(self.lab, self.scale, question, decided)
+        except Unresolved as problem:
+            self._drop_unmakeable(second, problem.experiment.reason)
+            return
+        gone = [suspect for suspect in middle if suspect not in reading.flipped]
+        for suspect in gone:
+            self._remove(suspect)
+        sum_of_both = Effect(
+            reading.before.value + reading.effect.value,
+            max(reading.before.error, reading.effect.error),
+        )
+        self._points[first] = reading.before
+        self._points[second - len(gone)] = sum_of_both
+
+    def _measure(self, prefix: int, words: str, step: Step | None = None) -> None:
+        """Tests one prefix; those of it that cannot be flipped go, and the others move up."""
+        ends = (self._points[step.low], self._points[step.high]) if step else None
+        try:
+            reading = self._ask(prefix, words, ends=ends)
+        except Unresolved as problem:
+            self._drop_unmakeable(prefix, problem.experiment.reason)
+            return
+        gone = [s for s in self.suspects[:prefix] if s not in reading.flipped]
+        for suspect in gone:
+            self._remove(suspect)
+        self._points[prefix - len(gone)] = reading.effect
+
+    def _drop_unmakeable(self, prefix: int, reason: str) -> None:
+        """Leaves out those of a prefix that cannot be flipped any more, or all of it."""
+        group = tuple(self.suspects[:prefix])
+        arm = Arm(Side.BAD, self.context + group)
+        lost = culprits(self.lab, Side.BAD, self.context, group, Unmakeable(arm, reason)) or group
+        self.lab.leave_out(Side.BAD, lost, reason)
+        for suspect in lost:
+            self._remove(suspect)
+
+    def _ask(self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None) -> Reading:
+        question = self._question(words, tuple(self.suspects[:prefix]))
+        self.lab.require(self._cost(question), words)
+
+        def decided(effect: Effect, _: Effect) -> bool:
+            if ends is None:
+                return abs(abs(effect.value) - self.scale.least) > 2.5 * effect.error
+            first, second = effect.value - ends[0].value, ends[1].value - effect.value
+            both = min(abs(first), abs(second)) > max(self.scale.least, 3.0 * effect.error)
+            return both or abs(abs(first) - abs(second)) > 5.0 * effect.error
+
+        return ask(self.lab, self.scale, question, decided)
+
+    def _question(
+        self,
+        words: str,
+        flipped: tuple[Suspect, ...],
+        before: tuple[Suspect, ...] = (),
+        *,
+        over: bool = False,
+    ) -> Question:
+        whole = len(flipped) == len(self.suspects)
+        return Question(
+            self.purposes[0] if whole else self.purposes[1],
+            words,
+            Side.BAD,
+            flipped,
+            self.context + before,
+            self._least,
+            _MOST_AT_ONCE if whole else _MOST if self._least < _CAREFUL else 2 * _MOST,
+            self.context if over else None,
+        )
+
+    def _try_alone(self, step: Step) -> None:
+        suspect = self.suspects[step.low]
+        try:
+            found = self._confirm((suspect,), step.size)
+        except Unresolved:
+            self._remove(suspect)
+            return
+        effect = found.effect
+        if found.proven:
+            self.proven.append(found)
+        else:
+            self.refuted.append(found)
+            if found.breaking is not None:
+                self._closed.add(suspect.id)  # it does something, and still is not proven
+                self._look_for_substitute(found)
+            elif abs(effect.value) < max(self.scale.least, _SURE * effect.error):
+                effect = Effect(0.0, effect.error)
+        self._alone[suspect.id] = effect
+        begin = self._points[step.low]
+        end = Effect(begin.value + effect.value, math.hypot(begin.error, effect.error))
+        if step.low + 1 not in self._points:
+            self._points[step.low + 1] = end
+            self._inferred.add(step.low + 1)
+
+    def _confirm(self, suspects: tuple[Suspect, ...], expected: float) -> Confirmation:
+        """Alone; where that shows nothing and others are flipped already, on top of these."""
+        found = confirm(
+            self.lab, self.scale, suspects, expected=expected, others=tuple(self.suspects)
+        )
+        if found.proven or not self.context or found.breaking is not None:
+            return found
+        return confirm(
+            self.lab,
+            self.scale,
+            suspects,
+            expected=expected,
+            others=tuple(self.suspects),
+            context=self.context,
+        )
+
+    def _look_for_partners(self, step: Step) -> None:
+        suspect = self.suspects[step.low]
+        if step.low in self._inferred:
+            # That those tried alone do nothing here either was only a guess.
+            for place in self._inferred:
+                del self._points[place]
+            self._inferred.clear()
+            self._measure(step.low, f"are the first {step.low} nothing without {suspect.id}?")
+            return
+        self._closed.add(suspect.id)
+        alone = self._alone[suspect.id]
+        before = tuple(self.suspects[: step.low])
+        together = alone.value + step.size if self._is_proven(suspect) else step.size
+        try:
+            group = partners.find(
+                self.lab, self.scale, suspect, before, alone, together, self.context
+            )
+            if group is None:
+                self._start_over(suspect)
+                return
+            found = self._confirm(group, together)
+        except Unresolved:
+            return
+        if found.proven:
+            self.proven = [c for c in self.proven if not set(c.suspects) < set(group)]
+            self.proven.append(found)
+        else:
+            self.refuted.append(found)
+
+    def _look_for_substitute(self, found: Confirmation) -> None:
+        """A repair works and breaking it opens nothing: another one may do in its place."""
+        suspect = found.suspects[0]
+        others = tuple(s for s in self.suspects if s is not suspect)
+        try:
+            group = partners.find_substitute(
+                self.lab, self.scale, suspect, others, found.effect, self.context
+            )
+            if group is None:
+                return
+            both = self._confirm(group, found.effect.value)
+        except Unresolved:
+            return
+        (self.proven if both.proven else self.refuted).append(both)
+
+    def _start_over(self, suspect: Suspect) -> None:
+        """The step was noise: everything is tested again, once."""
+        if self._least < _CAREFUL:
+            self._closed.discard(suspect.id)
+            self._second_look()
+
+    # -- arithmetic --------------------------------------------------------------------------------
+
+    def _counts(self, size: float, error: float) -> bool:
+        return abs(size) > max(self.scale.least, _SURE * error)
+
+    def _is_proven(self, suspect: Suspect) -> bool:
+        return any(suspect in found.suspects for found in self.proven)
+
+    def _weight(self, suspect: Suspect) -> float:
+        return suspect.weight * (_DISCOUNT if suspect.id in self._alone else 1.0)
+
+    def _worth_trying(self, step: Step) -> bool:
+        """Whether the first suspect of a step is likely enough, or there is no time for more."""
+        if self.narrowed[0].id in self._alone:
+            return False
+        weights = [self._weight(suspect) for suspect in self.narrowed]
+        if weights[0] >= _LIKELY * sum(weights):
+            return True
+        half = tuple(self.suspects[: self._nearest(step, 0.5)])
+        return not self.lab.affords(self._cost(self._question("", half)))
+
+    def _thirds(self, step: Step) -> tuple[int, int]:
+        """Two prefixes inside a step, about a third of its weight apart; the same where there is
+        but one."""
+        first = self._nearest(step, 1.0 / 3.0)
+        second = self._nearest(step, 2.0 / 3.0)
+        if first == second and step.high - step.low > 2:
+            if second + 1 < step.high:
+                second += 1
+            else:
+                first -= 1
+        return first, second
+
+    def _nearest(self, step: Step, part: float) -> int:
+        """The prefix inside a step that comes nearest to that part of its weight."""
+        inside = self.suspects[step.low : step.high]
+        wanted = part * sum(map(self._weight, inside))
+        best, nearest, weight = step.low + 1, math.inf, 0.0
+        for place, suspect in enumerate(inside[:-1], step.low + 1):
+            weight += self._weight(suspect)
+            if abs(weight - wanted) < nearest:
+                best, nearest = place, abs(weight - wanted)
+        return best
+
+    def _cost(self, question: Question) -> float:
+        """Seconds of the fewest blocks, and those that confirming what they find would take."""
+        arms = [
+            Arm(Side.BAD, question.context),
+            Arm(Side.BAD, question.context + question.flipped),
+        ]
+        if question.over is not None:
+            arms.append(Arm(Side.BAD, question.over))
+        reserve = [Arm(Side.BAD), Arm(Side.BAD, question.flipped)]
+        if self.lab.bench.is_live(Side.GOOD):
+            reserve += [Arm(Side.GOOD), Arm(Side.GOOD, question.flipped)]
+        return self.lab.seconds(arms, question.least) + self.lab.seconds(reserve, FEWEST)
+
+    def _remove(self, suspect: Suspect) -> None:
+        place = self.suspects.index(suspect)
+        self.suspects.remove(suspect)
+        self._points = {i - (i > place): effect for i, effect in sorted(self._points.items())}
+        self._inferred = {i - (i > place) for i in self._inferred}
+
+
+def testable(suspects: Sequence[Suspect]) -> list[Suspect]:
+    """Those that can be flipped, in the order of their rank."""
+    return [suspect for suspect in suspects if suspect.means is not None]

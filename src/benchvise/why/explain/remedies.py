@@ -1,0 +1,306 @@
+"""How to make the good value last: the line to take away, and the lines to put in, ready to be
+pasted.
+
+A remedy is for the side that is worse. What sets its value there is changed first: a line that is
+put in elsewhere and comes earlier would lose. Everything is text for a person; nothing here
+writes.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from benchvise.state.catalogue import knobs
+from benchvise.state.knobs import Setting
+from benchvise.state.model import Knob
+from benchvise.state.roles import ROLES
+from benchvise.text import printable
+from benchvise.why.cards import load_cards
+from benchvise.why.cards.matching import named
+from benchvise.why.explain import remedy_lines as lines
+from benchvise.why.explain.remedy_lines import (
+    buildroot_file,
+    buildroot_kernel,
+    command_line_places,
+    debian_file,
+    yocto_file,
+    yocto_kernel,
+)
+from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
+
+NOW, DEBIAN, YOCTO, BUILDROOT = "now", "Debian", "Yocto", "Buildroot"
+COMMAND_LINE, KERNEL, ORIGIN = "command line", "kernel configuration", "the line that sets it"
+
+_ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
+_SAFE = re.compile(r"[\w./:*?\[\]@+-]+", re.ASCII)
+_ABSENT = frozenset({"not there", "not set", ""})
+_COMMENTED = "#"
+
+# Kinds of origins that are lines of a file which can be taken away by themselves.
+_IN_A_FILE = re.compile(r"sysctl|rc\.local|init|tmpfiles|udev|script|modprobe|sysfs|profile|cron")
+
+
+def remedies(
+    suspect: Suspect,
+    *,
+    origins: Sequence[Origin],
+    side_values: Mapping[Side, str],
+    roles: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Remedy, ...]:
+    """The remedies of a suspect on the bad side, what is nearest to its origin first.
+
+    ``side_values`` are the values as shown, ``roles`` the devices of the bad side by their role
+    (``Snapshot.roles``); where one is missing, the lines are for all devices of its kind, and say
+    so.
+    """
+    found = [*_edits(suspect, origins)]
+    cost = _cost(suspect)
+    settings = _settings(suspect, side_values)
+    if settings:
+        for setting in settings:
+            found += _of_setting(setting, roles, cost)
+    elif suspect.item == "storage.mounts":
+        found += _of_mounts(side_values, cost)
+    elif _is_command_line(suspect):
+        found += _of_command_line(suspect, side_values, cost)
+    elif suspect.item.startswith("kernel.") or suspect.layer is Layer.KERNEL:
+        found += _of_kernel(suspect, side_values, cost)
+    return tuple(dict.fromkeys(found))
+
+
+def _cost(suspect: Suspect) -> str:
+    """What the good value costs, by the card that names the suspect best; of equal ones that which
+    needs no look to apply."""
+    points, _, cost = max(
+        ((named(card, suspect), not card.needs, card.cost) for card in load_cards()),
+        key=lambda found: found[:2],
+    )
+    return cost if points else ""
+
+
+def _settings(suspect: Suspect, side_values: Mapping[Side, str]) -> tuple[Setting, ...]:
+    """The settings of the good side; those too that are tried per process, or may not be written
+    here. One that its sibling sets to 0 is left out: writing it would undo the sibling."""
+    means = suspect.means
+    if isinstance(means, SettingMeans):
+        given = means.towards(Side.GOOD)
+        names = {setting.knob.name for setting in given}
+        return tuple(s for s in given if s.value != "0" or _SIBLINGS.get(s.knob.name) not in names)
+    known = knobs().get(suspect.id)
+    value = side_values.get(Side.GOOD, suspect.good)
+    return () if known is None or value in _ABSENT else (Setting(known[1], value),)
+
+
+_SIBLINGS = {
+    "vm.dirty_bytes": "vm.dirty_ratio",
+    "vm.dirty_ratio": "vm.dirty_bytes",
+    "vm.dirty_background_bytes": "vm.dirty_background_ratio",
+    "vm.dirty_background_ratio": "vm.dirty_background_bytes",
+}
+
+
+# -- what sets it ----------------------------------------------------------------------------------
+
+
+def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
+    """The bad value's own line: to be taken away, by hand or by sed, which leaves it as a comment
+    and touches it only if it still names the setting."""
+    for origin in origins:
+        if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
+            continue  # of a command line a word goes, and not the line
+        file = "/" + printable(origin.file, 200).lstrip("/")
+        doubt = "" if origin.certain else ", if it is what sets it"
+        text = f"remove line {origin.line} of {file}{doubt}: {printable(origin.text, 120)}"
+        mark = _mark(suspect, origin)
+        if _IN_A_FILE.search(origin.kind) and mark:
+            script = f"{origin.line}{{/{mark}/s/^/{_COMMENTED} /}}"
+            text += f"\nsed -i {shlex.quote(script)} {shlex.quote(file)}"
+        yield Remedy(ORIGIN, text)
+
+
+def _mark(suspect: Suspect, origin: Origin) -> str:
+    """A word of the line that is ours and not the board's: the last part of a knob's file."""
+    means = suspect.means
+    given = means.to_good if isinstance(means, SettingMeans) else ()
+    for setting in given:
+        word = setting.knob.path.rpartition("/")[2]
+        if re.fullmatch(r"\w+", word) and word in origin.text:
+            return word
+    return ""
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterator[Remedy]:
+    knob, value = setting.knob, setting.value
+    path, note = _path(knob.path, roles)
+    slug = re.sub(r"[^a-z0-9]+", "-", knob.name.lower()).strip("-")
+    unit = lines.unit_setting(knob.name, value)
+    now = note + lines.now_command(path, value)
+    if unit:
+        yield from _of_unit(unit, now, roles, cost)
+        return
+    yield Remedy(NOW, now, cost)
+    name, line = _file(path, value, slug)
+    script = lines.start_script((lines.now_command(path, value),))
+    yield Remedy(DEBIAN, note + debian_file(name, line) + _modules(knob, path, value, slug), cost)
+    yield Remedy(YOCTO, note + yocto_file(name, line), cost)
+    if path.startswith(lines.SYSCTL):
+        yield Remedy(BUILDROOT, note + buildroot_file(name, line), cost)
+    else:
+        yield Remedy(BUILDROOT, note + buildroot_file(f"/etc/init.d/S99{slug}", script), cost)
+    if word := lines.command_word(knob.name, path, value):
+        yield Remedy(COMMAND_LINE, f"{word}\n{command_line_places(word)}", cost)
+    if options := lines.config_lines(knob.name, value):
+        yield from _of_options(options, slug, cost)
+
+
+def _modules(knob: Knob, path: str, value: str, slug: str) -> str:
+    """What is to be said to modprobe beside the file: that a module must be there for the setting,
+    or the parameter of one that is loaded later."""
+    fix = lines.fixes().get(knob.name)
+    if fix is not None and fix.module:
+        return f"\n# /etc/modules-load.d/{slug}.conf\n{fix.module}"
+    option = lines.modprobe_line(path, value)
+    return f"\n# where that is a module, /etc/modprobe.d/{slug}.conf\n{option}" if option else ""
+
+
+def _path(path: str, roles: Mapping[str, str]) -> tuple[str, str]:
+    """The knob's file with the board's own devices, and a word where they are not known."""
+    filled = _ROLE.sub(lambda match: roles.get(match[1], match[0]), path)
+    if _SAFE.fullmatch(filled):
+        return filled, ""
+    unknown = ", ".join(ROLES[name] for name in _ROLE.findall(filled)) or "the device"
+    return _ROLE.sub("*", path), f"# for all devices: put in the name of {unknown}\n"
+
+
+def _file(path: str, value: str, slug: str) -> tuple[str, str]:
+    """The file that makes it last under systemd, and its line."""
+    if path.startswith(lines.SYSCTL):
+        return f"/etc/sysctl.d/90-{slug}.conf", lines.sysctl_line(path, value)
+    if rule := lines.udev_line(path, value):
+        return f"/etc/udev/rules.d/90-{slug}.rules", rule
+    return f"/etc/tmpfiles.d/{slug}.conf", lines.tmpfiles_line(path, value)
+
+
+def _of_unit(setting: str, now: str, roles: Mapping[str, str], cost: str) -> Iterator[Remedy]:
+    """For the nearest unit of systemd that a control group belongs to."""
+    group = roles.get("cgroup", "")
+    units = re.findall(r"[\w@:.\\-]+\.(?:service|slice|scope)", group)
+    unit = units[-1] if units else "user.slice"
+    if unit.endswith(".scope"):  # made for a login: it has no file
+        unit = next((name for name in reversed(units) if name.endswith(".slice")), "user.slice")
+    section = "Slice" if unit.endswith(".slice") else "Service"
+    name = f"/etc/systemd/system/{unit}.d/50-limits.conf"
+    text = f"[{section}]\n{setting}"
+    words = " ".join(shlex.quote(line) for line in setting.splitlines())
+    property_ = f"systemctl set-property --runtime {shlex.quote(unit)} {words}"
+    yield Remedy(NOW, f"{now}\n# under systemd instead: {property_}", cost)
+    yield Remedy(DEBIAN, debian_file(name, text), cost)
+    yield Remedy(YOCTO, yocto_file(name, text), cost)
+    yield Remedy(BUILDROOT, buildroot_file(name, text), cost)
+
+
+# -- what is no setting ----------------------------------------------------------------------------
+
+
+def _is_command_line(suspect: Suspect) -> bool:
+    means = suspect.means
+    layered = isinstance(means, LayerMeans) and means.layer == "command-line" and means.part
+    return suspect.item == "kernel.command_line" or bool(layered)
+
+
+def _of_command_line(
+    suspect: Suspect, side_values: Mapping[Side, str], cost: str
+) -> Iterator[Remedy]:
+    """A word to put in, to change or to take away."""
+    name = printable(suspect.id.partition(":")[2], 60).partition("=")[0]
+    if not re.fullmatch(r"[\w.-]+", name):
+        return
+    good, bad = (_word(name, side_values.get(s, "")) for s in (Side.GOOD, Side.BAD))
+    if good:
+        text = f"{good}\n{command_line_places(good)}"
+        if bad:
+            text = f"{good}    # instead of {bad}\n{command_line_places(good)}"
+    else:
+        text = f"# without {bad or name}\n{command_line_places('', bad or name)}"
+    yield Remedy(COMMAND_LINE, text, cost)
+
+
+def _word(name: str, shown: str) -> str:
+    """The word of a value as shown; empty for none."""
+    value = printable(shown, 120)
+    if value in _ABSENT:
+        return ""
+    if value in ("given", name):
+        return name
+    return value if value.startswith(f"{name}=") else f"{name}={value}"
+
+
+_OPTION = re.compile(r"(?:CONFIG_)?([A-Z][A-Z0-9_]{1,63})=(y|m|\d{1,10}|0x[0-9a-f]{1,16})\b")
+_UNSET = re.compile(r"(?:CONFIG_)?([A-Z][A-Z0-9_]{1,63})=(?:not there|not set|n)\b")
+
+
+def _of_kernel(suspect: Suspect, side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:
+    """Options by name in the good side's values: those that it has, those that it has not."""
+    good = side_values.get(Side.GOOD, suspect.good)
+    name = suspect.id.rpartition(":")[2].removeprefix("CONFIG_")
+    if re.fullmatch(r"[A-Z][A-Z0-9_]{1,63}", name):
+        good = f"{name}={good}"
+    wanted = [f"CONFIG_{option}={value}" for option, value in _OPTION.findall(good)]
+    wanted += [f"# CONFIG_{option} is not set" for option in _UNSET.findall(good)]
+    if wanted:
+        yield from _of_options(tuple(dict.fromkeys(wanted)), "benchvise", cost)
+
+
+def _of_options(options: tuple[str, ...], slug: str, cost: str) -> Iterator[Remedy]:
+    text = "\n".join(options)
+    yield Remedy(KERNEL, text, cost)
+    yield Remedy(YOCTO, yocto_kernel(f"{slug}.cfg", text), cost)
+    yield Remedy(BUILDROOT, buildroot_kernel(f"{slug}.cfg", text), cost)
+
+
+_MOUNTED = re.compile(r"(?:mounts )?(/\S*)=\S+ \S+ (\S+)|\S+ \S+ (\S+)")
+_OPPOSITES = {
+    "sync": "async",
+    "discard": "nodiscard",
+    "ro": "rw",
+    "nobarrier": "barrier",
+    "noatime": "relatime",
+    "strictatime": "relatime",
+}
+
+
+def _of_mounts(side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:
+    """The options of the good side that the bad one has not, of the first file system shown."""
+    good, bad = (_mounted(side_values.get(side, "")) for side in (Side.GOOD, Side.BAD))
+    if good is None or bad is None or good[0] != bad[0]:
+        return
+    point, lost = good[0], [option for option in bad[1] if option not in good[1]]
+    more = [option for option in good[1] if option not in bad[1]]
+    more = more or [_OPPOSITES[option] for option in lost if option in _OPPOSITES]
+    if not more:
+        return
+    changed = ",".join(more)
+    said = f" instead of {','.join(lost)}" if lost else ""
+    fstab = f"# /etc/fstab: in the line of {point}, the fourth field: {changed}{said}"
+    yield Remedy(NOW, f"mount -o remount,{changed} {shlex.quote(point)}", cost)
+    yield Remedy(DEBIAN, fstab, cost)
+    yield Remedy(YOCTO, f"{fstab}\n# the file is of recipes-core/base-files", cost)
+    yield Remedy(BUILDROOT, f"{fstab}\n# the file is of the root file system overlay", cost)
+    if point == "/":
+        yield Remedy(COMMAND_LINE, f"rootflags={changed}", cost)
+
+
+def _mounted(shown: str) -> tuple[str, list[str]] | None:
+    """Mount point and options in ``mounts /=root_part ext4 noatime,rw`` or ``root_part ext4 rw``:
+    without a name it is not said which one it is, and the root file system is taken."""
+    found = _MOUNTED.match(printable(shown, 300))
+    if found is None:
+        return None
+    options = (found[2] or found[3]).rstrip(",").split(",")
+    return found[1] or "/", [option for option in options if re.fullmatch(r"[\w=]+", option)]

@@ -1,0 +1,192 @@
+"""What would be needed to know more than a diagnosis found, in sentences.
+
+Nothing is said to be ruled out that was not tested, or that did close the gap with all the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from benchvise.why.case import DiagnosisState, Options
+from benchvise.why.experiments import estimate
+from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR
+from benchvise.why.experiments.laboratory import Laboratory
+from benchvise.why.model import Bounds, Layer, Outcome, Purpose, Side, Suspect, Verdict
+from benchvise.why.suspects.find import NEEDS_CONSENT
+from benchvise.why.wording import apart, percent, scatters
+
+_NAMED = 8
+# Standard errors.
+_SURE = 2.0
+_MOST_OF_IT = 0.5
+# Blocks: of fewer the interval is wide whatever they are.
+_LEAST_BLOCKS = 6
+_SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
+
+
+def needed(
+    case: DiagnosisState, lab: Laboratory, options: Options, verdict: Verdict
+) -> Iterator[str]:
+    """The sentences, what is nearest first; some may come twice."""
+    yield from case.needed
+    if verdict is Verdict.NO_DIFFERENCE:
+        yield from _to_see_a_gap(case, lab)
+    if verdict in (Verdict.NOT_ADMISSIBLE, Verdict.NO_DIFFERENCE, Verdict.EXPLAINED):
+        return
+    if verdict is Verdict.REVERSED:
+        yield "give the two sides the other way round"
+        return
+    bad = lab.bench.name(Side.BAD)
+    for (side, suspect), reason in lab.left_out.items():
+        if side is Side.BAD:
+            yield f"{suspect} could not be set on {bad} ({reason}); it may be a cause"
+    untested = [s for s in case.suspects if s.means is None]
+    for reason in dict.fromkeys(suspect.untestable for suspect in untested):
+        names = _names([suspect for suspect in untested if suspect.untestable == reason])
+        yield f"not tested: {names} ({reason})"
+    for found in case.refuted:
+        if found.breaking is not None or found.again is not None:
+            yield f"{found.name} changes {bad}, but is not proven: {found.why_not}"
+    if case.by_all_in:
+        yield "the gap is only what the record's settings change: measure the good side itself"
+    if verdict is Verdict.INCOMPLETE:
+        return
+    yield from _settings(case, lab, options)
+    yield from _layers(case, lab, options)
+
+
+def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
+    """What would tell whether there is one, where values scatter or a boot may be the reason."""
+    if case.measured is None:
+        return
+    gap = case.measured.gap
+    bounds = gap.goodness
+    is_apart = not bounds.low <= 0.0 <= bounds.high
+    if is_apart and lab.bench.is_one_boot_each() and gap.floor <= LEAST_BOOT_FLOOR:
+        yield (
+            f"two boots of one board may be {apart(LEAST_BOOT_FLOOR)} apart: for a smaller gap, "
+            "give the images of both sides and one board, which then boots anew for each trial"
+        )
+    if not scatters(bounds.value, bounds.low, bounds.high, gap.floor):
+        return
+    goodness = lab.bench.metric.goodness
+    taken = [trial for trial in lab.trials if trial.number in set(gap.trials) and not trial.flipped]
+    said = []
+    for side in (Side.GOOD, Side.BAD):
+        values = [goodness(trial.value) for trial in taken if trial.side is side]
+        if len(values) > 1:
+            said.append(f"of {lab.bench.name(side)} up to {apart(max(values) - min(values))} apart")
+    if said:
+        yield (
+            f"the values are {', '.join(said)}: ask again while nothing else runs and clocks and "
+            "temperature are steady, or with a command that takes longer"
+        )
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+def _settings(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator[str]:
+    """What is open among the settings: those not tested, and an effect that none of them has."""
+    untested = [s for s in case.suspects if s.means is None and s.layer in _SETTINGS]
+    risky = sum(suspect.untestable == NEEDS_CONSENT for suspect in untested)
+    kept = 0 if options.may_set.get(Side.BAD, False) else len(untested) - risky
+    if kept:
+        yield f"root on {lab.bench.name(Side.BAD)}, to test {_any_of(kept)}"
+    if risky:
+        yield f"--risky, to test {_any_of(risky)}"
+    if (share := _hidden(case, lab)) is not None:
+        proven = "more than what is proven of them" if case.proven else "and none is proven alone"
+        yield (
+            f"all settings at once close {percent(share)} % of the gap, {proven}: ask again while "
+            "the boards are quiet"
+        )
+
+
+def _any_of(count: int) -> str:
+    if count == 1:
+        return "a setting that may be the cause"
+    return f"{count} settings, any of which may be the cause"
+
+
+def _hidden(case: DiagnosisState, lab: Laboratory) -> float | None:
+    """The share of the gap that all settings at once close beyond what is proven, where it counts.
+
+    By that of the first experiment, in which they were all set.
+    """
+    for experiment in lab.experiments:
+        if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
+            hidden = experiment.shift.value - sum(found.effect.value for found in case.proven)
+            errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
+            errors += [found.effect.error for found in case.proven]
+            closes = experiment.outcome in (Outcome.CLOSES, Outcome.PARTLY)
+            if closes and hidden > max(case.scale.least, _SURE * math.hypot(*errors)):
+                return experiment.shift.value / case.scale.gap
+    return None
+
+
+def _open(case: DiagnosisState, lab: Laboratory) -> Bounds | None:
+    """The share of the gap that all settings at once close, where it may be none or most of it."""
+    for experiment in lab.experiments:
+        if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
+            share = case.scale.share(experiment.shift)
+            denied = experiment.outcome in (Outcome.DOES_NOT, Outcome.WIDENS)
+            if denied and experiment.blocks >= _LEAST_BLOCKS and share.high > _MOST_OF_IT:
+                return share
+    return None
+
+
+def _names(suspects: Sequence[Suspect]) -> str:
+    more = f" and {len(suspects) - _NAMED} more" if len(suspects) > _NAMED else ""
+    return ", ".join(suspect.id for suspect in suspects[:_NAMED]) + more
+
+
+# -- layers ----------------------------------------------------------------------------------------
+
+
+def _layers(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator[str]:
+    layers = [e for e in lab.experiments if e.purpose is Purpose.LAYER]
+    if layers:
+        for experiment in layers:
+            if experiment.outcome is Outcome.UNRESOLVED:
+                names = ", ".join(experiment.flipped)
+                yield f"{names} could not be swapped: {experiment.reason}"
+        if not case.proven and _hidden(case, lab) is None:
+            yield f"it is in none of the layers that were swapped: {_hardware(case)}"
+        return
+    if _hidden(case, lab) is not None:
+        return
+    if (share := _open(case, lab)) is not None:
+        yield (
+            f"the values scatter too much to rule the settings out: all at once they close "
+            f"{percent(share.low)} to {percent(share.high)} % of the gap: ask again while nothing "
+            "else runs"
+        )
+        return
+    words = _ruled_out(case, lab)
+    if lab.bench.has_images() and not case.layers:
+        yield f"{words}, and the two images are alike: {_hardware(case)}"
+    elif not options.layers:
+        yield f"{words}; next: the layers, without --no-layers"
+    else:
+        yield (
+            f"{words}; next: swap userland and kernel, which takes images of both sides for one "
+            "board in a rig (rig compose)"
+        )
+
+
+def _ruled_out(case: DiagnosisState, lab: Laboratory) -> str:
+    """What the settings that were tested tell of the cause."""
+    resolved = [e for e in lab.experiments if e.outcome is not Outcome.UNRESOLVED]
+    settings = [s for s in case.suspects if s.layer in _SETTINGS]
+    is_open = any(s.means is None or (Side.BAD, s.id) in lab.left_out for s in settings)
+    if is_open and not resolved:
+        return "no setting that differs could be tested"
+    where = "that were tested" if is_open else "that can be changed at run time"
+    return f"{'what is left' if case.proven else 'it'} is not in the settings {where}"
+
+
+def _hardware(case: DiagnosisState) -> str:
+    hardware = [s.title for s in case.suspects if s.layer is Layer.HARDWARE]
+    return f"look at the hardware ({', '.join(hardware[:3])})" if hardware else "swap the boards"

@@ -1,0 +1,300 @@
+"""Suspects that a setting flips: one knob on all its devices, and knobs that are one setting.
+
+The files of a snapshot are matched to the knobs that may be written. Knobs that are tied to each
+other are one suspect, as half of it would be refused or do nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchvise.errors import UsageError
+from benchvise.state import places
+from benchvise.state.catalogue import knobs
+from benchvise.state.globs import ByPath
+from benchvise.state.knobs import Setting, canonical, marked_choices, present_value, same
+from benchvise.state.model import Entry, Item, Knob, Snapshot
+from benchvise.state.roles import Names
+from benchvise.text import printable
+from benchvise.why.model import Layer, SettingMeans, Suspect
+from benchvise.why.suspects.reduction import Tie, ties
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A knob in which two boards differ, with what is to be written to either.
+
+    ``members`` are the entries that differ. ``refused`` says why the bad side cannot be given the
+    good value, ``not_on_good`` why the good side cannot be given the bad one.
+    """
+
+    item: Item
+    knob: Knob
+    good: str
+    bad: str
+    members: tuple[str, ...]
+    to_good: tuple[Setting, ...]
+    to_bad: tuple[Setting, ...]
+    refused: str = ""
+    not_on_good: str = ""
+
+
+def knob_changes(good: KnobFiles, bad: KnobFiles, differing: Iterable[str]) -> tuple[Change, ...]:
+    """One change for each knob that both boards have, and whose files are among what differs.
+
+    A file that several knobs have goes to the one that covers most of what differs.
+    """
+    left = set(differing)
+    options = {
+        name: {n for n in {**good.by_knob[name], **bad.by_knob[name]} if n in left}
+        for name in knobs()
+    }
+    changes: list[Change] = []
+    while True:
+        best = max(options, key=lambda name: _preference(name, options[name] & left, good, bad))
+        covered = options[best] & left
+        if not covered:
+            return tuple(changes)
+        change = _change(best, covered, good, bad)
+        left -= covered
+        if change is not None:
+            changes.append(change)
+
+
+def _preference(
+    name: str, covered: set[str], good: KnobFiles, bad: KnobFiles
+) -> tuple[int, bool, int]:
+    if not covered:
+        return 0, False, 0
+    wanted = _wanted(good.by_knob[name], bad.by_knob[name])
+    return len(covered), len(set(wanted.values())) == 1, -len(bad.by_knob[name])
+
+
+def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Change | None:
+    item, knob = knobs()[name]
+    of_good, of_bad = good.by_knob[name], bad.by_knob[name]
+    values_good, values_bad = _values(of_good, covered), _values(of_bad, covered)
+    if not values_good or not values_bad:
+        return None  # what one side has no such file for is not flipped by writing
+    if values_good.keys() == values_bad.keys() and all(
+        same(knob, value, values_bad[entry]) for entry, value in values_good.items()
+    ):
+        return None
+    to_good, refused = _settings(knob, of_bad, of_good, "bad", "good")
+    to_bad, not_on_good = _settings(knob, of_good, of_bad, "good", "bad")
+    paths = {file.path for table in (of_good, of_bad) for n, file in table.items() if n in covered}
+    members = {*covered, *(n for path in paths for v in (good, bad) for n in v.names_at(path))}
+    return Change(
+        item,
+        knob,
+        _shown(values_good),
+        _shown(values_bad),
+        tuple(sorted(members)),
+        to_good,
+        to_bad,
+        refused,
+        not_on_good,
+    )
+
+
+def _values(table: Mapping[str, KnobFile], covered: set[str]) -> dict[str, str]:
+    return {name: file.value for name, file in table.items() if name in covered}
+
+
+def _shown(values: Mapping[str, str]) -> str:
+    """The one value, or each with the devices that have it."""
+    by_value: dict[str, list[str]] = defaultdict(list)
+    for name, value in values.items():
+        by_value[value].append(name.partition("/")[2])
+    if len(by_value) == 1:
+        return printable(next(iter(by_value)), _SHOWN) or "(empty)"
+    return printable(
+        "; ".join(f"{value or '(empty)'} ({', '.join(of)})" for value, of in by_value.items()),
+        2 * _SHOWN,
+    )
+
+
+def _wanted(table: Mapping[str, KnobFile], other: Mapping[str, KnobFile]) -> dict[str, str]:
+    """What each file of ``other`` is to have: its namesake's value, else the one that all have."""
+    values = {file.value for file in table.values()}
+    uniform = next(iter(values)) if len(values) == 1 else None
+    wanted = {}
+    for name, file in other.items():
+        value = table[name].value if name in table else uniform
+        if value is not None:
+            wanted[file.path] = value
+    return wanted
+
+
+def _settings(
+    knob: Knob,
+    files: Mapping[str, KnobFile],
+    like: Mapping[str, KnobFile],
+    side: str,
+    other: str,
+) -> tuple[tuple[Setting, ...], str]:
+    """The settings that give one board's files the other's values, or why there are none."""
+    wanted = _wanted(like, files)
+    if not wanted:
+        return (), f"the {side} side has none of the devices that the {other} side has it for"
+    by_path = {file.path: file for file in files.values()}
+    by_value: dict[str, list[str]] = defaultdict(list)
+    for path, value in wanted.items():
+        file = by_path[path]
+        if file.offered and value not in file.offered:
+            offers = " ".join(file.offered)
+            return (), printable(f"the {side} side does not offer {value}: it has {offers}", 300)
+        try:
+            value = canonical(knob, value)
+        except UsageError as error:
+            return (), printable(f"{error.message}: {error.remedy}", 300)
+        if not same(knob, file.value, value) or len(set(wanted.values())) == 1:
+            by_value[value].append(path)
+    everywhere = len(by_value) == 1 and len(wanted) == len(files)
+    if everywhere and len(next(iter(by_value.values()))) == len(files):
+        return (Setting(knob, next(iter(by_value))),), ""
+    return tuple(Setting(knob, value, tuple(paths)) for value, paths in by_value.items()), ""
+
+
+# -- suspects --------------------------------------------------------------------------------------
+
+
+def suspects_of(changes: Sequence[Change]) -> Iterator[Suspect]:
+    """A suspect for each change, and one for those that are tied to each other."""
+    left = {change.knob.name: change for change in changes}
+    for tie in ties():
+        tied = [left.pop(name) for name in tie.knobs if name in left]
+        if len(tied) > 1:
+            yield _tied(tie, tied)
+        else:
+            left |= {change.knob.name: change for change in tied}
+    for change in left.values():
+        yield _suspect(
+            change.knob.name,
+            change,
+            change.good,
+            change.bad,
+            change.members,
+            change.to_good,
+            change.to_bad,
+        )
+
+
+def _tied(tie: Tie, tied: Sequence[Change]) -> Suspect:
+    to_good, to_bad = list(tied), list(tied)
+    if tie.exclusive:
+        to_good = [change for change in tied if change.good != "0"] or to_good
+        to_bad = [change for change in tied if change.bad != "0"] or to_bad
+    # called by what holds on the bad side: that is what somebody has set there
+    head = to_bad[0]
+    return _suspect(
+        head.knob.name,
+        head,
+        ", ".join(f"{c.knob.name}={c.good}" for c in tied),
+        ", ".join(f"{c.knob.name}={c.bad}" for c in tied),
+        tuple(sorted({member for change in tied for member in change.members})),
+        tuple(setting for change in to_good for setting in change.to_good),
+        tuple(setting for change in to_bad for setting in change.to_bad),
+        "; ".join(dict.fromkeys(c.refused for c in to_good if c.refused)),
+        "; ".join(dict.fromkeys(c.not_on_good for c in to_bad if c.not_on_good)),
+        f" ({tie.why})",
+    )
+
+
+def _suspect(
+    name: str,
+    change: Change,
+    good: str,
+    bad: str,
+    members: tuple[str, ...],
+    to_good: tuple[Setting, ...],
+    to_bad: tuple[Setting, ...],
+    refused: str | None = None,
+    not_on_good: str | None = None,
+    note: str = "",
+) -> Suspect:
+    refused = change.refused if refused is None else refused
+    not_on_good = change.not_on_good if not_on_good is None else not_on_good
+    usable = bool(to_good) and not refused
+    return Suspect(
+        id=name,
+        title=change.knob.summary + note,
+        layer=Layer.RUN_TIME,
+        item=change.item.id,
+        good=good,
+        bad=bad,
+        members=members,
+        means=SettingMeans(to_good, () if not_on_good else to_bad) if usable else None,
+        untestable="" if usable else refused or "nothing would have to be written",
+        not_on_good=not_on_good,
+    )
+
+
+# -- the files of knobs in a snapshot --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KnobFile:
+    """A file of a knob in a snapshot.
+
+    ``name`` is the entry's, by which it is matched across boards; ``value`` is in the spelling that
+    can be written; ``offered`` are the values that the board lists for it, none where it lists
+    none.
+    """
+
+    name: str
+    path: str
+    value: str
+    offered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnobFiles:
+    """A snapshot by its knobs. ``by_knob`` has the files of each knob by the entries' names."""
+
+    by_knob: Mapping[str, Mapping[str, KnobFile]] = field(default_factory=dict)
+    entries_at: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> KnobFiles:
+        """The view of a snapshot; an entry that was taken twice counts by its first item."""
+        at: dict[str, list[Entry]] = defaultdict(list)
+        for entry in snapshot.settings:
+            if entry.missing is None and entry.path:
+                at[entry.path].append(entry)
+        entries = {path: tuple(found) for path, found in at.items()}
+        files, names = ByPath(entries), Names(roles=snapshot.roles)
+        by_knob = {}
+        for knob_name, (_, knob) in knobs().items():
+            glob = names.fill(knob.path)
+            found = files.matching(glob) if glob is not None else ()
+            by_knob[knob_name] = {
+                group[0].name: _knob_file(knob, group[0], entries) for _, _, group in found
+            }
+        return cls(by_knob, entries)
+
+    def names_at(self, path: str) -> tuple[str, ...]:
+        """The names of all entries that were read from a file."""
+        return tuple(entry.name for entry in self.entries_at.get(path, ()))
+
+
+def _knob_file(knob: Knob, entry: Entry, entries: Mapping[str, tuple[Entry, ...]]) -> KnobFile:
+    text = text_of(entry)
+    offered = marked_choices(entry.path, text) if knob.kind == "choice" else ()
+    beside = entries.get(places.list_beside(entry.path), ())
+    if not offered and beside:
+        offered = tuple(text_of(beside[0]).split())
+    return KnobFile(entry.name, entry.path, present_value(knob, entry.path, text), offered)
+
+
+def text_of(entry: Entry) -> str:
+    """The text of a file, as far as its entry kept it."""
+    if entry.raw is not None:
+        return entry.raw
+    if isinstance(entry.value, list):
+        return " ".join(map(str, entry.value))
+    return str(entry.value)

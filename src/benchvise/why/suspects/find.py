@@ -1,0 +1,331 @@
+"""From two snapshots to suspects: what differs, what of it can be the cause, how each is flipped.
+
+A difference is flipped by a setting (``bundles``), for the measured process alone, or not at all:
+the kernel, its command line, the C library and the hardware say where they lie, so that layers
+reach them. The kernel lets a process give up more than it can take: it can be barred from huge
+pages and from random addresses, and not be given them where the board has them off.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchvise.state.diff import Difference, Kind, Part, diff_snapshots
+from benchvise.state.model import Entry, Flip, Snapshot
+from benchvise.text import printable
+from benchvise.why.model import Layer, Metric, ProcessMeans, SettingMeans, Side, Suspect
+from benchvise.why.suspects.bundles import KnobFiles, knob_changes, suspects_of
+from benchvise.why.suspects.reduction import layer_of, reduce
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectSelection:
+    """The suspects, those that can be tested first, and why other differences are none.
+
+    ``excluded`` leads from an entry's name to the reason.
+    """
+
+    suspects: tuple[Suspect, ...]
+    excluded: Mapping[str, str]
+
+
+def find(
+    good: Snapshot,
+    bad: Snapshot,
+    metric: Metric,
+    *,
+    may_set: Mapping[Side, bool],
+    with_risk: bool = False,
+) -> SuspectSelection:
+    """The suspects of two snapshots for a metric.
+
+    ``may_set`` says where settings can be made: not without root, and not on a recorded side.
+    Settings that can disturb the whole board are suspects without means unless ``with_risk``.
+    """
+    differences = diff_snapshots(good, bad).differences
+    views = KnobFiles.of(good), KnobFiles.of(bad)
+    changes = knob_changes(*views, (d.entry.name for d in differences))
+    kept = reduce(differences, metric, (change.knob.name for change in changes))
+    left = {difference.entry.name for difference in kept.differences}
+    changes = tuple(change for change in changes if left.intersection(change.members))
+    flipped = [_bounded(s, may_set, with_risk, good, bad) for s in suspects_of(changes)]
+    covered = {member for suspect in flipped for member in suspect.members}
+    rest = [d for d in kept.differences if d.entry.name not in covered]
+    taken = {suspect.id for suspect in flipped}
+    found = [*flipped, *(_renamed(suspect, taken) for suspect in _without_means(rest))]
+    return SuspectSelection(
+        tuple(sorted(found, key=lambda s: s.means is None)),
+        {name: why for name, why in kept.excluded.items() if name not in covered},
+    )
+
+
+def _bounded(
+    suspect: Suspect,
+    may_set: Mapping[Side, bool],
+    with_risk: bool,
+    good: Snapshot,
+    bad: Snapshot,
+) -> Suspect:
+    """With the means that may be used: none without the right or the consent to set."""
+    if not isinstance(suspect.means, SettingMeans):
+        return suspect
+    risky = [s.knob.name for s in suspect.means.to_good if s.knob.risky]
+    if risky and not with_risk:
+        return replace(suspect, means=None, untestable=NEEDS_CONSENT)
+    if not may_set.get(Side.BAD, False):
+        instead = instead_of_setting(suspect, bad.roles.get("kernel", ""))
+        if isinstance(instead, str):
+            why = f"the bad side may not be set, and {instead}"
+            return replace(suspect, means=None, untestable=why, not_on_good=why)
+        return replace(suspect, means=instead, layer=Layer.PROCESS, not_on_good=_ONE_WAY)
+    if not may_set.get(Side.GOOD, False):
+        return replace(suspect, not_on_good=suspect.not_on_good or f"{good.board} may not be set")
+    return suspect
+
+
+NEEDS_CONSENT = "it can disturb the whole board: it is only tested with --risky"
+_ONE_WAY = "a process cannot be given what the good side has switched off"
+
+
+def _renamed(suspect: Suspect, taken: Set[str]) -> Suspect:
+    """What is left of an item may be called as one of its knobs is."""
+    return replace(suspect, id=f"{suspect.id}:rest") if suspect.id in taken else suspect
+
+
+def _without_means(differences: Sequence[Difference]) -> Iterator[Suspect]:
+    """What a process can be given has means all the same."""
+    rest = []
+    for difference in differences:
+        made, left = process_suspects(difference)
+        yield from made
+        if left:
+            rest.append(replace(difference, parts=left))
+    yield from fixed_suspects(rest)
+
+
+# -- what no setting covers ------------------------------------------------------------------------
+
+
+_SHOWN = 120
+_NAMED = 3
+
+# Items whose places are independent of each other: each is a suspect of its own.
+_BY_PART = ("kernel.command_line/options", "process.environment/variables")
+
+_REASONS = {
+    Layer.PROCESS: "it belongs to the process, and nothing here gives it to one",
+    Layer.USERLAND: "it takes the other side's user land",
+    Layer.LIBC: "it takes the other side's C library",
+    Layer.ROOT: "it takes the other side's root file system",
+    Layer.INIT_SETTINGS: "it holds from the next boot on",
+    Layer.COMMAND_LINE: "it takes a reboot with the other command line",
+    Layer.KERNEL: "it takes the other side's kernel",
+    Layer.DEVICE_TREE: "it takes a boot with the other device tree",
+    Layer.BOOTLOADER: "it takes the other side's firmware",
+    Layer.HARDWARE: "it is the hardware's",
+}
+
+
+def fixed_suspects(differences: Iterable[Difference]) -> Iterator[Suspect]:
+    """One suspect for each item, or for each independent part of one, in the order given."""
+    groups: dict[str, list[tuple[Difference, Part]]] = {}
+    for difference in differences:
+        for part in difference.parts:
+            groups.setdefault(_id_of(difference, part), []).append((difference, part))
+    for name, members in groups.items():
+        yield _fixed_suspect(name, members)
+
+
+def _id_of(difference: Difference, part: Part) -> str:
+    entry = difference.entry
+    if entry.name in _BY_PART:
+        return f"{entry.item}:{printable(part.key, 60)}"
+    if entry.item == "kernel.modules" and entry.key != "modules":
+        return f"kernel.modules:{entry.key.partition('.')[0]}"
+    if entry.item == "boot.init_settings":
+        return f"{entry.item}:{printable(entry.key, 80)}"
+    return entry.item
+
+
+def _fixed_suspect(name: str, members: Sequence[tuple[Difference, Part]]) -> Suspect:
+    first = members[0][0]
+    item = first.item
+    layer = layer_of(first.entry.item)
+    labels = _member_labels(members)
+    return Suspect(
+        id=name,
+        title=f"{item.title}: {item.summary}" if item is not None else first.entry.item,
+        layer=layer,
+        item=first.entry.item,
+        good=_shown_values(
+            [(label, part.a) for label, (_, part) in zip(labels, members, strict=True)]
+        ),
+        bad=_shown_values(
+            [(label, part.b) for label, (_, part) in zip(labels, members, strict=True)]
+        ),
+        members=tuple(dict.fromkeys(difference.entry.name for difference, _ in members)),
+        untestable=_why_not([difference for difference, _ in members], layer),
+    )
+
+
+def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
+    known = _REASONS.get(layer)
+    if known is not None:
+        return known
+    if len({difference.kind for difference in differences}) == 1:
+        if differences[0].kind is Kind.ONLY_A:
+            return "the bad side does not have it"
+        if differences[0].kind is Kind.ONLY_B:
+            return "the good side does not have it"
+    difference = differences[0]
+    flips = difference.item.flips if difference.item is not None else ()
+    if Flip.RUN_TIME in flips or Flip.RISKY in flips:
+        return "it can be changed by hand, but is none of the settings that are made here"
+    return "it can only be looked at"
+
+
+def _member_labels(members: Sequence[tuple[Difference, Part]]) -> list[str]:
+    """What tells the members apart: nothing for one alone."""
+    if len(members) == 1:
+        return [""]
+    several = len({difference.entry.name for difference, _ in members}) > 1
+    return [
+        f"{difference.entry.key if several else ''} {part.key}".strip()
+        for difference, part in members
+    ]
+
+
+def _shown_values(values: Sequence[tuple[str, Any]]) -> str:
+    texts = [
+        f"{label}={value_text(value)}" if label else value_text(value) for label, value in values
+    ]
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return printable(", ".join(texts[:_NAMED]), 2 * _SHOWN) + more
+
+
+def value_text(value: Any) -> str:
+    """A value in one line."""
+    if value is None:
+        return "not there"
+    if value is True:
+        return "given"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return printable(text, _SHOWN) or "(empty)"
+
+
+# -- what one process can be given -----------------------------------------------------------------
+
+
+# policy numbers of sched(7)
+_POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle"}
+_REAL_TIME = ("fifo", "rr")
+_IO_CLASSES = {0: "be", 1: "rt", 2: "be", 3: "idle"}
+
+# Since then a process can be barred from huge pages but for those that it advises.
+_ADVISED = (6, 18)
+
+
+def instead_of_setting(suspect: Suspect, kernel: str) -> ProcessMeans | str:
+    """The per-process flip that does what a suspect's setting would do, or why there is none.
+
+    ``kernel`` is the release of the one that the process would run on.
+    """
+    values = suspect.good, suspect.bad
+    if suspect.id == "memory.thp":
+        if values == ("madvise", "always"):
+            return ProcessMeans({"thp": "advised" if _release(kernel) >= _ADVISED else "off"})
+        if values[0] == "never":
+            return ProcessMeans({"thp": "off"})
+        return "a process can be barred from huge pages, but not be given them"
+    if suspect.id == "kernel.randomize_va_space":
+        if values[0] == "0":
+            return ProcessMeans({"aslr": "off"})
+        return "a process can be given fixed addresses, but not random ones"
+    return "nothing that is done to one process does the same"
+
+
+def _release(kernel: str) -> tuple[int, int]:
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", kernel)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def process_suspects(difference: Difference) -> tuple[tuple[Suspect, ...], tuple[Part, ...]]:
+    """The suspects in what a process inherits, and the parts that no flip covers."""
+    found: list[Suspect] = []
+    left: list[Part] = []
+    for part in difference.parts:
+        made = _made(difference, part)
+        if made is None:
+            left.append(part)
+        elif made not in found:
+            found.append(made)
+    return tuple(found), tuple(left)
+
+
+def _made(difference: Difference, part: Part) -> Suspect | None:
+    name = difference.entry.name
+    if name == "timer.resolution/of the probe" and part.key == "slack_ns":
+        return _process_suspect(difference, "timer.resolution:slack", "timer_slack", part.a, part.b)
+    if name == "cpu.present/allowed" and part.key == "Cpus_allowed_list":
+        return _process_suspect(difference, "cpu.present:allowed", "cpus", part.a, part.b)
+    if name == "process.inherited/process" and part.key == "nice":
+        return _process_suspect(difference, "process.inherited:nice", "nice", part.a, part.b)
+    if name == "process.inherited/process" and part.key in ("policy", "priority"):
+        values = [_scheduling(entry) for entry in (difference.a, difference.b)]
+        return _process_suspect(difference, "process.inherited:sched", "sched", *values)
+    if name == "process.inherited/process" and part.key in ("io_class", "io_level"):
+        values = [_io(entry) for entry in (difference.a, difference.b)]
+        return _process_suspect(difference, "process.inherited:ioprio", "ioprio", *values)
+    return None
+
+
+def _io(entry: Entry | None) -> str | None:
+    value = entry.value if entry is not None else None
+    if not isinstance(value, Mapping):
+        return None
+    kind = _IO_CLASSES.get(value.get("io_class", -1))
+    if kind is None or kind == "idle":
+        return kind
+    # without a class it is as nice 0 has it
+    return f"{kind}:{value.get('io_level', 4) if value.get('io_class') else 4}"
+
+
+def _scheduling(entry: Entry | None) -> str | None:
+    value = entry.value if entry is not None else None
+    if not isinstance(value, Mapping):
+        return None
+    policy = _POLICIES.get(value.get("policy", -1))
+    if policy in _REAL_TIME:
+        return f"{policy}:{value.get('priority', 1)}"
+    return policy
+
+
+def _process_suspect(
+    difference: Difference, name: str, attribute: str, good: object, bad: object
+) -> Suspect | None:
+    if good is None or bad is None:
+        return None
+    item = difference.item
+    return Suspect(
+        id=name,
+        title=_TITLES[attribute],
+        layer=Layer.PROCESS,
+        item=item.id if item is not None else difference.entry.item,
+        good=str(good),
+        bad=str(bad),
+        members=(difference.entry.name,),
+        means=ProcessMeans({attribute: str(good)}, {attribute: str(bad)}),
+    )
+
+
+_TITLES = {
+    "timer_slack": "how much later than asked a process is woken",
+    "cpus": "on which CPUs a process may run",
+    "nice": "how much of the CPU a process gets beside others",
+    "ioprio": "how urgent the I/O of a process is",
+    "sched": "the scheduling class that a process inherits",
+}

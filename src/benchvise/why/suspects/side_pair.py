@@ -1,0 +1,67 @@
+"""What is known of the two sides of a metric, as numbers; None where a side does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchvise.quantities import parse_cpus
+from benchvise.state.model import Snapshot
+from benchvise.why.bench import Facts
+from benchvise.why.model import Metric, Side
+
+
+@dataclass(frozen=True, slots=True)
+class SidePair:
+    """A metric, and what is known of its two sides."""
+
+    metric: Metric
+    facts: Mapping[Side, Facts]
+    snapshots: Mapping[Side, Snapshot]
+
+    def value(self, side: Side, item: str, key: str) -> Any:
+        """The value of an entry of a side's snapshot; None where there is none."""
+        return next(
+            (
+                entry.value
+                for entry in self.snapshots[side].entries()
+                if entry.item == item and entry.key == key and entry.missing is None
+            ),
+            None,
+        )
+
+
+def cpus(case: SidePair, side: Side, which: str = "online") -> frozenset[int] | None:
+    """The CPUs that are ``online`` or ``present``."""
+    said = case.value(side, "cpu.present", which)
+    if said is None and which == "online":
+        said = case.facts[side].host.get("cpus_online")
+    try:
+        return frozenset(parse_cpus(str(said))) or None
+    except ValueError:
+        return None
+
+
+def cpu_count(case: SidePair, side: Side) -> int | None:
+    """How many CPUs are online."""
+    found = cpus(case, side)
+    return None if found is None else len(found)
+
+
+def word_size(case: SidePair, side: Side) -> int | None:
+    """Bits of a word of the programs there, by its shell."""
+    shell = case.value(side, "kernel.word_size", "/bin/sh")
+    size = shell.get("class") if isinstance(shell, Mapping) else None
+    return size if size in (32, 64) else None
+
+
+def last_cache(case: SidePair, side: Side) -> int | None:
+    """Bytes of the largest cache."""
+    caches = case.facts[side].host.get("caches")
+    sizes = [
+        cache["size"]
+        for cache in (caches if isinstance(caches, list) else ())
+        if isinstance(cache, Mapping) and isinstance(cache.get("size"), int)
+    ]
+    return max(sizes, default=None)
