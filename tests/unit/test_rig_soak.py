@@ -16,7 +16,7 @@ from benchvise.report.boot_tables import boot_line, soak_table
 from benchvise.rig.boot.verdict import BootError, BootReport, BootVerdict
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.soak.cores import Core
-from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak, soak_document
 from benchvise.rig.soak.statistics import durations, exact_rate, outliers, summarise
 
 GOOD = BootVerdict(None, "it came up", "")
@@ -143,7 +143,7 @@ def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
         "after kernel: Kernel panic - B",
     ]
     assert result.failure_rate == exact_rate(4, 6)
-    assert json.loads(json.dumps(result.as_json()))["failure_rate"]["count"] == 4
+    assert json.loads(json.dumps(soak_document(result)))["failure_rate"]["count"] == 4
 
 
 def test_a_boot_error_is_a_failed_boot_with_or_without_its_report() -> None:
@@ -187,7 +187,7 @@ def test_an_interrupted_soak_keeps_what_was_seen(stop: BaseException) -> None:
 def test_a_soak_without_a_boot_that_counts_has_no_rate() -> None:
     result = soaked([RigError(Fault.BUSY, "b1 is taken")])
     assert result.failure_rate is None
-    assert result.as_json()["failure_rate"] == {"na": "no boot counts"}
+    assert soak_document(result)["failure_rate"] == {"na": "no boot counts"}
 
 
 def test_a_soak_of_no_boots_is_refused() -> None:

@@ -60,6 +60,7 @@ def soak(
     # Late: it would make every other command start later.
     from benchvise.report.boot_tables import boot_line, soak_table
     from benchvise.rig.hold import board_soak
+    from benchvise.rig.soak.soak import soak_document
 
     console = stderr()
 
@@ -79,7 +80,7 @@ def soak(
         (board,) = loaded.select([name])[:1]
         result = board_soak.soak_board(loaded, board, boots, show_boot, symbols)
     if as_json:
-        print_json("soak", result.as_json())
+        print_json("soak", soak_document(result))
     else:
         stdout().print(soak_table(result))
     if result.ended == "interrupted":

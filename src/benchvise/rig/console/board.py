@@ -26,6 +26,7 @@ from typing import Self
 from benchvise.board import process
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.board.shell import command_line
+from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, BoardUnusable
 from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, ConsoleTools
 from benchvise.rig.console.link import Link, Shell, new_word
@@ -221,7 +222,7 @@ class _Bridge:
             self.child = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "benchvise.rig.console.bridge"),
-                    *(str(there.fileno()), name, json.dumps(place.as_json()), "--", *argv),
+                    *(str(there.fileno()), name, json.dumps(encode(place)), "--", *argv),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

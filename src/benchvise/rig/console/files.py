@@ -16,9 +16,9 @@ import re
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from benchvise.board.probes import posix_cksum
 from benchvise.errors import BoardUnusable
@@ -105,10 +105,6 @@ class ConsoleTools:
     decode: str
     checksum: str
     gzip: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return asdict(self)
 
 
 class ConsoleFiles:

@@ -7,10 +7,11 @@ such a boot is kept apart and does not count.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from benchvise.documents import computed, encode, in_json
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
@@ -24,15 +25,12 @@ from benchvise.rig.soak.statistics import (
     outliers,
     summarise,
 )
-from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.boot.verdict import BootReport
 
 RIG_FAULTS_IN_A_ROW = 3
 """So many, and the rig is taken as broken: the soak ends."""
-
-_SENTENCE = 300  # characters
 
 # What differs from boot to boot in the same last line: the kernel's time stamp, addresses, numbers.
 _STAMP = re.compile(r"^\[ *\d+\.\d+\]\s*")
@@ -55,12 +53,12 @@ class SoakBoot:
     fault: str = ""
     sentence: str = ""
     evidence: str = ""
-    phases: dict[str, float] = field(default_factory=dict)
+    phases: Mapping[str, float] = field(default_factory=dict, metadata=in_json(name="phases_s"))
     console: str = ""
     conditions: str = ""
     cores: tuple[Core, ...] = ()
 
-    @property
+    @computed.before("fault")
     def ok(self) -> bool:
         """Whether the board came up."""
         return not self.fault
@@ -79,20 +77,6 @@ class SoakBoot:
         line = _NUMBER.sub("N", _HEX.sub("ADDRESS", line))
         return f"after {reached}: {line}" if line else f"after {reached}"
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "number": self.number,
-            "ok": self.ok,
-            "fault": self.fault,
-            "sentence": self.sentence,
-            "evidence": self.evidence,
-            "phases_s": self.phases,
-            "console": self.console,
-            "conditions": self.conditions,
-            "cores": [core.as_json() for core in self.cores],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class RigFault:
@@ -101,10 +85,6 @@ class RigFault:
     number: int
     fault: str
     sentence: str
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {"number": self.number, "fault": self.fault, "sentence": self.sentence}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +96,13 @@ class FailureGroup:
     boots: tuple[int, ...]
     sentence: str
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "fault": self.fault,
-            "where": self.where,
-            "boots": list(self.boots),
-            "sentence": self.sentence,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class SoakResult:
-    """What a soak has found.
+    """The boots of a soak, and what follows from them.
 
     ``wanted`` is how many boots were asked for; ``ended`` says why there are fewer, empty when
-    there are not. ``about`` is what the soak was told: image, RAM contents, seed.
+    there are not. ``about`` is what it was made with: image, RAM contents, seed.
     """
 
     board: str
@@ -158,12 +129,12 @@ class SoakResult:
     @property
     def groups(self) -> tuple[FailureGroup, ...]:
         """The failures by fault and by where they stood, the most frequent first."""
-        found: dict[tuple[str, str], list[SoakBoot]] = {}
+        alike: dict[tuple[str, str], list[SoakBoot]] = {}
         for boot in self.failed:
-            found.setdefault((boot.fault, boot.where), []).append(boot)
+            alike.setdefault((boot.fault, boot.where), []).append(boot)
         groups = [
             FailureGroup(fault, where, tuple(boot.number for boot in boots), boots[0].sentence)
-            for (fault, where), boots in found.items()
+            for (fault, where), boots in alike.items()
         ]
         return tuple(sorted(groups, key=lambda group: (-len(group.boots), group.boots)))
 
@@ -184,24 +155,25 @@ class SoakResult:
                 return boot
         raise KeyError(number)
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        rate = self.failure_rate
-        return {
-            "board": self.board,
-            "simulated": self.simulated,
-            "about": self.about,
-            "wanted": self.wanted,
-            "counted": len(self.boots),
-            "failed": len(self.failed),
-            "failure_rate": rate.as_json() if rate else {"na": "no boot counts"},
-            "phases": [phase.as_json() for phase in self.phases],
-            "failures": [group.as_json() for group in self.groups],
-            "outliers": [outlier.as_json() for outlier in self.outliers],
-            "rig_faults": [fault.as_json() for fault in self.rig_faults],
-            "ended": self.ended,
-            "boots": [boot.as_json() for boot in self.boots],
-        }
+
+def soak_document(result: SoakResult) -> dict[str, object]:
+    """A soak as ``--json`` shows it."""
+    rate = result.failure_rate
+    return {
+        "board": result.board,
+        "simulated": result.simulated,
+        "about": result.about,
+        "wanted": result.wanted,
+        "counted": len(result.boots),
+        "failed": len(result.failed),
+        "failure_rate": encode(rate) if rate is not None else {"na": "no boot counts"},
+        "phases": encode(result.phases),
+        "failures": encode(result.groups),
+        "outliers": encode(result.outliers),
+        "rig_faults": encode(result.rig_faults),
+        "ended": result.ended,
+        "boots": encode(result.boots),
+    }
 
 
 def soak(
@@ -227,7 +199,7 @@ def soak(
     than one boot, and whatever else ``boot_once`` raises.
     """
 
-    def one(number: int) -> SoakBoot:
+    def boot_and_record(number: int) -> SoakBoot:
         try:
             boot = _from_report(number, boot_once(number))
         except BootError as error:
@@ -235,7 +207,7 @@ def soak(
         return boot if boot.ok or cores is None else _with_cores(boot, cores)
 
     return run(
-        one,
+        boot_and_record,
         boots,
         board=board,
         on_boot=on_boot,
@@ -246,7 +218,7 @@ def soak(
 
 
 def run(
-    one: Callable[[int], SoakBoot],
+    boot_once: Callable[[int], SoakBoot],
     boots: int,
     *,
     board: str,
@@ -262,7 +234,7 @@ def run(
     rig_faults: list[RigFault] = []
     ended = ""
     try:
-        for outcome in _outcomes(one, boots):
+        for outcome in _outcomes(boot_once, boots):
             if isinstance(outcome, SoakBoot):
                 done.append(outcome)
             else:
@@ -285,12 +257,12 @@ def run(
     )
 
 
-def _outcomes(one: Callable[[int], SoakBoot], boots: int) -> Iterator[SoakBoot | RigFault]:
+def _outcomes(boot_once: Callable[[int], SoakBoot], boots: int) -> Iterator[SoakBoot | RigFault]:
     for number in range(1, boots + 1):
         try:
-            yield one(number)
+            yield boot_once(number)
         except (RigError, FlashError) as error:
-            yield RigFault(number, str(error.fault), printable(error.message, _SENTENCE))
+            yield RigFault(number, str(error.fault), error.message)
 
 
 def _rig_is_broken(done: Sequence[SoakBoot], rig_faults: Sequence[RigFault]) -> bool:
@@ -300,13 +272,12 @@ def _rig_is_broken(done: Sequence[SoakBoot], rig_faults: Sequence[RigFault]) -> 
 
 
 def _from_report(number: int, report: BootReport) -> SoakBoot:
-    fault = report.fault
-    name = "" if report.ok else str(fault) if fault is not None else "unknown"
+    failed = report.fault is not None
     return SoakBoot(
         number,
-        name,
-        printable(report.sentence, _SENTENCE) if name else "",
-        printable(report.evidence, _SENTENCE) if name else "",
+        str(report.fault or ""),
+        report.sentence if failed else "",
+        report.evidence if failed else "",
         dict(report.phases),
         report.console,
         f"began {report.restarts + 1} times" if report.restarts else "",
@@ -316,13 +287,11 @@ def _from_report(number: int, report: BootReport) -> SoakBoot:
 def _from_error(number: int, error: BootError) -> SoakBoot:
     if error.report is not None and not error.report.ok:
         return _from_report(number, error.report)
-    return SoakBoot(number, str(error.fault), printable(error.message, _SENTENCE))
+    return SoakBoot(number, str(error.fault), error.message)
 
 
 def _with_cores(boot: SoakBoot, cores: Callable[[int], Sequence[Core]]) -> SoakBoot:
     try:
-        found = tuple(cores(boot.number))
+        return replace(boot, cores=tuple(cores(boot.number)))
     except RigError as error:
-        why = printable(error.message, _SENTENCE)
-        return replace(boot, sentence=f"{boot.sentence} (its cores: {why})")
-    return replace(boot, cores=found)
+        return replace(boot, sentence=f"{boot.sentence} (its cores: {error.message})")

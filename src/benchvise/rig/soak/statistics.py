@@ -1,13 +1,15 @@
-"""The figures of a soak: how often it fails, how long its phases take, which boots stand out."""
+"""Statistics of a soak: how often it fails, how long its phases take, which boots are outliers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
+
+from benchvise.documents import computed, in_json
 
 CONFIDENCE = 0.95
 
@@ -35,21 +37,10 @@ class FailureRate:
     high: float
     confidence: float
 
-    @property
+    @computed.before("low")
     def value(self) -> float:
         """The share that was seen."""
         return self.count / self.total
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "count": self.count,
-            "total": self.total,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "confidence": self.confidence,
-        }
 
 
 def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> FailureRate:
@@ -95,18 +86,8 @@ class Spread:
     n: int
     median: float
     p95: float
-    minimum: float
-    maximum: float
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "n": self.n,
-            "median": self.median,
-            "p95": self.p95,
-            "min": self.minimum,
-            "max": self.maximum,
-        }
+    minimum: float = field(metadata=in_json(name="min"))
+    maximum: float = field(metadata=in_json(name="max"))
 
 
 def spread(seconds: Sequence[float]) -> Spread:
@@ -122,12 +103,8 @@ class PhaseTimes:
     """A phase of the boot: ``at`` since power on, ``took`` since the phase before."""
 
     name: str
-    at: Spread
-    took: Spread
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {"name": self.name, "at_s": self.at.as_json(), "took_s": self.took.as_json()}
+    at: Spread = field(metadata=in_json(name="at_s"))
+    took: Spread = field(metadata=in_json(name="took_s"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +113,8 @@ class Outlier:
 
     boot: int
     phase: str
-    took: float
-    median: float
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "boot": self.boot,
-            "phase": self.phase,
-            "took_s": self.took,
-            "median_s": self.median,
-        }
+    took: float = field(metadata=in_json(name="took_s"))
+    median: float = field(metadata=in_json(name="median_s"))
 
 
 def durations(phases: Mapping[str, float]) -> dict[str, float]:
