@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from scipy.stats import binomtest
 
 from benchvise.errors import Interrupted, UsageError
 from benchvise.report.boot_tables import boot_line, soak_table
+from benchvise.report.sinks import Terminal
 from benchvise.rig.boot.verdict import BootError, BootReport, BootVerdict
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.soak.cores import Core
@@ -213,7 +215,11 @@ def test_cores_are_looked_at_after_failures_only_and_decide_where_it_hung() -> N
 
 def test_board_output_in_a_report_does_nothing_to_a_terminal() -> None:
     result = soaked([panic("\x1b[2Jgone\x07")])
-    assert result.boots[0].evidence == "gone\ufffd"
+    console = Terminal(width=160, file=io.StringIO(), force_terminal=False)
+    with console.capture() as captured:
+        console.print(soak_table(result), boot_line(result.boots[0]))
+    assert "gone" in captured.get()
+    assert not {"\x1b", "\x07"} & set(captured.get())
 
 
 def test_a_boot_that_began_again_says_so() -> None:

@@ -317,7 +317,7 @@ def test_an_arm_is_named_by_its_side_and_what_is_flipped() -> None:
     assert drawn.ranking is not None
     for row in drawn.ranking.rows:
         assert sum(row.points) == pytest.approx(row.score)
-    assert json.loads(drawn.to_json())["diagnosis"]["shares"]["rows"][0]["name"] == "memory.thp"
+    assert drawn.document["diagnosis"]["shares"]["rows"][0]["name"] == "memory.thp"
 
 
 def test_shares_follow_each_other() -> None:

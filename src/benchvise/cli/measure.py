@@ -9,9 +9,8 @@ from rich.text import Text
 
 from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
-from benchvise.cli.progress import RunProgress
+from benchvise.cli.progress import RigProgress, RunProgress
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_progress import RigProgress
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow

@@ -13,11 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
-from benchvise.cli.rig_compose import compose
+from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_progress import RigProgress
-from benchvise.cli.rig_soak import soak
-from benchvise.cli.rig_virtual import app as virtual
 from benchvise.errors import UsageError
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
@@ -31,17 +28,8 @@ from benchvise.rig.hold.messages import (
     PowerChange,
 )
 from benchvise.rig.hold.terminal import open_terminal
-from benchvise.text import printable
 
 T = TypeVar("T")
-
-app = typer.Typer(
-    help="Hold boards: power, card, console, boot; and boards that are simulated.",
-    no_args_is_help=True,
-)
-app.add_typer(virtual, name="virtual")
-app.command("soak")(soak)
-app.command("compose")(compose)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Boards; all; or tag=FEATURE.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A board; all; or tag=FEATURE.")]
@@ -54,7 +42,6 @@ class MuxTo(StrEnum):
     DUT = "dut"
 
 
-@app.command("status")
 def status(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Boards; all; or tag=FEATURE.")
@@ -82,7 +69,6 @@ def status(
     _fail(outcomes, quiet=as_json)
 
 
-@app.command("power")
 def power(
     name: Name,
     to: Annotated[PowerChange, typer.Argument(help="on, off, or cycle.")],
@@ -99,7 +85,6 @@ def power(
     _show(outcomes, "rig-power", lambda state: f"power {state.power}", as_json=as_json)
 
 
-@app.command("mux")
 def mux(
     name: Name,
     to: Annotated[MuxTo, typer.Argument(help="host (this machine) or dut (the board).")],
@@ -114,7 +99,6 @@ def mux(
     _show(outcomes, "rig-mux", lambda card: f"card at {card.mux}", as_json=as_json)
 
 
-@app.command("flash")
 def flash(
     words: Annotated[
         list[str],
@@ -143,7 +127,6 @@ def flash(
     )
 
 
-@app.command("boot")
 def boot(
     names: Names,
     off: Annotated[bool, typer.Option("--off", help="Switch them off again afterwards.")] = False,
@@ -177,7 +160,6 @@ def boot(
     _fail(outcomes, quiet=as_json)
 
 
-@app.command("console")
 def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> None:
     """Speak with a board on its serial console; Ctrl-] leaves. What is said is kept.
 
@@ -220,7 +202,7 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
     state = outcome.result
     if state is None:
         reason = outcome.error.message if outcome.error is not None else ""
-        return Text("?", style="red"), Text("?"), Text(printable(reason, 80))
+        return Text("?", style="red"), Text("?"), Text(reason)
     holder = "free"
     if state.holder is not None:  # one elsewhere has no process here
         pid = f" ({state.holder.pid})" if state.holder.pid else ""
@@ -230,7 +212,7 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
 
 def _switch(value: str | NotReadable | None) -> Text:
     if isinstance(value, NotReadable):
-        return Text(f"? {printable(value.na, 60)}", style="red")
+        return Text(f"? {value.na}", style="red")
     return Text(value or "-", style="green" if value == "on" else "")
 
 
@@ -256,8 +238,8 @@ def _fail(outcomes: list[BoardOutcome[T]], *, quiet: bool) -> None:
     for error in () if quiet else errors:
         fault = getattr(error, "fault", "")
         line = Text(f"{fault}: " if fault else "", style="bold red")
-        remedy = f": {printable(error.remedy, 400)}" if error.remedy else ""
-        line.append(f"{printable(error.message, 800)}{remedy}", style="default")
+        remedy = f": {error.remedy}" if error.remedy else ""
+        line.append(f"{error.message}{remedy}", style="default")
         stderr().print(line, soft_wrap=True)
     if errors:
         raise typer.Exit(errors[0].exit_code)

@@ -14,12 +14,7 @@ from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.rig.virtual import standard_bench
 from benchvise.rig.virtual.bench import inject
 from benchvise.rig.virtual.injectable import INJECTABLE
-from benchvise.text import printable
 
-app = typer.Typer(
-    help="Boards that QEMU simulates, behind the same endpoints as real ones.",
-    no_args_is_help=True,
-)
 DirectoryOption = Annotated[
     Path | None,
     typer.Option(
@@ -31,7 +26,6 @@ DirectoryOption = Annotated[
 ]
 
 
-@app.command("up")
 def up(
     boards: Annotated[
         str,
@@ -64,7 +58,6 @@ def up(
     )
 
 
-@app.command("status")
 def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
     """List the simulated boards and their state.
 
@@ -77,7 +70,6 @@ def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> No
         _table(bench)
 
 
-@app.command("down")
 def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
     """Switch all simulated boards off and end the bench; the cards are kept.
 
@@ -90,7 +82,6 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
         stdout().print("The virtual bench is down.")
 
 
-@app.command("fault")
 def fault(
     board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
     name: Annotated[str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(INJECTABLE)}.")],
@@ -106,10 +97,9 @@ def fault(
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
-        stdout().print(Text(f"{printable(board)}: {printable(name)} = {printable(value)}"))
+        stdout().print(Text(f"{board}: {name} = {value}"))
 
 
-@app.command("image")
 def image(
     kind: Annotated[str, typer.Argument(metavar="NAME|KIND", help="A board, or a kind of board.")],
     variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",
@@ -132,6 +122,6 @@ def _table(bench: standard_bench.RunningBench) -> None:
         table.add_column(column)
     for board in bench.boards:
         document = standard_bench.board_document(board)
-        table.add_row(*(Text(printable(str(document[key]))) for key in standard_bench.COLUMNS))
+        table.add_row(*(Text(str(document[key])) for key in standard_bench.COLUMNS))
     stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

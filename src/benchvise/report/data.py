@@ -8,7 +8,6 @@ is ``null``.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from benchvise.quantities import finite
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
 from benchvise.report.insights import run_insights
 from benchvise.report.latencies import LatencyData, latency_data
+from benchvise.report.sinks import json_text
 from benchvise.report.text import SENTENCE_LIMIT, clean, clean_lines
 from benchvise.state.diff import StateDiff
 
@@ -252,7 +252,7 @@ def comparison_data(
 
 def to_json(document: ReportData) -> str:
     """The document as strict JSON: whatever is not finite has become null before."""
-    return json.dumps(asdict(document), allow_nan=False, ensure_ascii=False, indent=1)
+    return json_text(asdict(document), indent=1)
 
 
 def _names(runs: Sequence[RunData]) -> list[str]:

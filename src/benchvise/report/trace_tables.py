@@ -20,6 +20,7 @@ from benchvise.quantities import (
     format_size,
     format_value,
 )
+from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Table
 from benchvise.report.tables import Column as Head
 from benchvise.report.text import clean
@@ -212,18 +213,6 @@ def _identifier(header: str) -> str:
     """``Wake-ups/s`` → ``wake_ups_per_s``."""
     spelt = header.replace("/s", " per s").lower()
     return re.sub(r"[^a-z0-9]+", "_", spelt).strip("_")
-
-
-def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A line of names and one a row; None is empty."""
-    import csv
-    import io
-
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(["" if value is None else value for value in row] for row in rows)
-    return out.getvalue()
 
 
 # -- what a query gave -----------------------------------------------------------------------------

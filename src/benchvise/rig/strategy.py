@@ -44,7 +44,6 @@ from benchvise.rig.console.recorder import ConsoleRecorder, attach
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.power import Outlet, device_key, outlet_of
-from benchvise.text import printable
 
 _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
@@ -303,7 +302,7 @@ class CardStrategy(Strategy):
         except (OSError, ExecutionError, pexpect.ExceptionPexpect) as error:
             raise RigError(
                 fault.get(what, Fault.RIG_BROKEN),
-                f"{self.target.name}: its {what} cannot be used ({printable(str(error), 200)})",
+                f"{self.target.name}: its {what} cannot be used ({error})",
                 "see whether another program has it open, and who may open it",
             ) from error
 
@@ -336,7 +335,7 @@ def _missing(error: NoResourceFoundError) -> str:
         own = {k: v for k, v in match.items() if k.lstrip("@") in _OWN_KEYS}
         where = " and ".join(f"{key} {value}" for key, value in own.items())
         said.append(f"no {type(resource).__name__}{f' with {where}' if where else ''}")
-    return printable("; ".join(sorted(said)) or str(error), 200)
+    return "; ".join(sorted(said)) or str(error)
 
 
 def _no_console(name: str) -> RigError:

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnreachable
-from benchvise.text import printable
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -194,7 +193,7 @@ def parse_keys(said: str) -> list[str]:
 def known_hosts(keys: Iterable[str], host: str, port: int = 22) -> str:
     """Lines for a ``known_hosts`` file. ``host`` is a numeric address or a name."""
     if not re.fullmatch(r"[\w.:-]+", host, re.ASCII):
-        raise ValueError(f"'{printable(host)}' is no host")
+        raise ValueError(f"'{host}' is no host")
     name = host if port == 22 else f"[{host}]:{port}"
     return "".join(f"{name} {key}\n" for key in keys)
 

@@ -28,7 +28,6 @@ from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, BootEnd, BootOutcome, watch
 from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.faults import Fault
-from benchvise.text import printable
 
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0
@@ -62,7 +61,7 @@ class BoardBoot:
         self._silence_s, self._limit_s = silence_s, limit_s
         self._check = check
         self._on_phase = on_phase
-        self._told: set[str] = set()
+        self._reported_phases: set[str] = set()
         directory = directory or Path(tempfile.mkdtemp(prefix=f"benchvise-boot-{name}-"))
         self.recorder = ConsoleRecorder(directory / "console.log", listen=self._heard)
         self._timeline: Timeline | None = None
@@ -105,9 +104,11 @@ class BoardBoot:
         try:
             activate()
         except (pexpect.ExceptionPexpect, ExecutionError) as error:
-            said = printable(str(getattr(error, "msg", error)), 200)
+            reason = str(getattr(error, "msg", error))
             timeline.settle()
-            return self._reported(BootOutcome(BootEnd.NOT_LOGGED_IN, self._now(), 0.0, said=said))
+            return self._reported(
+                BootOutcome(BootEnd.NOT_LOGGED_IN, self._now(), 0.0, reason=reason)
+            )
         timeline.reached("shell", time.monotonic_ns())
         self._tell()
         return self._reported(BootOutcome(BootEnd.SHELL, self._now(), 0.0))
@@ -123,8 +124,8 @@ class BoardBoot:
         except (pexpect.ExceptionPexpect, ExecutionError) as error:
             self._begun().settle()
             silent = self._now() - (self._begun().last_byte_s or 0.0)
-            reason = printable(str(getattr(error, "msg", error)), 200)
-            outcome = BootOutcome(BootEnd.SHELL_LOST, self._now(), silent, said=reason)
+            reason = str(getattr(error, "msg", error))
+            outcome = BootOutcome(BootEnd.SHELL_LOST, self._now(), silent, reason=reason)
             raise self.failed(self._reported(outcome)) from error
 
     def failed(self, report: BootReport) -> BootError:
@@ -160,8 +161,8 @@ class BoardBoot:
 
     def _tell(self) -> None:
         for name, seconds in self._begun().phases.items():
-            if name not in self._told:
-                self._told.add(name)
+            if name not in self._reported_phases:
+                self._reported_phases.add(name)
                 self._on_phase(name, seconds)
 
     def _reported(self, outcome: BootOutcome) -> BootReport:

@@ -18,7 +18,6 @@ from typing import Any
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault
-from benchvise.text import printable
 
 PHASES = (
     "power-on",
@@ -126,7 +125,7 @@ def load_patterns(path: str | Path | None = None) -> BootPatterns:
     own = own_patterns()
     if path is None:
         return own
-    name = printable(str(path))
+    name = str(path)
     try:
         with Path(path).open("rb") as file:
             data = file.read(_FILE_LIMIT + 1)
@@ -179,13 +178,13 @@ def _pattern(record: Mapping[str, Any], name: str) -> BootPattern:
     identity = record.get("id")
     if not isinstance(identity, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", identity):
         raise UsageError(
-            f"{name}: a pattern without a usable id ({printable(repr(identity), 60)})",
+            f"{name}: a pattern without a usable id ({identity!r})",
             "an id is made of small letters, digits and dashes",
         )
     for key, value in record.items():
         kind = _KEYS.get(key)
         if kind is None or not isinstance(value, kind):
-            raise _wrong(name, identity, f"has a wrong '{printable(key, 40)}'", _known_keys())
+            raise _wrong(name, identity, f"has a wrong '{key}'", _known_keys())
     match = record.get("match")
     if match is None:
         raise _wrong(name, identity, "has no 'match'", "give it a regular expression, or ''")

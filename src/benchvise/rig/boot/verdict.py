@@ -20,7 +20,6 @@ from benchvise.rig.boot.timeline import BootEvent, Timeline
 from benchvise.rig.boot.watch import BootEnd, BootOutcome
 from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
-from benchvise.text import printable
 
 _EVIDENCE = 200  # characters
 _JUNK_SHARE = 0.05
@@ -149,10 +148,11 @@ class BootError(BenchviseError):
 def classify(timeline: Timeline, outcome: BootOutcome) -> BootVerdict:
     """What became of a boot. Reads nothing but its arguments, and changes nothing."""
     if outcome.is_good:
-        return BootVerdict(None, _booted(timeline), printable(timeline.open, _EVIDENCE))
+        return BootVerdict(None, _booted(timeline), _quoted(timeline.open))
     if outcome.end is BootEnd.CONSOLE_LOST:
-        said = printable(outcome.said, _EVIDENCE)
-        return BootVerdict(Fault.CONSOLE_DEAD, f"the console was lost ({said})", _last(timeline))
+        return BootVerdict(
+            Fault.CONSOLE_DEAD, f"the console was lost ({outcome.reason})", _last(timeline)
+        )
     if outcome.end is BootEnd.NO_NETWORK:
         return BootVerdict(
             Fault.NO_NETWORK, "it booted, but cannot be reached by network", _last(timeline)
@@ -196,7 +196,7 @@ def _garbled(timeline: Timeline) -> BootVerdict | None:
 def _damaged(timeline: Timeline) -> BootVerdict | None:
     """A console that carries text, but not all of it, or not as it was sent."""
     quality = timeline.quality
-    example = printable(quality.example, _EVIDENCE)
+    example = _quoted(quality.example)
     total = quality.sound + quality.lost + quality.altered
     if quality.is_altering and quality.altered >= quality.lost:
         sentence = f"its console alters bytes: {quality.altered} of {total} known texts are wrong"
@@ -225,7 +225,7 @@ def _failed(timeline: Timeline, outcome: BootOutcome) -> BootVerdict | None:
         pattern = outcome.pattern
         if pattern is not None and pattern.prompt is Prompt.BOOTLOADER:
             sentence += f"; it stands at {pattern.name}"
-        return BootVerdict(fault, sentence, printable(event.text, _EVIDENCE))
+        return BootVerdict(fault, sentence, _quoted(event.text))
     if outcome.end is BootEnd.NOT_LOGGED_IN or _login_prompts(timeline) >= _LOGIN_PROMPTS:
         if PHASES.index(timeline.phase) < PHASES.index("login"):
             return None
@@ -322,7 +322,12 @@ def _login_prompts(timeline: Timeline) -> int:
 
 
 def _last(timeline: Timeline) -> str:
-    return printable(timeline.last_text, _EVIDENCE)
+    return _quoted(timeline.last_text)
+
+
+def _quoted(text: str) -> str:
+    """As much of a line as is kept with a report."""
+    return text.strip()[:_EVIDENCE]
 
 
 def _times(count: int) -> str:

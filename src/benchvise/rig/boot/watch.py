@@ -46,14 +46,14 @@ class BootOutcome:
     """How the watching ended, ``at_s`` seconds after power on.
 
     ``silent_s`` is for how long the board had said nothing then. ``pattern`` is the prompt or the
-    failure that ended it; ``said`` what the host's own system said of the console.
+    failure that ended it; ``reason`` what this machine's system says of the console.
     """
 
     end: BootEnd
     at_s: float
     silent_s: float
     pattern: BootPattern | None = None
-    said: str = ""
+    reason: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -94,8 +94,8 @@ def watch(
             data = read(wait)
         except (OSError, EOFError) as error:
             timeline.settle()
-            said = str(error) or type(error).__name__
-            return BootOutcome(BootEnd.CONSOLE_LOST, now(), _silent(timeline, now()), said=said)
+            reason = str(error) or type(error).__name__
+            return BootOutcome(BootEnd.CONSOLE_LOST, now(), _silent(timeline, now()), reason=reason)
         if data and feeds:
             timeline.feed(clock(), data)
         elif not data and now() - at < min(wait, _IDLE_SECONDS):

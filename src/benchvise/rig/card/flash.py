@@ -36,7 +36,7 @@ from benchvise.rig.card.chunks import ImageSource, RangeChecks, frames_of
 from benchvise.rig.card.image import Image, changed
 from benchvise.rig.card.writer import CHUNK, FRAME, PIECE, Pieces
 from benchvise.rig.faults import Fault, FlashError, RigError
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 STALL_S = 240.0
 """Without any progress for that long a card is given up; the kernel retries for up to 180 s."""
@@ -230,7 +230,7 @@ class _Watch:
         return line
 
     def _fault(self, line: dict[str, Any]) -> Exception:
-        said = [printable(str(line.get(key, "")), 500) for key in ("message", "remedy")]
+        said = [str(line.get(key, "")) for key in ("message", "remedy")]
         on = f"{self._medium.host}: " if self._medium.host else ""
         return FlashError(Fault(str(line["fault"])), on + said[0], said[1])
 
@@ -250,8 +250,8 @@ class _Watch:
             )
         return RigError(
             Fault.RIG_BROKEN,
-            f"'{printable(self._medium.host)}' cannot write the card ({said})",
-            f"python3 must be there, and this must work: ssh {printable(self._medium.host)} true",
+            f"'{self._medium.host}' cannot write the card ({said})",
+            f"python3 must be there, and this must work: ssh {self._medium.host} true",
         )
 
 
@@ -336,7 +336,7 @@ class Medium:
     @property
     def shown(self) -> str:
         """For messages."""
-        return printable(f"{self.host}:{self.path}" if self.host else self.path)
+        return f"{self.host}:{self.path}" if self.host else self.path
 
 
 class Transfer(Enum):

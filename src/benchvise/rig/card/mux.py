@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from benchvise.rig import locks
 from benchvise.rig.faults import Fault, RigError
-from benchvise.text import printable
 
 DRIVERS = ("USBSDMuxDriver", "USBSDWireDriver", "USBSDWire3Driver", "LXAUSBMuxDriver")
 
@@ -77,8 +76,7 @@ class Mux:
             except Exception as error:
                 raise RigError(
                     Fault.MUX_STUCK,
-                    f"{self.board}: the mux cannot be turned to {side} "
-                    f"({printable(str(error), 200)})",
+                    f"{self.board}: the mux cannot be turned to {side} ({error})",
                     "see whether its tool is installed and its USB cable in place",
                 ) from error
             deadline = time.monotonic() + _READ_BACK_SECONDS

@@ -30,7 +30,7 @@ from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, BoardUnusable
 from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, ConsoleTools
 from benchvise.rig.console.link import Link, Shell, new_word
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 LOST_STATUS = 255
 """The exit status of the bridge when the console was lost, as with ssh."""
@@ -234,7 +234,7 @@ class _Bridge:
         except OSError as error:
             here.close()
             raise BoardUnreachable(
-                f"{printable(name)}: cannot start the bridge to its console ({error.strerror})",
+                f"{name}: cannot start the bridge to its console ({error.strerror})",
                 "see whether this machine is out of processes or memory",
             ) from error
         finally:

@@ -30,7 +30,6 @@ from benchvise.rig.console.link import (
     NoAnswer,
     new_word,
 )
-from benchvise.text import printable
 
 FILE_LIMIT = 16 << 20
 """Bytes of a file that are fetched at most."""
@@ -301,7 +300,7 @@ class ConsoleFiles:
             answer = self.call(verb, first, second, timeout=_at_work(len(data)))
             if self._fits(answer, data):
                 return ""
-            said = printable(" ".join(answer.lines[-2:])) or "nothing said"
+            said = " ".join(answer.lines[-2:]) or "nothing said"
         return said
 
     def _fits(self, answer: CommandOutput, data: bytes) -> bool:

@@ -17,7 +17,6 @@ from typing import Protocol, TypeVar
 
 from benchvise.errors import BoardUnreachable
 from benchvise.rig.console.lines import LineSplitter, LineWriter
-from benchvise.text import printable
 
 ANSWER_SECONDS = 0.0
 """Beyond the silence that is borne anyway."""
@@ -185,7 +184,7 @@ class Link:
         return texts
 
     def _lost(self, error: Exception) -> BoardUnreachable:
-        said = printable(str(error)) or type(error).__name__
+        said = str(error) or type(error).__name__
         return BoardUnreachable(
             f"{self.name}: the console was lost ({said})", "check the cable and the board's power"
         )

@@ -11,7 +11,6 @@ from labgrid.driver import SigrokDriver
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold.messages import AnalyserCommand
-from benchvise.text import printable
 
 STRATEGY = "CardStrategy"
 
@@ -38,7 +37,7 @@ def open_target(path: Path, name: str) -> Any:
         target = environment.get_target(name)
     except (NoDriverFoundError, NoSupplierFoundError) as error:
         raise UsageError(
-            f"{path}: {name}: a driver lacks what it is for ({printable(_said(error), 300)})",
+            f"{path}: {name}: a driver lacks what it is for ({_said(error)})",
             "name it among the board's resources and drivers, before the driver that uses it",
         ) from error
     except (
@@ -51,19 +50,19 @@ def open_target(path: Path, name: str) -> Any:
         ValueError,
     ) as error:
         raise UsageError(
-            f"{path}: {name}: labgrid refuses it ({printable(_said(error), 300)})",
+            f"{path}: {name}: labgrid refuses it ({_said(error)})",
             "compare with `examples/rigs`; a driver stands below those that it uses",
         ) from error
     except Exception as error:
         # Drivers start programs when they are made, and a RemotePlace asks its coordinator.
         raise RigError(
             Fault.RIG_BROKEN,
-            f"{name}: labgrid cannot set it up ({printable(_said(error), 300)})",
+            f"{name}: labgrid cannot set it up ({_said(error)})",
             "see whether the programs, the coordinator and the exporter that it needs are there",
         ) from error
 
     if target is None:
-        raise UsageError(f"{path}: there is no board '{printable(name)}'")
+        raise UsageError(f"{path}: there is no board '{name}'")
     try:
         return target.get_driver(STRATEGY, activate=False)
     except NoDriverFoundError as error:

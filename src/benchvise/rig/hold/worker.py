@@ -59,7 +59,6 @@ from benchvise.rig.hold.messages import (
 from benchvise.rig.hold.places import PlaceOwner, acquired, taker
 from benchvise.rig.hold.target import analyser_of, open_target
 from benchvise.rig.power import device_key, outlet_of
-from benchvise.text import printable
 
 OWN_IMAGE = "own"
 """In the place of an image's path: the one that the rig file names for the board."""
@@ -318,7 +317,7 @@ class Worker:
             self._console = None
             raise RigError(
                 Fault.CONSOLE_DEAD,
-                f"{self._name}: the console is gone ({printable(str(error), 200)})",
+                f"{self._name}: the console is gone ({error})",
                 "see whether its USB cable or server is still there",
             ) from error
 
@@ -376,7 +375,7 @@ def _readable(read: Callable[[], T]) -> T | NotReadable:
     try:
         return read()
     except Exception as error:  # noqa: BLE001 - labgrid's drivers raise what they like
-        return NotReadable(printable(getattr(error, "message", str(error)), 200))
+        return NotReadable(getattr(error, "message", str(error)))
 
 
 def _unforeseen(name: str, error: Exception) -> RigError:
@@ -388,12 +387,12 @@ def _unforeseen(name: str, error: Exception) -> RigError:
     if isinstance(cause, SerialException):
         return RigError(
             Fault.CONSOLE_DEAD,
-            f"{name}: its console is lost ({printable(str(text), 200)})",
+            f"{name}: its console is lost ({text})",
             "see whether its USB cable or server is still there",
         )
     return RigError(
         Fault.RIG_BROKEN,
-        f"{name}: {type(cause).__name__}: {printable(str(text), 300)}",
+        f"{name}: {type(cause).__name__}: {text}",
         "see whether the rig file describes what is plugged in: benchvise rig status",
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -85,7 +84,7 @@ def _page(
         safe if going_on is None else {**safe, "live": _standing(going_on)},
         title=safe["headline"],
         crumbs=_CRUMBS,
-        island=json.loads(shown["figures"].to_json()),
+        island=shown["figures"].document,
         name=request.path_params["id"],
         evidence=entries[-MOST:],
         evidence_all=len(entries),

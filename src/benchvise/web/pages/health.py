@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -104,7 +103,7 @@ def _shown(history: History | None, by: By) -> dict[str, Any]:
     return {
         "tables": history_tables(history, by, _PERIODS[by]),
         "figures": figures,
-        "island": json.loads(figures.to_json()),
+        "island": figures.document,
         "standing": _standing(history, time.time()),
         "events": history.events[-_EVENTS:][::-1],
         "events_all": len(history.events),

@@ -16,7 +16,6 @@ from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import PowerChange
-from benchvise.text import printable
 from benchvise.web.errors import NotFound, Refused
 
 PURPOSE = "typing in the workbench"
@@ -133,8 +132,8 @@ class ConsoleSessions:
             session.held.close(off=False)
         except BenchviseError as error:
             ended = {
-                "message": printable(str(error), 400),
-                "remedy": printable(error.remedy, 400),
+                "message": str(error),
+                "remedy": error.remedy,
             }
         finally:
             session.held.abort()  # nothing is left to do where it was closed

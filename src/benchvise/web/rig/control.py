@@ -18,7 +18,6 @@ from benchvise.rig.environment import Rig
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.actions import BoardOutcome
 from benchvise.rig.hold.messages import PowerChange
-from benchvise.text import printable
 from benchvise.web.errors import NotFound
 
 
@@ -87,6 +86,6 @@ def _state(action: BoardAction, state: str, message: str = "", remedy: str = "")
         "action": action.name,
         "state": state,
         "at": time.time(),
-        "message": printable(message, 400),
-        "remedy": printable(remedy, 400),
+        "message": message,
+        "remedy": remedy,
     }

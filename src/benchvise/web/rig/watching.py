@@ -84,10 +84,8 @@ def _board_state(outcome: BoardOutcome[BoardStatus]) -> dict[str, Any]:
         "power": encode(status.power) if status is not None else None,
         "card": encode(status.mux) if status is not None else None,
         "lock": status.lock if status is not None else "",
-        "elsewhere": printable(elsewhere.what, 120) if elsewhere is not None else None,
-        "error": None
-        if error is None
-        else {"message": printable(error.message, 400), "remedy": printable(error.remedy, 400)},
+        "elsewhere": elsewhere.what if elsewhere is not None else None,
+        "error": None if error is None else {"message": error.message, "remedy": error.remedy},
     }
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.levels import shift_of, states
-from benchvise.web.answers import arrow
+from benchvise.web.answers import Json, arrow
 from benchvise.web.context import context
 from benchvise.web.http import Query
 from benchvise.web.workspace.item import item_document
@@ -204,7 +204,7 @@ def _route(name: str, answer: Callable[[ServedTrace, Query], Any]) -> Route:
             headers["Server-Timing"] = f"since-decoded;dur={ago:.0f}"
         if isinstance(content, pa.Table):
             return arrow(content, headers)
-        return JSONResponse(content, headers=headers)
+        return Json(content, headers=headers)
 
     return Route(f"/api/traces/{{key}}/{name}", respond)
 

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.web.answers import arrow
+from benchvise.web.answers import Json, arrow
 from benchvise.web.context import context
 from benchvise.web.errors import Busy
 from benchvise.web.sent import sent_text
@@ -52,7 +52,7 @@ def _answered(request: Request, question: Question) -> Response:
     answer = question(trace.loaded, TraceQuery(request.query_params))
     if isinstance(answer, pa.Table):
         return arrow(answer, headers)
-    return JSONResponse(answer, headers=headers)
+    return Json(answer, headers=headers)
 
 
 async def in_time(work: Callable[[], T]) -> T:
@@ -82,7 +82,7 @@ async def _query(request: Request) -> Response:
         return sql.query_answer(trace.loaded, query, text)
 
     answer = await in_time(ask)
-    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+    return Json(answer, headers={"Cache-Control": "no-store"})
 
 
 routes = [
