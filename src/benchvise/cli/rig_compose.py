@@ -14,6 +14,7 @@ from rich.text import Text
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.documents import encode
 from benchvise.errors import UsageError
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.rig.compose.compose import Composition
@@ -87,8 +88,8 @@ def _show_composition(composition: Composition) -> None:
     for column in ("Layer", "From", "Done"):
         table.add_column(column)
     for swapped in composition.layers:
-        done = "; ".join(swapped.steps)
-        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
+        steps = "; ".join(f"{Untrusted(step)}" for step in swapped.steps)
+        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(steps))
     stdout().print(Text(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
     for warning in composition.warnings:

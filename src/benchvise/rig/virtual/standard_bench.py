@@ -12,6 +12,7 @@ from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
 from benchvise.rig.virtual.messages import BoardStatus
 from benchvise.rig.virtual.rigfile import RIG_FILE
+from benchvise.text import Untrusted
 
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
 """What is shown of each board, in this order: keys of ``board_document``."""
@@ -84,7 +85,7 @@ def board_document(board: BoardStatus) -> dict[str, object]:
     """A board as it is shown: what the bench says of it, with power and faults in words."""
     power = "on" if board.relay else "off"
     if board.relay and not board.running:
-        power = f"on, but its machine has ended ({board.ended})"
+        power = f"on, but its machine has ended ({Untrusted(board.ended):60})"
     faults = ", ".join(f"{name}={value}" for name, value in board.faults.items())
     ports = {"console": board.console_port, "ssh": board.ssh_port}
     return {**encode(board), "power": power, **ports, "faults": faults or "-"}
