@@ -38,6 +38,7 @@ from benchvise.report.response_figures import Sample
 from benchvise.report.response_page import page as response_page
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.terminal import line, rendered, run_table
+from benchvise.rig.hold.messages import PhaseReached
 from benchvise.state.delta import LogClass
 from benchvise.text import Untrusted
 from benchvise.web.answers import Json, failure
@@ -191,7 +192,7 @@ def running(text: str) -> Callable[[sinks.Terminal], None]:
 def booting(text: str) -> Callable[[sinks.Terminal], None]:
     def watch(console: sinks.Terminal) -> None:
         with RigProgress(console) as progress:
-            progress.observe(text, {"event": "phase", "phase": text, "seconds": 1.0})
+            progress.observe(text, PhaseReached(text, 1.0))
 
     return watch
 

@@ -15,7 +15,7 @@ from benchvise.web.files import Shelf
 from benchvise.web.live import Hub
 from benchvise.web.measured import Measured
 from benchvise.web.readings import Readings
-from benchvise.web.rig.attending import Attending
+from benchvise.web.rig.console_sessions import ConsoleSessions
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
 from benchvise.web.workspace.served import ServedTrace, ServedTraces
@@ -38,7 +38,7 @@ class Context:
     served_traces: ServedTraces = field(default_factory=ServedTraces, init=False)
     measured: Measured = field(init=False)
     control: Control = field(default_factory=Control, init=False)
-    attending: Attending = field(default_factory=Attending, init=False)
+    console_sessions: ConsoleSessions = field(default_factory=ConsoleSessions, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -81,7 +81,7 @@ class Context:
     def close(self) -> None:
         """Ends what was opened."""
         self.hub.close()
-        self.attending.close()
+        self.console_sessions.close()
         self.served_traces.close()
         with self._lock:
             if self._store is not None:
