@@ -34,8 +34,9 @@ from benchvise.web.answers import arrow
 from benchvise.web.app import create_app
 from benchvise.web.files import key_of
 from benchvise.web.settings import Settings
+from benchvise.web.http import Query
 from benchvise.web.workspace import levels
-from benchvise.web.workspace.opened import OpenTraces
+from benchvise.web.workspace.served import ServedTraces
 
 path, rounds, root = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 WIDTH, ROWS = 2000, 60
@@ -54,12 +55,12 @@ def watch():
 watcher = threading.Thread(target=watch)
 watcher.start()
 begin = time.monotonic()
-traces = OpenTraces()
+traces = ServedTraces()
 opened = traces.get(path)
 table = opened.levels.items(list(range(ROWS)), 0, opened.loaded.analysis.whole.end - opened.origin,
     shift_of(0, opened.loaded.analysis.whole.end - opened.origin, WIDTH))
 arrow(table)
-JSONResponse(levels.rows(opened, {}))
+JSONResponse(levels.rows(opened, Query({})))
 first = time.monotonic() - begin
 traces.close()
 done.set()
@@ -76,7 +77,7 @@ for _ in range(rounds):
     row = chance.randrange(max(1, min(600, opened.levels.row_count - ROWS)))
     rows = f"0-1,{row}-{row + ROWS - 3}"  # the CPUs, and what else is on the screen
     asked.append({"begin": begin, "end": begin + length, "width": WIDTH, "rows": rows})
-asked = [{name: str(value) for name, value in query.items()} for query in asked]
+asked = [Query({name: str(value) for name, value in query.items()}) for query in asked]
 
 opened = traces.get(path)
 found = {"first": first, "peak": peak}

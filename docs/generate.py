@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
 from benchvise.cli.bench import DRIVEN_BY
-from benchvise.cli.main import table
+from benchvise.cli.main import program
 from benchvise.documents import schema
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
@@ -38,7 +36,7 @@ OUTPUT = Path(__file__).parent / "reference" / "generated"
 
 def commands_page() -> str:
     """Every command with its options, as ``--help`` says it."""
-    return "\n".join(["# Commands", "", *_command(typer.main.get_command(table()), "benchvise")])
+    return "\n".join(["# Commands", "", *_command(program(), "benchvise")])
 
 
 def _command(command: object, path: str) -> Iterator[str]:
@@ -65,10 +63,15 @@ def _command(command: object, path: str) -> Iterator[str]:
     yield from _table(
         ("argument or option", "meaning"),
         [
-            *((f"`{a.metavar or a.name}`", a.help or "") for a in arguments),
-            *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", o.help or "") for o in options),
+            *((f"`{a.metavar or a.name}`", _unmarked(a.help)) for a in arguments),
+            *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", _unmarked(o.help)) for o in options),
         ],
     )
+
+
+def _unmarked(text: str | None) -> str:
+    """Help without what keeps Rich from taking a bracket for markup."""
+    return (text or "").replace(r"\[", "[")
 
 
 def benchmarks_page(registry: Registry) -> str:

@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from benchvise.cli import main
+from benchvise.documents import encode
 from benchvise.rig.virtual import bench as bench_control
-from benchvise.rig.virtual.bench import Bench, down, inject, up
+from benchvise.rig.virtual.bench import VirtualBench, down, inject, up
 
 HERE = Path(__file__).parent
 
@@ -53,7 +54,7 @@ class TestBench:
     __test__ = False
 
     place: Path
-    bench: Bench
+    bench: VirtualBench
     rig_file: Path
 
     def command(self, *words: str | Path) -> Ran:
@@ -73,9 +74,9 @@ class TestBench:
 
     def told(self) -> dict[str, dict[str, Any]]:
         """What the bench itself says of its boards, by name."""
-        said = bench_control.status(self.place)
-        assert said is not None, "the bench has ended"
-        return {board["name"]: board for board in said["boards"]}
+        now = bench_control.status(self.place)
+        assert now is not None, "the bench has ended"
+        return {board.name: encode(board) for board in now.boards}
 
     def status(self, *boards: str) -> dict[str, dict[str, Any]]:
         """What ``rig status`` says of these boards, or of all, by name."""

@@ -13,9 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import typer.main
 
-from benchvise.cli.main import table
+from benchvise.cli.main import program
 from benchvise.documents import schema
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
@@ -53,7 +52,7 @@ def leaf_commands(command: object, path: str) -> Iterator[tuple[str, object]]:
         yield from leaf_commands(subcommand, f"{path} {name}")
 
 
-COMMANDS = dict(leaf_commands(typer.main.get_command(table()), "benchvise"))
+COMMANDS = dict(leaf_commands(program(), "benchvise"))
 
 
 @pytest.mark.parametrize("path", COMMANDS)

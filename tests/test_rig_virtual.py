@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import bench as bench_control
-from benchvise.rig.virtual.bench import Bench, down, inject, up
+from benchvise.rig.virtual.bench import VirtualBench, down, inject, up
 
 WAIT_SECONDS = 20.0
 HERE = Path(__file__).parent
@@ -66,7 +67,7 @@ class Reader:
 class Driven:
     """A bench, and the ways to it that the tests take."""
 
-    bench: Bench
+    bench: VirtualBench
 
     @property
     def place(self) -> Path:
@@ -88,9 +89,10 @@ class Driven:
         return text
 
     def status(self, board: str = "one") -> dict[str, Any]:
-        told = bench_control.status(self.place)
-        assert told is not None
-        return next(one for one in told["boards"] if one["name"] == board)
+        now = bench_control.status(self.place)
+        assert now is not None
+        status: dict[str, Any] = next(encode(one) for one in now.boards if one.name == board)
+        return status
 
     def console(self, board: str = "one") -> Reader:
         before = self.status(board)["console_readers"]
@@ -116,7 +118,7 @@ class Driven:
         return self.place / board / "card.img"
 
 
-def start(place: Path) -> Bench:
+def start(place: Path) -> VirtualBench:
     return up(
         place, (("one", "fake"), ("two", "fake"), ("broken", "missing")), kinds="virtual_kinds"
     )

@@ -13,8 +13,9 @@ from board_servers import needs_probe
 from state_boards import PC, PC_LINKS, PI, PI_LINKS, answers, snapshot
 
 from benchvise.cli.main import run
+from benchvise.documents import encode
 from benchvise.flows import state as flow
-from benchvise.state.model import Snapshot
+from benchvise.state.model import snapshot_of
 
 pytest_plugins = ["board_fixtures"]
 
@@ -74,10 +75,10 @@ def test_a_snapshot_is_shown_kept_and_compared(cli: Cli, tmp_path: Path) -> None
 @needs_probe
 def test_json_is_the_snapshot_itself(cli: Cli, tmp_path: Path) -> None:
     result = cli("snapshot", "local", "--json")
-    taken = Snapshot.from_json(data(result, "snapshot"))
+    taken = snapshot_of(data(result, "snapshot"))
     (tmp_path / "printed.json").write_text(result.stdout)
     assert flow.read(tmp_path / "printed.json") == taken
-    (tmp_path / "bare.json").write_text(json.dumps(taken.as_json()))
+    (tmp_path / "bare.json").write_text(json.dumps(encode(taken)))
     assert flow.read(tmp_path / "bare.json") == taken
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from trace_data import trace
 
-from benchvise.flows.trace_analyses import Loaded, load
 from benchvise.trace.levels import Levels, Row, shift_of, states
+from benchvise.trace.loaded import LoadedTrace, load_trace
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -20,21 +20,21 @@ WAITS = ["runnable", "preempted", "sleeping", "uninterruptible", "stopped"]
 
 
 @pytest.fixture(scope="module", params=["f100k", "vm-small"])
-def loaded(request: pytest.FixtureRequest) -> Loaded:
-    return load(trace(request.param), None, None, use_cache=False)
+def loaded(request: pytest.FixtureRequest) -> LoadedTrace:
+    return load_trace(trace(request.param), use_cache=False)
 
 
 @pytest.fixture(scope="module")
-def levels(loaded: Loaded) -> Levels:
+def levels(loaded: LoadedTrace) -> Levels:
     return Levels(loaded.trace)
 
 
 @pytest.fixture(scope="module")
-def rows(loaded: Loaded, levels: Levels) -> list[Row]:
+def rows(loaded: LoadedTrace, levels: Levels) -> list[Row]:
     return levels.rows(loaded.analysis)
 
 
-def spans_of(loaded: Loaded, row: Row) -> list[tuple[int, int, str]]:
+def spans_of(loaded: LoadedTrace, row: Row) -> list[tuple[int, int, str]]:
     """What a thread did, in order of time: (begin, end, state)."""
     analysis, origin = loaded.analysis, loaded.analysis.whole.begin
     found = []
@@ -45,7 +45,7 @@ def spans_of(loaded: Loaded, row: Row) -> list[tuple[int, int, str]]:
     return sorted(found)
 
 
-def test_rows_are_all_cpus_handlers_and_threads(loaded: Loaded, rows: list[Row]) -> None:
+def test_rows_are_all_cpus_handlers_and_threads(loaded: LoadedTrace, rows: list[Row]) -> None:
     analysis = loaded.analysis
     assert [row.id for row in rows] == list(range(len(rows)))
     assert [row.cpu for row in rows if row.kind == "cpu"] == analysis.cpus
@@ -61,7 +61,7 @@ def test_rows_are_all_cpus_handlers_and_threads(loaded: Loaded, rows: list[Row])
     assert cpus == len(analysis.instances)
 
 
-def test_a_threads_row_is_what_it_did(loaded: Loaded, levels: Levels, rows: list[Row]) -> None:
+def test_a_threads_row_is_what_it_did(loaded: LoadedTrace, levels: Levels, rows: list[Row]) -> None:
     whole = loaded.analysis.whole
     duration = whole.end - whole.begin
     threads = [row for row in rows if row.kind == "thread"]
@@ -93,7 +93,7 @@ def drawn(spans: list[tuple[int, int, str]], begin: int, end: int, shift: int) -
 
 
 def test_each_bucket_shows_what_ranks_highest(
-    loaded: Loaded, levels: Levels, rows: list[Row]
+    loaded: LoadedTrace, levels: Levels, rows: list[Row]
 ) -> None:
     chance = random.Random(2)
     duration = loaded.analysis.whole.end - loaded.analysis.whole.begin
@@ -116,7 +116,7 @@ def test_each_bucket_shows_what_ranks_highest(
 
 
 def test_a_cpus_row_is_the_innermost_that_ran(
-    loaded: Loaded, levels: Levels, rows: list[Row]
+    loaded: LoadedTrace, levels: Levels, rows: list[Row]
 ) -> None:
     analysis, origin = loaded.analysis, loaded.analysis.whole.begin
     fragments = analysis.fragments
@@ -138,7 +138,7 @@ def test_a_cpus_row_is_the_innermost_that_ran(
 
 
 def test_marks_at_the_closest_are_the_events(
-    loaded: Loaded, levels: Levels, rows: list[Row]
+    loaded: LoadedTrace, levels: Levels, rows: list[Row]
 ) -> None:
     index, origin = loaded.trace.index.to_pydict(), loaded.analysis.whole.begin
     for row in (row for row in rows if row.kind == "cpu"):
@@ -161,7 +161,7 @@ def test_what_is_kept_is_the_same(tmp_path: Path) -> None:
     copy.write_bytes(trace("f100k").read_bytes())
     found = []
     for _ in range(2):
-        opened = load(copy, None, None, use_cache=True)
+        opened = load_trace(copy, use_cache=True)
         levels = Levels(opened.trace)
         duration = opened.analysis.whole.end - opened.analysis.whole.begin
         items = levels.items(list(range(levels.row_count)), 0, duration, 14)

@@ -10,6 +10,7 @@ from store_places import Place
 from watch_boards import DAY, HOUR, MONDAY, PlayedBoard, PlayedClock, play
 
 from benchvise.errors import StoreError
+from benchvise.health.model import Mark
 from benchvise.health.watch.history import Span, tabulate
 from benchvise.health.watch.observation import Event, Figure, Kind, Observation
 from benchvise.health.watch.rules import default_rules
@@ -32,7 +33,7 @@ def look(
         (Figure("sda CRC errors", Kind.LASTING, crc), Figure("SoC", Kind.SENSOR, 50.5, "°C")),
         events,
         memory.mark,
-        {"until": at},
+        Mark("a", at, 1),
     )
     return store.watches.step(watched, lambda m: advance(m, seen, default_rules(), 150))
 
@@ -101,10 +102,10 @@ def test_two_watches_at_the_same_time_count_once(place: Place) -> None:
                 at = MONDAY + 60 * i + offset
                 memory = store.watches.memory(watched)
                 line = Event("ATA error", "ata1: reset", MONDAY + 30, MONDAY + 30, 1, "failing")
-                lines = () if memory.mark != {"until": MONDAY} else (line,)
+                lines = () if memory.mark != Mark("a", MONDAY, 1) else (line,)
                 seen = Observation(
                     at, "a", None, (Figure("sda CRC errors", Kind.LASTING, i),), lines,
-                    memory.mark, {"until": at},
+                    memory.mark, Mark("a", at, 1),
                 )  # fmt: skip
                 store.watches.step(
                     watched,

@@ -13,9 +13,9 @@ import pytest
 from trace_data import trace
 from web_client import Answer, Client
 
-from benchvise.flows.trace_analyses import Loaded, load
+from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.files import key_of
-from benchvise.web.workspace import opened
+from benchvise.web.workspace import served
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -47,11 +47,13 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Loaded:
-    return load(trace("f100k"), None, None, use_cache=False)
+def loaded() -> LoadedTrace:
+    return load_trace(trace("f100k"), use_cache=False)
 
 
-def test_info_says_what_it_is_and_what_to_beware_of(workspace: Workspace, loaded: Loaded) -> None:
+def test_info_says_what_it_is_and_what_to_beware_of(
+    workspace: Workspace, loaded: LoadedTrace
+) -> None:
     info = workspace.json("info")
     whole = loaded.analysis.whole
     assert info["origin"] == str(whole.begin) and info["duration"] == whole.end - whole.begin
@@ -63,7 +65,7 @@ def test_info_says_what_it_is_and_what_to_beware_of(workspace: Workspace, loaded
     assert str(workspace.path.parent) not in str(info)
 
 
-def test_rows_levels_and_items_belong_together(workspace: Workspace, loaded: Loaded) -> None:
+def test_rows_levels_and_items_belong_together(workspace: Workspace, loaded: LoadedTrace) -> None:
     info, rows = workspace.json("info"), workspace.json("rows")
     assert [row["id"] for row in rows] == list(range(len(rows)))
     assert {row["kind"] for row in rows} == {"cpu", "irq", "softirq", "thread"}
@@ -88,7 +90,7 @@ def test_rows_levels_and_items_belong_together(workspace: Workspace, loaded: Loa
         assert told["item"]["state"] == info["states"][entry["state"]]
 
 
-def test_an_item_of_a_handler_is_its_instance(workspace: Workspace, loaded: Loaded) -> None:
+def test_an_item_of_a_handler_is_its_instance(workspace: Workspace, loaded: LoadedTrace) -> None:
     analysis = loaded.analysis
     origin = analysis.whole.begin
     row = next(row for row in workspace.json("rows") if row["kind"] == "softirq")
@@ -105,7 +107,7 @@ def test_an_item_of_a_handler_is_its_instance(workspace: Workspace, loaded: Load
         assert told["events"]["count"] >= len(names)
 
 
-def test_marks_losses_and_the_mini_map(workspace: Workspace, loaded: Loaded) -> None:
+def test_marks_losses_and_the_mini_map(workspace: Workspace, loaded: LoadedTrace) -> None:
     duration = workspace.json("info")["duration"]
     marks = workspace.ask(f"events?begin=0&end={duration}&width=1000&rows=0-1").table
     assert marks.schema.metadata[b"shown"] == b"all"
@@ -178,16 +180,16 @@ def test_it_is_kept_when_nobody_asks_any_more(
     path = tmp_path / "t.dat"
     shutil.copy(trace("f100k"), path)
     client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
-    monkeypatch.setattr(opened, "QUIET_S", 0.2)
+    monkeypatch.setattr(served, "QUIET_S", 0.2)
     answer = Workspace(client, path).ask("info")
     assert answer.headers["server-timing"].startswith("since-decoded;dur=")
-    traces = client.app.state.context.opened
+    traces = client.app.state.context.served_traces
     assert not traces.get(path.resolve()).trace.content
     until = time.monotonic() + 30
-    while not traces._places[path.resolve()].opened.trace.content:
+    while not traces._places[path.resolve()].served.trace.content:
         assert time.monotonic() < until
         time.sleep(0.05)
-    while not traces._places[path.resolve()].opened.trace.keeping.reused:
+    while not traces._places[path.resolve()].served.trace.keeping.reused:
         assert time.monotonic() < until
         time.sleep(0.05)
     # What was told before still holds.
@@ -203,12 +205,12 @@ def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:
     shutil.copy(trace("f100k"), path)
     (tmp_path / "broken.dat").write_bytes(path.read_bytes()[:2000])
     client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
-    traces = client.app.state.context.opened
+    traces = client.app.state.context.served_traces
     # One that cannot be read is told of when it is asked for.
     assert client.get(f"/traces/{key_of(tmp_path / 'broken.dat')}").status == 200
     assert client.get(f"/traces/{key_of(path)}").status == 200
     until = time.monotonic() + 30
-    while (place := traces._places.get(path.resolve())) is None or place.opened is None:
+    while (place := traces._places.get(path.resolve())) is None or place.served is None:
         assert time.monotonic() < until
         time.sleep(0.05)
     client.app.state.context.close()
@@ -224,5 +226,5 @@ def test_what_was_made_is_kept_after_the_answer(tmp_path: Path) -> None:
     assert parts == {"decoded", "scheduling", "levels"}
     again = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
     assert Workspace(again, path).json("rows") == first
-    assert again.app.state.context.opened.get(path.resolve()).trace.keeping.reused
+    assert again.app.state.context.served_traces.get(path.resolve()).trace.keeping.reused
     again.app.state.context.close()

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.flows.alarms import Alarms
 from benchvise.flows.watch import BoardWatch, Clock, Told, WatchRequest
+from benchvise.health.model import Mark
 from benchvise.health.watch.observation import Event, Figure, Kind, Observation
 from benchvise.health.watch.rules import default_rules
 from benchvise.store import Store
@@ -61,11 +61,12 @@ class PlayedBoard:
             raise BoardUnreachable("played: no answer", "look at the cable")
         return self
 
-    def look(self, mark: Mapping[str, Any] | None) -> Observation:
+    def look(self, mark: Mark | None) -> Observation:
         self.reach()
         now = self.clock.at
         booted = max(boot for boot in self.boots if boot <= now)
-        since = mark["until"] if mark and mark["boot"] == booted else booted
+        boot = f"boot {booted}"
+        since = mark.until if mark and mark.boot_id == boot else booted
         figures = [
             *(Figure(n, Kind.SENSOR, of(now), "°C") for n, of in self.sensors.items()),
             *(Figure(n, Kind.LASTING, of(now)) for n, of in self.lasting.items()),
@@ -76,8 +77,8 @@ class PlayedBoard:
             for at, what, text in self.log
             if since < at <= now
         )
-        after = {"boot": booted, "until": now}
-        return Observation(now, f"boot {booted}", now - booted, tuple(figures), events, mark, after)
+        after = Mark(boot, now, 1)
+        return Observation(now, boot, now - booted, tuple(figures), events, mark, after)
 
     def cpu(self) -> float | None:
         return (self.clock.at - MONDAY) * 0.001

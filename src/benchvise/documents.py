@@ -4,14 +4,14 @@ The dataclass of a result is the one description of its JSON: no class writes ``
 
 - Fields become keys, in their order. A docstring below a field says what it means; the schema
   takes it from there.
-- ``in_json`` in a field's metadata changes how it is written: under another name, rounded, left
-  out while it has its default value, or never.
+- ``in_json`` in a field's metadata changes how it is written: under another name, rounded, as
+  something else, left out at times, or never.
 - What follows from the fields is a ``computed`` property: written after the fields, or before the
   field that ``computed.before`` names. Reading ignores it, as it ignores unknown keys.
 - A float that is not finite is written as ``null``. Where that can happen, the field is declared
   ``float | None``.
-- Enumerations are written as their values, tuples and sets as arrays, paths as texts, ``Untrusted``
-  texts as they came.
+- Enumerations are written as their values, tuples (named ones too) and sets as arrays, paths as
+  texts, ``Untrusted`` texts as they came.
 
 Where a document differs from its result in more than that, it is a dataclass of its own, made by
 a function beside it.
@@ -65,38 +65,53 @@ _METADATA = "benchvise.documents"
 
 @dataclass(frozen=True, slots=True)
 class _Writing:
-    """How a field is written."""
+    """How a field is written; ``in_json`` says what each means."""
 
     name: str = ""
     digits: int | None = None
+    through: Callable[[Any], object] | None = None
     omit_default: bool = False
+    omit_if: Callable[[Any], bool] | None = None
+    inline: bool = False
     hidden: bool = False
 
 
 def in_json(
-    *, name: str = "", digits: int | None = None, omit_default: bool = False, hidden: bool = False
+    *,
+    name: str = "",
+    digits: int | None = None,
+    through: Callable[[Any], object] | None = None,
+    omit_default: bool = False,
+    omit_if: Callable[[Any], bool] | None = None,
+    inline: bool = False,
+    hidden: bool = False,
 ) -> Mapping[str, object]:
     """Metadata of a dataclass field: how it is written in JSON.
 
-    ``name`` is its key where that is not the field's name (types with such a field can be written
-    but not read), ``digits`` the decimals to which a float is rounded. ``omit_default`` leaves the
-    field out while it has its default value, ``hidden`` always.
+    ``name`` is its key where that is not the field's name, ``digits`` the decimals to which a float
+    is rounded; what ``through`` makes of the value is written in its place (its return type is
+    what the schema says). Types with such fields can be written but not read.
+
+    ``omit_default`` leaves the field out while it has its default value, ``omit_if`` where that
+    says so of the instance, ``hidden`` always. ``inline`` writes the keys of the field's own
+    document in place of the field.
     """
-    return {_METADATA: _Writing(name, digits, omit_default, hidden)}
+    return {_METADATA: _Writing(name, digits, through, omit_default, omit_if, inline, hidden)}
 
 
 class computed(Generic[T]):  # noqa: N801 - a decorator, like property
     """A property that is part of the JSON document, after the fields of its dataclass."""
 
-    def __init__(self, getter: Callable[[Any], T], before: str = "") -> None:
+    def __init__(self, getter: Callable[[Any], T], before: str = "", name: str = "") -> None:
         self.getter = getter
         self.position = before
+        self.name = name
         self.__doc__ = getter.__doc__
 
     @staticmethod
-    def before(field: str) -> Callable[[Callable[[Any], V]], computed[V]]:
-        """The same, written before the field of that name."""
-        return lambda getter: computed(getter, field)
+    def before(field: str, name: str = "") -> Callable[[Callable[[Any], V]], computed[V]]:
+        """The same, written before the field of that name; ``name`` is its key if another."""
+        return lambda getter: computed(getter, field, name)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -137,8 +152,11 @@ def encode(value: object) -> Any:
         case numbers.Real():
             return encode(float(value))
     if is_dataclass(value) and not isinstance(value, type):
-        members = _members(type(value))
-        return {m.key: m.write(value) for m in members if not m.is_omitted(value)}
+        document: dict[str, Any] = {}
+        for member in _members(type(value)):
+            if not member.is_omitted(value):
+                document |= member.write(value)
+        return document
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -231,37 +249,40 @@ class _Member:
     writing: _Writing
     default: object
 
-    def write(self, instance: object) -> Any:
-        """The member's value as JSON builtins."""
+    def write(self, instance: object) -> dict[str, Any]:
+        """The member as JSON: a key, or several where it is written inline."""
         value = getattr(instance, self.attribute)
+        if self.writing.through is not None:
+            value = self.writing.through(value)
         if self.writing.digits is not None and isinstance(value, float):
             value = round(value, self.writing.digits)
-        return encode(value)
+        document: dict[str, Any] = (
+            encode(value) if self.writing.inline else {self.key: encode(value)}
+        )
+        return document
 
     def is_omitted(self, instance: object) -> bool:
-        """Whether it is left out, as it has its default value."""
-        return self.writing.omit_default and bool(getattr(instance, self.attribute) == self.default)
+        """Whether an instance is written without it."""
+        writing = self.writing
+        if writing.omit_if is not None and writing.omit_if(instance):
+            return True
+        return writing.omit_default and bool(getattr(instance, self.attribute) == self.default)
 
 
 @functools.cache
 def _members(cls: type) -> tuple[_Member, ...]:
     """What is written of a dataclass, in order."""
-    properties = _computed(cls)
+    properties = [
+        (member.position, _Member(member.name or name, name, _Writing(), MISSING))
+        for name, member in _computed(cls).items()
+    ]
     placed: list[_Member] = []
     for field in fields(cls):
-        placed += (
-            _Member(name, name, _Writing(), MISSING)
-            for name, member in properties.items()
-            if member.position == field.name
-        )
+        placed += (member for position, member in properties if position == field.name)
         writing = field.metadata.get(_METADATA, _Writing())
         if not writing.hidden:
             placed.append(_Member(writing.name or field.name, field.name, writing, _default(field)))
-    placed += (
-        _Member(name, name, _Writing(), MISSING)
-        for name, member in properties.items()
-        if not member.position
-    )
+    placed += (member for position, member in properties if not position)
     return tuple(placed)
 
 
@@ -347,7 +368,8 @@ def _schema_of(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, 
     if issubclass(cls, Mapping):
         return {"type": "object", "additionalProperties": _schema_of(arguments[1], definitions)}
     if issubclass(cls, tuple) and arguments[1:] != (Ellipsis,):
-        items = [_schema_of(argument, definitions) for argument in arguments]
+        kinds = arguments or get_type_hints(cls).values()  # of a NamedTuple
+        items = [_schema_of(argument, definitions) for argument in kinds]
         return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
     if issubclass(cls, Sequence | Set) and arguments:
         return {"type": "array", "items": _schema_of(arguments[0], definitions)}
@@ -358,18 +380,30 @@ def _object_schema(cls: type, definitions: dict[type, dict[str, Any]]) -> dict[s
     """The definition of a dataclass."""
     texts = _field_texts(cls)
     hints = {**get_type_hints(cls), **_computed_types(cls)}
-    properties = {}
+    properties: dict[str, Any] = {}
+    required: list[str] = []
     for member in _members(cls):
-        properties[member.key] = _schema_of(hints[member.attribute], definitions)
+        writing = member.writing
+        kind = hints[member.attribute]
+        if writing.inline:
+            inner = _object_schema(kind, definitions)
+            properties |= inner["properties"]
+            required += inner["required"]
+            continue
+        if writing.through is not None:
+            kind = get_type_hints(writing.through)["return"]
+        properties[member.key] = _schema_of(kind, definitions)
         if texts.get(member.attribute):
             properties[member.key]["description"] = texts[member.attribute]
+        if not writing.omit_default and writing.omit_if is None:
+            required.append(member.key)
     text = inspect.getdoc(cls)
     return {
         "title": cls.__name__,
         "type": "object",
         **({"description": text} if text and not text.startswith(f"{cls.__name__}(") else {}),
         "properties": properties,
-        "required": [m.key for m in _members(cls) if not m.writing.omit_default],
+        "required": required,
     }
 
 

@@ -105,6 +105,11 @@ def format_number(value: float) -> str:
     return f"{float(f'{value:.4g}'):.0f}"
 
 
+def format_count(count: int) -> str:
+    """``1 234 567``: a number of things in groups of three digits."""
+    return f"{count:,}".replace(",", " ")
+
+
 def format_ratio(ratio: float | None) -> str:
     """``1.052x``: how many times the base."""
     if ratio is None or not math.isfinite(ratio):

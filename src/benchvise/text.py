@@ -89,16 +89,16 @@ class Untrusted:
         return hash(self.raw)
 
 
-Text: TypeAlias = str | Untrusted
+AnyText: TypeAlias = str | Untrusted
 """What every sink takes."""
 
 
-def raw(text: Text) -> str:
+def raw(text: AnyText) -> str:
     """The text as it came: for sinks, which escape it, and for what reads it."""
     return text.raw if isinstance(text, Untrusted) else text
 
 
-def printable(text: Text | bytes, limit: int = LINE_LIMIT) -> str:
+def printable(text: AnyText | bytes, limit: int = LINE_LIMIT) -> str:
     """``text`` as one line of at most ``limit`` characters that does nothing where it is shown.
 
     White space of any kind becomes one space, bytes that are not UTF-8 become U+FFFD. What is cut
@@ -110,27 +110,27 @@ def printable(text: Text | bytes, limit: int = LINE_LIMIT) -> str:
         head = head.decode("utf-8", "replace")
     # Most texts are harmless, and Python tells fast.
     kept = head if head.isprintable() else _ESCAPES.sub("", head)
-    line = _harmless(" ".join(kept.split()).strip(_ENDS))
+    line = harmless(" ".join(kept.split()).strip(_ENDS))
     if len(line) > limit or len(whole) > limit * _READ:
         return line[: limit - 1] + "…"
     return line
 
 
-def aligned(text: Text, limit: int = LINE_LIMIT) -> str:
+def aligned(text: AnyText, limit: int = LINE_LIMIT) -> str:
     """As ``printable``, with its spaces as they are: for cells and columns."""
     whole = raw(text)
     head = whole[: limit * _READ]
     if head.isprintable():
         line = head
     else:
-        kept = _ESCAPES.sub("", head).expandtabs(8)
-        line = _harmless("".join(" " if c.isspace() else c for c in kept))
+        kept = _ESCAPES.sub("", head).replace("\r\n", "\n").expandtabs(8)
+        line = harmless("".join(" " if c.isspace() else c for c in kept))
     if len(line) > limit or len(whole) > limit * _READ:
         return line[: limit - 1] + "…"
     return line
 
 
-def printable_lines(text: Text, limit: int) -> str:
+def printable_lines(text: AnyText, limit: int) -> str:
     """``text`` with its line breaks and indents, at most ``limit`` characters of it."""
     lines = raw(text)[:limit].splitlines()
     return "\n".join(aligned(line.rstrip(), limit) for line in lines)
@@ -149,14 +149,19 @@ def last_line(text: bytes, limit: int = LINE_LIMIT) -> str:
     return ""
 
 
-def _harmless(line: str) -> str:
-    """``line`` with U+FFFD for each character that shows nothing but may act."""
-    if line.isprintable():
-        return line
-    joiners = {match.start() for match in _JOINER.finditer(line)}
+def harmless(text: str, kept: str = "") -> str:
+    """``text`` with U+FFFD for each character that shows nothing but may act; as long as before.
+
+    ``kept`` are such that may stay, line breaks and tabs for one.
+    """
+    if text.isprintable():
+        return text
+    joiners = {match.start() for match in _JOINER.finditer(text)}
     return "".join(
-        character if character.isprintable() or place in joiners else _REPLACEMENT
-        for place, character in enumerate(line)
+        character
+        if character.isprintable() or character in kept or place in joiners
+        else _REPLACEMENT
+        for place, character in enumerate(text)
     )
 
 

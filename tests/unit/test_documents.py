@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jsonschema
 import numpy as np
@@ -205,6 +205,44 @@ def test_pairs_have_a_type_each() -> None:
     for wrong in (["a"], ["a", "b"], ["a", 1, 2]):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, described)
+
+
+def _names(wheels: tuple[Wheel, ...]) -> tuple[str, ...]:
+    return tuple(str(wheel.colour) for wheel in wheels)
+
+
+class Point(NamedTuple):
+    x: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A class whose document differs from it."""
+
+    wheels: tuple[Wheel, ...] = field(metadata=in_json(through=_names, name="colours"))
+    cart: Cart = field(metadata=in_json(inline=True))
+    place: Point = field(default_factory=lambda: Point(0.5, "here"))
+    reason: str = field(default="", metadata=in_json(omit_if=lambda shown: not shown.wheels))
+
+    @computed.before("wheels", name="class")
+    def family(self) -> str:
+        """Of all of it."""
+        return "show"
+
+
+def test_a_document_may_differ_from_its_type() -> None:
+    shown = encode(Shown((Wheel(1),), CART))
+    assert list(shown) == ["class", "colours", *encode(CART), "place", "reason"]
+    assert (shown["class"], shown["colours"], shown["place"]) == ("show", ["red"], [0.5, "here"])
+    jsonschema.validate(shown, schema(Shown))
+    empty = encode(Shown((), CART))
+    assert "reason" not in empty
+    jsonschema.validate(empty, schema(Shown))
+    for wrong in ({"colours": [1]}, {"place": [1]}, {"place": ["x", "y"]}, {"key": None}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**shown, **wrong}, schema(Shown))
+    assert decode(Point, [1, "b"]) == Point(1.0, "b")
 
 
 def test_two_classes_of_one_name_are_no_schema() -> None:

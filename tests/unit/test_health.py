@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchvise.board.messages import FileError, FileValue
+from benchvise.documents import decode, encode
 from benchvise.health import counters, sensors, sensors_config, smart, throttling
 from benchvise.health.expression import evaluate
 from benchvise.health.judging import Judgement, Verdict, clock, judge
@@ -218,7 +219,7 @@ def test_planted_faults_are_found_and_judged() -> None:
     }
     assert judgement.verdict is Verdict.FAILING
     assert all(remark.remedy for one in judgement.sections for remark in one.remarks)
-    json.dumps(judgement.as_json(), allow_nan=False)
+    json.dumps(encode(judgement), allow_nan=False)
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "-", "9" * 400, "\x1b[31m", "0x", "NaN", "1 2 3"])
@@ -299,7 +300,7 @@ def test_the_log_goes_on_at_its_mark() -> None:
     text = "[    1.000000] ata1: hard resetting link\n[    2.000000] ata1: it is well\n"
     first = summed(text, "probe", "one", None)
     assert first.mark == Mark("one", 2.0, 1)
-    assert Mark.from_json(first.mark.as_json()) == first.mark
+    assert decode(Mark, encode(first.mark)) == first.mark
     more = text + "[    3.000000] usb 1-1: USB disconnect, device number 2\n"
     second = summed(more, "probe", "one", first.mark)
     assert [event.rule.id for event in second.events] == ["usb-disconnect"]

@@ -236,7 +236,7 @@ class TestCombinations:
 
     def test_each_value_with_each_other(self, kernel: FakeKernel) -> None:
         found = self.of("t.max_freq=each", "t.other=1", "t.thp=never+always", boards=[kernel])
-        assert [one.as_json() for one in found] == [
+        assert [combination.values for combination in found] == [
             {"t.max_freq": frequency, "t.other": "1", "t.thp": thp}
             for frequency in ("600000", "1000000", "1500000")
             for thp in ("never", "always")

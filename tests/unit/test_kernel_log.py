@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchvise.documents import encode
 from benchvise.kernel_log import Events, classes, classify, lines, rules
 from benchvise.kernel_log.lines import LENGTH, parse
 from benchvise.kernel_log.rules import Rule, Severity
@@ -153,9 +154,7 @@ def test_reading_on_where_one_left_off_misses_and_repeats_nothing() -> None:
 @pytest.mark.parametrize("line", ["\x1b[31mata1: \x9b2J", "\0\xff" * 50, "x" * 10_240, "[" * 5000])
 def test_hostile_lines_do_no_harm(line: str) -> None:
     events = Events.of(f"[    1.000000] {line} ata1: hard resetting link\n" * 3)
-    assert "\x1b" not in json.dumps(
-        [event.as_json() for event in events.events], ensure_ascii=False
-    )
+    assert "\x1b" not in json.dumps(encode(events.events), ensure_ascii=False)
     assert all(len(event.newest) <= 300 for event in events.events)
 
 

@@ -34,7 +34,8 @@ from benchvise.report.assets import Assets, load_assets
 from benchvise.report.data import report_data, run_data, to_json
 from benchvise.report.facts import caches, run_facts
 from benchvise.report.figures import figures
-from benchvise.report.html import embeddable, render_page, title, write_report
+from benchvise.report.html import render_page, title, write_report
+from benchvise.report.sinks import embedded
 from benchvise.report.spread import WIDTH, spread_bar
 
 ASSETS = Assets(script="/* script */", style="/* style */")
@@ -317,10 +318,10 @@ def test_ids_are_unique_and_links_lead_somewhere() -> None:
 
 
 def test_embedded_json_cannot_end_its_element() -> None:
-    text = '{"a": "</script><!-- & \u2028"}'
-    safe = embeddable(text)
+    document = {"a": "</script><!-- & \u2028"}
+    safe = embedded(document)
     assert not set("<>&\u2028") & set(safe)
-    assert json.loads(safe) == json.loads(text)
+    assert json.loads(safe) == document
 
 
 def test_the_title_falls_back_to_what_there_is() -> None:

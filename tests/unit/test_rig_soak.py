@@ -213,7 +213,7 @@ def test_cores_are_looked_at_after_failures_only_and_decide_where_it_hung() -> N
 
 def test_board_output_in_a_report_does_nothing_to_a_terminal() -> None:
     result = soaked([panic("\x1b[2Jgone\x07")])
-    assert result.boots[0].evidence == "gone"
+    assert result.boots[0].evidence == "gone\ufffd"
 
 
 def test_a_boot_that_began_again_says_so() -> None:

@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 from benchvise.rig.virtual import rigfile
-from benchvise.rig.virtual.consoles import Log
+from benchvise.rig.virtual.consoles import ConsoleLog
 from benchvise.rig.virtual.daemon import hold_lock, private_directory
-from benchvise.rig.virtual.endpoints import Refused, _path
+from benchvise.rig.virtual.endpoints import RequestRefused, _path
 from benchvise.rig.virtual.injectable import INJECTABLE, KeyPress, LineNoise, parse
+from benchvise.rig.virtual.messages import BoardPorts
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_a_power_cycle_forgets_half_a_question() -> None:
 
 
 def test_the_console_log_is_bounded(tmp_path: Path) -> None:
-    log = Log(tmp_path / "console.log", limit=1000)
+    log = ConsoleLog(tmp_path / "console.log", limit=1000)
     for number in range(100):
         log.write(b"%04d" % number * 25)
     log.close()
@@ -121,7 +122,7 @@ def test_a_path_is_taken_apart() -> None:
     ],
 )
 def test_what_a_web_page_could_send_is_refused(status: int, lines: list[str]) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         request(*lines)
     assert refused.value.status == status
 
@@ -135,14 +136,7 @@ def test_one_process_holds_a_directory(tmp_path: Path) -> None:
 
 def test_the_rig_file_has_a_target_for_each_board(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
-    board = {
-        "index": 0,
-        "name": "one",
-        "kind": "arm64-uboot",
-        "arch": "aarch64",
-        "console_port": 1234,
-        "ssh_port": 2222,
-    }
+    board = BoardPorts(0, "one", "arm64-uboot", "aarch64", 1 << 20, 1234, 2222)
     file = rigfile.write(
         tmp_path,
         "http://127.0.0.1:99",

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchvise.flows import rig_virtual
-from benchvise.rig.virtual import bench as bench
+from benchvise.rig.virtual import bench
+from benchvise.rig.virtual.messages import BenchStatus, BoardStatus
 
-BOARD = {
-    "name": "arm64-1",
-    "kind": "arm64-uboot",
-    "relay": 1,
-    "running": True,
-    "ended": None,
-    "mux": "dut",
-    "console_port": 4001,
-    "ssh_port": 4002,
-    "faults": {"serial-drop": 0.01},
-}
+BOARD = BoardStatus(
+    index=0,
+    name="arm64-1",
+    kind="arm64-uboot",
+    arch="aarch64",
+    simulated=True,
+    relay=1,
+    on_for_s=1.0,
+    running=True,
+    pid=1,
+    ended="",
+    mux="dut",
+    card_bytes=1 << 20,
+    console_port=4001,
+    console_readers=0,
+    console_overrun_bytes=0,
+    console_log_lost_bytes=0,
+    ssh_port=4002,
+    faults={"serial-drop": 0.01},
+)
 
 
 @pytest.mark.parametrize(
-    ("said", "power"),
+    ("changes", "power"),
     [
         ({}, "on"),
         ({"relay": 0, "running": False}, "off"),
@@ -35,10 +46,12 @@ BOARD = {
     ],
 )
 def test_every_column_has_something_to_show(
-    said: dict[str, Any], power: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    changes: dict[str, Any], power: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "status", lambda directory: {"boards": [{**BOARD, **said}]})
-    (shown,) = rig_virtual.status(tmp_path).boards
+    now = BenchStatus(True, 1, str(tmp_path), (replace(BOARD, **changes),))
+    monkeypatch.setattr(bench, "status", lambda directory: now)
+    (board,) = rig_virtual.status(tmp_path).boards
+    shown = rig_virtual.board_document(board)
     assert [shown[column] for column in rig_virtual.COLUMNS] == [
         "arm64-1",
         "arm64-uboot",

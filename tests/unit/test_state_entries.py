@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from state_boards import EACCES, ENOENT, PC, PC_LINKS, PI, PI_LINKS, answers, entries, snapshot
 
 from benchvise.board.messages import FileError, FileValue
+from benchvise.documents import encode
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.commands import Output
 from benchvise.state.entries import TEXT_LIMIT, entries_of
 from benchvise.state.globs import ByPath
-from benchvise.state.model import Missing, Snapshot
+from benchvise.state.model import Missing, snapshot_of
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -211,11 +212,11 @@ def test_garbage_gives_entries_and_nothing_else(data: st.DataObject) -> None:
     for item in load_catalogue():
         for entry, _ in entries_of(item, given):
             assert "\0" not in entry.key and "\n" not in entry.key and len(entry.key) <= 200
-            document = json.loads(json.dumps(entry.as_json(), allow_nan=False))
+            document = json.loads(json.dumps(encode(entry), allow_nan=False))
             assert "\\u0000" not in json.dumps(document)
             assert (entry.missing is None) != bool(entry.reason)
             assert longest(entry.value) <= TEXT_LIMIT
-    assert Snapshot.from_json(snapshot(given).as_json()).digest == snapshot(given).digest
+    assert snapshot_of(encode(snapshot(given))).digest == snapshot(given).digest
 
 
 def longest(value: Any) -> int:

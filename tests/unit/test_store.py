@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
 from benchvise.store import Store
 from benchvise.store.database import Database
@@ -132,7 +133,7 @@ class TestOwner:
 
     def test_this_process_is_not_gone(self) -> None:
         assert not self.here.is_gone(self.here)
-        assert Owner.from_json(json.loads(json.dumps(self.here.as_json()))) == self.here
+        assert decode(Owner, json.loads(json.dumps(encode(self.here)))) == self.here
 
     def test_a_process_that_ended_is_gone_even_before_it_is_waited_for(self) -> None:
         child = subprocess.Popen(["sleep", "60"])
@@ -164,7 +165,7 @@ class TestOwner:
         assert not dataclasses.replace(self.here, **other).is_gone(self.here)  # type: ignore[arg-type]
 
     def test_an_owner_without_details_is_left_alone(self) -> None:
-        assert not Owner.from_json({}).is_gone(self.here)
+        assert not decode(Owner, {}).is_gone(self.here)
 
 
 def test_a_missing_driver_is_explained() -> None:

@@ -7,7 +7,7 @@ from trace_tables import Builder
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis import series
-from benchvise.trace.analysis.actors import actor_figures, describe, instances_of
+from benchvise.trace.analysis.actors import actor_metrics, describe, instances_of
 from benchvise.trace.analysis.block import requests
 from benchvise.trace.analysis.compare import compare
 from benchvise.trace.analysis.model import Analysis, Loss, Span
@@ -107,7 +107,7 @@ def test_a_name_of_several_kinds_asks_which() -> None:
 
 def test_the_figures_of_instances() -> None:
     analysis = network()
-    figures = {f.actor: f for f in actor_figures(analysis, analysis.actors)}
+    figures = {f.actor: f for f in actor_metrics(analysis, analysis.actors)}
     reader = figures["task:reader/71"]
     assert (reader.instances, reader.preemptions, reader.busy) == (1, 1, 200)
     assert reader.execution and reader.execution.median == 200
@@ -121,9 +121,9 @@ def test_the_figures_of_instances() -> None:
     assert irq.execution and irq.execution.total == 30
     assert irq.execution.interval is None  # two values have no 95 % interval
     assert next(iter(figures)) == "idle:0"
-    assert figures["idle:0"].unsure == 2
+    assert figures["idle:0"].incomplete == 2
     assert figures["idle:0"].execution is None
-    kept = actor_figures(analysis, find(analysis.actors, "idle:0"), unsure=True)
+    kept = actor_metrics(analysis, find(analysis.actors, "idle:0"), incomplete=True)
     assert kept[0].execution and kept[0].execution.total == 640
 
 
@@ -139,15 +139,20 @@ def test_an_instance_in_full() -> None:
         250,
         550,
     )
-    assert (one.execution, one.fragments, one.cause, one.unsure) == (200, 2, "softirq:NET_RX", ())
+    assert (one.execution, one.fragments, one.cause, one.incomplete) == (
+        200,
+        2,
+        "softirq:NET_RX",
+        (),
+    )
     idle = describe(analysis, instances_of(analysis, find(analysis.actors, "idle:0")))
-    assert idle[0].unsure == ("began before the trace",)
-    assert idle[1].unsure == ("cut by the end of the trace",)
+    assert idle[0].incomplete == ("began before the trace",)
+    assert idle[1].incomplete == ("cut by the end of the trace",)
 
 
 def test_a_span_of_time_holds_the_instances_that_begin_in_it() -> None:
     analysis = network(within=Span(1120, 1400))
-    figures = {f.actor: f.instances for f in actor_figures(analysis, analysis.actors)}
+    figures = {f.actor: f.instances for f in actor_metrics(analysis, analysis.actors)}
     assert figures == {"softirq:NET_RX": 1, "irq:eth0/24": 1}
 
 
@@ -156,7 +161,7 @@ def test_percentiles_and_intervals_of_many_instances() -> None:
     irq = b.actor("irq", "gpio", number=5)
     for at in range(200):
         b.instance(irq, at * 1000, at * 1000 + at + 1)
-    figures = actor_figures(b.analysis(0, 200_000), b.analysis(0, 1).actors)[0]
+    figures = actor_metrics(b.analysis(0, 200_000), b.analysis(0, 1).actors)[0]
     assert figures.execution
     assert figures.execution.median == 100.5
     assert figures.execution.p95 == pytest.approx(190.05)
@@ -351,27 +356,27 @@ def handler(lengths: list[int], name: str = "eth0") -> Analysis:
 
 def test_a_slower_handler_is_found_and_an_unchanged_period_is_not() -> None:
     a, b = handler([50, 52, 54, 56, 58, 60, 62] * 3), handler([90, 92, 94, 96, 98, 100, 102] * 3)
-    found = compare(a, b, (a.actors, b.actors), unsure=False)
+    found = compare(a, b, (a.actors, b.actors), incomplete=False)
     first = found.changes[0]
-    assert (first.actor, first.figure, first.changed, first.delta) == (
+    assert (first.actor, first.metric, first.changed, first.delta) == (
         "irq:eth0", "execution", True, 1.0,
     )  # fmt: skip
     assert first.ratio == pytest.approx(96 / 56)
     assert first.interval and 1.5 < first.interval.low < 96 / 56 < first.interval.high < 2
-    period = next(change for change in found.changes if change.figure == "period")
+    period = next(change for change in found.changes if change.metric == "period")
     assert not period.changed and period.ratio == 1.0
     assert found.worst_growth() == pytest.approx(100 * (96 / 56 - 1))
     assert found.rates[0].load == pytest.approx((0.056, 0.096))
-    assert compare(a, a, (a.actors, a.actors), unsure=False).worst_growth() == 0
+    assert compare(a, a, (a.actors, a.actors), incomplete=False).worst_growth() == 0
 
 
 def test_too_few_instances_are_no_change_and_actors_of_one_trace_are_named() -> None:
     a, b = handler([50, 52]), handler([500, 520])
-    found = compare(a, b, (a.actors, b.actors), unsure=False)
+    found = compare(a, b, (a.actors, b.actors), incomplete=False)
     assert not any(change.changed for change in found.changes)
     assert "fewer than 6" in found.changes[0].reason
     other = handler([1, 2], "mmc0")
-    found = compare(a, other, (a.actors, other.actors), unsure=False)
+    found = compare(a, other, (a.actors, other.actors), incomplete=False)
     assert (found.only_in_a, found.only_in_b, found.changes) == (("irq:eth0",), ("irq:mmc0",), ())
 
 
@@ -380,7 +385,7 @@ def test_too_few_instances_are_no_change_and_actors_of_one_trace_are_named() -> 
 
 def test_a_trace_without_any_of_it_has_empty_answers() -> None:
     empty = Builder().analysis(0, 100)
-    assert actor_figures(empty, ()) == []
+    assert actor_metrics(empty, ()) == []
     assert stats(empty, ()).cpus == ()
     assert scheduling(empty, ()) == []
     assert wakeups(empty, ()).tasks == ()
@@ -389,4 +394,4 @@ def test_a_trace_without_any_of_it_has_empty_answers() -> None:
     assert timers(empty).timers == ()
     assert series.load(empty, (), 10).actors == ()
     assert series.switches(empty, (), 10).actors == ()
-    assert compare(empty, empty, ((), ()), unsure=False).changes == ()
+    assert compare(empty, empty, ((), ()), incomplete=False).changes == ()

@@ -65,7 +65,7 @@ def test_what_is_no_end_is_refused(text: str) -> None:
 def test_from_an_interrupt_to_its_thread_stage_by_stage() -> None:
     found = ask(chains(), "irq:eth0", "task:iperf3")
     assert found.total is not None
-    assert (found.occurrences, found.unsure) == (4, 0)
+    assert (found.occurrences, found.incomplete) == (4, 0)
     assert (found.total.minimum, found.total.median, found.total.maximum) == (100, 115, 130)
     hop = found.hops[0]
     assert (hop.method, hop.starts, hop.starts_matched, hop.ends, hop.ends_matched) == (
@@ -137,12 +137,12 @@ def test_several_threads_of_one_interrupt_and_an_interrupt_without_any() -> None
     assert [(way.count, way.total.median) for way in found.ways] == [(1, 50), (1, 60)]
 
 
-def test_unsure_occurrences_are_counted_and_left_out_unless_asked_for() -> None:
+def test_incomplete_occurrences_are_counted_and_left_out_unless_asked_for() -> None:
     analysis = chains(flags=4)
     found = ask(analysis, "irq:eth0", "task:iperf3")
-    assert (found.occurrences, found.unsure) == (3, 1)
-    kept = ask(analysis, "irq:eth0", "task:iperf3", unsure=True)
-    assert (kept.occurrences, kept.unsure, kept.unsure_kept) == (4, 1, True)
+    assert (found.occurrences, found.incomplete) == (3, 1)
+    kept = ask(analysis, "irq:eth0", "task:iperf3", incomplete=True)
+    assert (kept.occurrences, kept.incomplete, kept.incomplete_kept) == (4, 1, True)
 
 
 def test_what_began_before_the_trace_has_no_start() -> None:
@@ -176,8 +176,8 @@ def test_the_next_end_after_each_start() -> None:
         1,
     )
     assert found.total and (found.total.minimum, found.total.maximum) == (100, 200)
-    unsure = ask(b.analysis(0, 1000, losses=losses), "irq:gpio", "task:poll")
-    assert (unsure.occurrences, unsure.unsure) == (1, 1)
+    incomplete = ask(b.analysis(0, 1000, losses=losses), "irq:gpio", "task:poll")
+    assert (incomplete.occurrences, incomplete.incomplete) == (1, 1)
     itself = ask(b.analysis(0, 1000), "irq:gpio", "irq:gpio")
     assert [one.latency for one in itself.worst] == [700, 100]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
 from benchvise.flows.alarms import Alarms, environment
 from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate, spell
@@ -37,7 +38,7 @@ def follow(rule: Rule, looks: Iterable[tuple[float, object]]) -> list[tuple[floa
         elif given:
             happenings = [Happening("ATA error", str(given), 1, at)]
         alerts, states = evaluate([rule], states, at, figures, rises, happenings)
-        states = {k: AlertState.from_json(json.loads(json.dumps(v.as_json())))
+        states = {k: decode(AlertState, json.loads(json.dumps(encode(v))))
                   for k, v in states.items()}  # fmt: skip
         told += [(alert.at, alert.raised) for alert in alerts]
     return told

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchvise.documents import decode, encode
+from benchvise.health.model import Mark
 from benchvise.health.watch.observation import Event, Figure, Kind, Observation
 from benchvise.health.watch.tracker import (
     BEYOND,
@@ -29,8 +31,8 @@ def seen(
     boot: str = "a",
     uptime: float | None = None,
     events: Sequence[Event] = (),
-    before: dict[str, int] | None = None,
-    mark: dict[str, int] | None = None,
+    before: Mark | None = None,
+    mark: Mark | None = None,
 ) -> Observation:
     return Observation(T + at, boot, uptime, figures, tuple(events), before, mark)
 
@@ -40,7 +42,7 @@ def follow(*looks: Observation) -> list[Step]:
     memory, steps = Memory(), []
     for look in looks:
         steps.append(advance(memory, look, (), GAP))
-        memory = Memory.from_json(json.loads(json.dumps(steps[-1].memory.as_json())))
+        memory = decode(Memory, json.loads(json.dumps(encode(steps[-1].memory))))
         assert memory == steps[-1].memory
     return steps
 
@@ -163,20 +165,20 @@ class TestLog:
 
     def test_the_mark_goes_on_with_what_was_read(self) -> None:
         steps = follow(
-            seen(60, events=[self.LINE], mark={"n": 1}),
-            seen(120, before={"n": 1}, mark={"n": 2}),
+            seen(60, events=[self.LINE], mark=Mark("a", 1, 1)),
+            seen(120, before=Mark("a", 1, 1), mark=Mark("a", 2, 1)),
         )
         assert [len(step.events) for step in steps] == [1, 0]
-        assert steps[1].memory.mark == {"n": 2}
+        assert steps[1].memory.mark == Mark("a", 2, 1)
 
     def test_two_watches_count_a_line_once(self) -> None:
         """Both read from the start; the second finds that the first was there."""
         steps = follow(
-            seen(60, events=[self.LINE], mark={"n": 1}),
-            seen(300, events=[self.LINE], before=None, mark={"n": 1}),
+            seen(60, events=[self.LINE], mark=Mark("a", 1, 1)),
+            seen(300, events=[self.LINE], before=None, mark=Mark("a", 1, 1)),
         )
         assert [len(step.events) for step in steps] == [1, 0]
-        assert steps[1].memory.mark == {"n": 1}
+        assert steps[1].memory.mark == Mark("a", 1, 1)
 
     def test_a_look_that_another_watch_overtook_changes_nothing(self) -> None:
         figure = Figure("n", Kind.COUNTER, 5)
@@ -194,11 +196,11 @@ class TestLog:
 
     def test_a_flood_is_counted_not_kept(self) -> None:
         events = [Event("oops", f"line {'x' * i}", T + 1, T + 1) for i in range(1000)]
-        step = follow(seen(60, events=events, mark={"n": 1}))[0]
+        step = follow(seen(60, events=events, mark=Mark("a", 1, 1)))[0]
         assert len(step.events) == 201
         assert (step.events[-1].text, step.events[-1].count) == (BEYOND, 800)
 
     def test_no_event_lies_in_the_future(self) -> None:
         late = Event("oops", "clock of the board runs fast", T + 500, T + 900)
-        step = follow(seen(60, events=[late], mark={"n": 1}))[0]
+        step = follow(seen(60, events=[late], mark=Mark("a", 1, 1)))[0]
         assert (step.events[0].at, step.events[0].last) == (T + 60, T + 60)

@@ -11,10 +11,10 @@ import pytest
 from story_traces import MS, S, record, story, write
 
 from benchvise.errors import UsageError
-from benchvise.flows.trace_analyses import Loaded, load
 from benchvise.trace.analysis import series
 from benchvise.trace.analysis.model import Span
 from benchvise.trace.analysis.stats import stats
+from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace import (
     comparison,
     instances,
@@ -25,7 +25,7 @@ from benchvise.web.workspace import (
     statistics,
 )
 from benchvise.web.workspace import load as over_time
-from benchvise.web.workspace.asking import Asking
+from benchvise.web.workspace.query import TraceQuery
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -33,27 +33,27 @@ SECONDS = 3
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Loaded, Loaded]:
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedTrace, LoadedTrace]:
     before, after = story(tmp_path_factory.mktemp("story"), SECONDS)
     return opened(before), opened(after)
 
 
 @pytest.fixture
-def after(both: tuple[Loaded, Loaded]) -> Loaded:
+def after(both: tuple[LoadedTrace, LoadedTrace]) -> LoadedTrace:
     return both[1]
 
 
-def opened(path: Path) -> Loaded:
-    return load(path, None, None, use_cache=False)
+def opened(path: Path) -> LoadedTrace:
+    return load_trace(path, use_cache=False)
 
 
-def ask(question: Any, loaded: Loaded, **words: object) -> Any:
+def ask(question: Any, loaded: LoadedTrace, **words: object) -> Any:
     """An answer as the browser gets it."""
-    answer = question(loaded, Asking({name: str(value) for name, value in words.items()}))
+    answer = question(loaded, TraceQuery({name: str(value) for name, value in words.items()}))
     return json.loads(json.dumps(answer)) if isinstance(answer, dict) else answer
 
 
-def actor(loaded: Loaded, label: str) -> int:
+def actor(loaded: LoadedTrace, label: str) -> int:
     return next(one.id for one in loaded.analysis.actors if one.label == label)
 
 
@@ -62,12 +62,12 @@ def actor(loaded: Loaded, label: str) -> int:
 
 @pytest.mark.parametrize(("begin", "end"), [(0.2, 0.21), (0.0, 0.5), (0.4037, 0.4101), (0.9, 2.0)])
 def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
-    after: Loaded, begin: float, end: float
+    after: LoadedTrace, begin: float, end: float
 ) -> None:
     whole = after.analysis.whole
     span = Span(whole.begin + int(begin * S), whole.begin + int(end * S))
     part = after.analysis.asked_about(span)
-    actors = after.chosen([])
+    actors = after.choose([])
     assert stats(part.sliced(), actors) == stats(part, actors)
     assert series.load(part.sliced(), actors, 50) == series.load(part, actors, 50)
     assert series.switches(part.sliced(), actors, 50) == series.switches(part, actors, 50)
@@ -88,18 +88,18 @@ def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
         ({"actor": "x" * 5000}, "at most 2000"),
     ],
 )
-def test_what_makes_no_sense_is_said(after: Loaded, words: dict[str, Any], said: str) -> None:
+def test_what_makes_no_sense_is_said(after: LoadedTrace, words: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
         ask(statistics.answer, after, **words)
     assert said in str(error.value)
 
 
-def test_a_range_filters_every_view(after: Loaded) -> None:
+def test_a_range_filters_every_view(after: LoadedTrace) -> None:
     part = {"begin": 500 * MS, "end": 600 * MS}
     rows = ask(statistics.answer, after, **part)
     assert (rows["begin"], rows["end"]) == (500 * MS, 600 * MS)
     assert sum(one["instances"] for one in rows["actors"]) < 400
-    table = instances.answer(after, Asking({name: str(at) for name, at in part.items()}))
+    table = instances.answer(after, TraceQuery({name: str(at) for name, at in part.items()}))
     assert 500 * MS <= min(table["begin"].to_pylist()) < max(table["begin"].to_pylist()) < 600 * MS
     found = ask(over_time.load, after, bins=10, **part)
     assert (found["first"], found["width"], len(found["cpus"][0]["values"])) == (
@@ -109,8 +109,8 @@ def test_a_range_filters_every_view(after: Loaded) -> None:
     assert all(500 * MS <= event["time"] < 600 * MS for event in events)
     hits = ask(search.answer, after, text="sensor", **part)["hits"]
     assert hits and all(500 * MS <= hit["time"] < 600 * MS for hit in hits)
-    times = sql.answer(
-        after, Asking({name: str(at) for name, at in part.items()}),
+    times = sql.query_answer(
+        after, TraceQuery({name: str(at) for name, at in part.items()}),
         'FROM selection SELECT "begin", "end"',
     )["times"]  # fmt: skip
     assert times == [500 * MS]
@@ -121,7 +121,7 @@ def test_a_range_filters_every_view(after: Loaded) -> None:
 # -- each view -------------------------------------------------------------------------------------
 
 
-def test_the_worst_instance_leads_to_its_place(after: Loaded) -> None:
+def test_the_worst_instance_leads_to_its_place(after: LoadedTrace) -> None:
     rows = ask(statistics.answer, after)["actors"]
     sensor = next(row for row in rows if row["actor"] == "irq:sensor/43")
     assert sensor["execution"]["median"] == pytest.approx(3.3 * MS, rel=0.1)
@@ -130,7 +130,7 @@ def test_the_worst_instance_leads_to_its_place(after: Loaded) -> None:
     assert worst["actor"] in sensor["ids"] == [actor(after, "irq:sensor/43")]
 
 
-def test_points_that_fall_together_keep_the_largest(after: Loaded) -> None:
+def test_points_that_fall_together_keep_the_largest(after: LoadedTrace) -> None:
     every = ask(instances.answer, after, width=4000, height=2000)
     few = ask(instances.answer, after, width=40, height=20)
     assert few.num_rows < 40 * 21 < every.num_rows
@@ -142,7 +142,7 @@ def test_points_that_fall_together_keep_the_largest(after: Loaded) -> None:
     assert (np.diff(begins) >= 0).all()
 
 
-def test_any_pair_of_figures(after: Loaded) -> None:
+def test_any_pair_of_figures(after: LoadedTrace) -> None:
     mine = actor(after, "irq:sensor/43")
     pairs = ask(instances.answer, after, actor=mine, x="execution", y="period")
     assert set(pairs["actor"].to_pylist()) == {mine}
@@ -152,7 +152,7 @@ def test_any_pair_of_figures(after: Loaded) -> None:
         ask(instances.answer, after, y="cpu")
 
 
-def test_load_adds_up(after: Loaded) -> None:
+def test_load_adds_up(after: LoadedTrace) -> None:
     found = ask(over_time.load, after, bins=30, top=3)
     lines = [*found["actors"], found["others"]]
     for at in range(30):
@@ -162,7 +162,7 @@ def test_load_adds_up(after: Loaded) -> None:
     assert all(one["ids"] for one in found["actors"])
 
 
-def test_the_stages_of_a_latency_are_those_of_the_board(after: Loaded) -> None:
+def test_the_stages_of_a_latency_are_those_of_the_board(after: LoadedTrace) -> None:
     found = ask(latency.answer, after, **{"from": "irq:sensor", "to": "task:irq/43-sensor"})
     assert found["hops"][0]["method"] == "cause"
     assert found["ways"][0]["stages"][0]["time"]["median"] == pytest.approx(3.3 * MS, rel=0.1)
@@ -177,7 +177,7 @@ def test_the_stages_of_a_latency_are_those_of_the_board(after: Loaded) -> None:
 # -- the log ---------------------------------------------------------------------------------------
 
 
-def test_the_log_is_in_order_and_filtered(after: Loaded) -> None:
+def test_the_log_is_in_order_and_filtered(after: LoadedTrace) -> None:
     page = ask(log.answer, after, event="irq_handler_*", limit=300)
     times = [event["time"] for event in page["events"]]
     assert times == sorted(times)
@@ -191,7 +191,7 @@ def test_the_log_is_in_order_and_filtered(after: Loaded) -> None:
     assert second[0]["index"] > page["events"][-1]["index"]
 
 
-def test_the_log_by_field_and_cpu(after: Loaded) -> None:
+def test_the_log_by_field_and_cpu(after: LoadedTrace) -> None:
     page = ask(log.answer, after, field='name=="sensor"')
     assert page["total"] == sum(
         dict(event["fields"])["name"] == "sensor" for event in page["events"]
@@ -204,7 +204,7 @@ def test_the_log_by_field_and_cpu(after: Loaded) -> None:
         ask(log.answer, after, event="sched_swich")
 
 
-def test_the_log_of_an_actor_is_what_happened_while_it_ran(after: Loaded) -> None:
+def test_the_log_of_an_actor_is_what_happened_while_it_ran(after: LoadedTrace) -> None:
     mine = actor(after, "irq:sensor/43")
     page = ask(log.answer, after, actor=mine, limit=1000)
     assert {event["actor"] for event in page["events"]} == {mine}
@@ -216,7 +216,7 @@ def test_the_log_of_an_actor_is_what_happened_while_it_ran(after: Loaded) -> Non
     assert len(printed) == after.trace.counts["printk_console"]
 
 
-def test_the_log_opens_where_one_looks(after: Loaded) -> None:
+def test_the_log_opens_where_one_looks(after: LoadedTrace) -> None:
     page = ask(log.answer, after, at=1.5 * S, limit=40)
     times = [event["time"] for event in page["events"]]
     assert times[0] < 1.5 * S <= times[-1]
@@ -226,7 +226,7 @@ def test_the_log_opens_where_one_looks(after: Loaded) -> None:
 # -- search and SQL --------------------------------------------------------------------------------
 
 
-def test_search_finds_actors_events_and_values(after: Loaded) -> None:
+def test_search_finds_actors_events_and_values(after: LoadedTrace) -> None:
     found = ask(search.answer, after, text="sensor")
     assert {one["name"] for one in found["actors"]} == {"irq:sensor/43", "task:irq/43-sensor/143"}
     assert found["complete"] and found["found"] > len(found["hits"]) == 200
@@ -241,16 +241,16 @@ def test_search_finds_actors_events_and_values(after: Loaded) -> None:
         ask(search.answer, after)
 
 
-def test_rows_of_sql_know_their_time(after: Loaded) -> None:
-    found = sql.answer(
-        after, Asking({}), 'SELECT execution, "begin" FROM instances ORDER BY 1 DESC LIMIT 3'
+def test_rows_of_sql_know_their_time(after: LoadedTrace) -> None:
+    found = sql.query_answer(
+        after, TraceQuery({}), 'SELECT execution, "begin" FROM instances ORDER BY 1 DESC LIMIT 3'
     )
     origin = after.analysis.whole.begin
     assert found["times"] == [row[1] - origin for row in found["rows"]]
-    assert sql.answer(after, Asking({}), "SELECT 9007199254740993 AS big")["rows"] == [
+    assert sql.query_answer(after, TraceQuery({}), "SELECT 9007199254740993 AS big")["rows"] == [
         ["9007199254740993"]
     ]
-    assert sql.answer(after, Asking({}), "SELECT 1")["times"] is None
+    assert sql.query_answer(after, TraceQuery({}), "SELECT 1")["times"] is None
 
 
 @pytest.mark.parametrize(
@@ -264,27 +264,27 @@ def test_rows_of_sql_know_their_time(after: Loaded) -> None:
         "x" * 30_000,
     ],
 )
-def test_sql_reads_nothing_else(after: Loaded, query: str) -> None:
+def test_sql_reads_nothing_else(after: LoadedTrace, query: str) -> None:
     with pytest.raises(UsageError):
-        sql.answer(after, Asking({}), query)
+        sql.query_answer(after, TraceQuery({}), query)
 
 
 # -- two traces ------------------------------------------------------------------------------------
 
 
-def test_the_slow_handler_stands_on_top(both: tuple[Loaded, Loaded]) -> None:
-    found = comparison.sides(*both)
+def test_the_slow_handler_stands_on_top(both: tuple[LoadedTrace, LoadedTrace]) -> None:
+    found = comparison.compare_traces(*both)
     first = found.rows[0]
     assert (first.actor, first.verdict) == ("irq:sensor", "runs longer")
-    assert first.figures["execution"].ratio == pytest.approx(3300 / 14, rel=0.15)
-    back = comparison.sides(*reversed(both))
+    assert first.metrics["execution"].ratio == pytest.approx(3300 / 14, rel=0.15)
+    back = comparison.compare_traces(*reversed(both))
     assert (back.rows[0].actor, back.rows[0].verdict) == ("irq:sensor", "runs shorter")
     document = comparison.document(found, "irq")
     assert document["kinds"]["irq"] == len(document["rows"]) == 4
     assert document["kinds"]["all"] == len(found.rows) > 4
 
 
-def test_an_actor_is_shown_at_its_usual_work(both: tuple[Loaded, Loaded]) -> None:
+def test_an_actor_is_shown_at_its_usual_work(both: tuple[LoadedTrace, LoadedTrace]) -> None:
     for loaded, length in zip(both, (14_000, 3.3 * MS), strict=True):
         place = comparison.place(loaded, "irq:sensor")
         assert place is not None
@@ -303,7 +303,7 @@ def test_traces_that_are_alike_have_no_change(tmp_path: Path) -> None:
         opened(write(record(SECONDS, printing=False, seed=seed), tmp_path / str(seed)))
         for seed in (1, 2)
     ]
-    found = comparison.sides(pair[0], pair[1])
+    found = comparison.compare_traces(pair[0], pair[1])
     assert not [row.actor for row in found.rows if "execution" in row.changed]
 
 
@@ -328,7 +328,7 @@ def test_hostile_names_are_bounded_and_harmless(tmp_path: Path) -> None:
         ask(log.answer, loaded),
         ask(search.answer, loaded, text="script"),
         ask(search.names, loaded),
-        comparison.document(comparison.sides(loaded, loaded), "all"),
+        comparison.document(comparison.compare_traces(loaded, loaded), "all"),
     ):
         text = json.dumps(answer, ensure_ascii=False)
         assert "\x1b" not in text and "\u202e" not in text

@@ -18,7 +18,7 @@ from why_boards import BOARD, BOTH, CPUS, NEITHER, found, metric, one, side, wit
 from benchvise.state.catalogue import items_by_id, knobs, load_catalogue
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.knobs import canonical
-from benchvise.state.model import Snapshot
+from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.text import printable
 from benchvise.why.model import Layer, Means, ProcessMeans, SettingMeans, Side
 from benchvise.why.suspects.find import find
@@ -384,7 +384,7 @@ class TestTwoImages:
 
 def recorded(name: str) -> Snapshot:
     text = gzip.decompress((SNAPSHOTS / f"{name}.json.gz").read_bytes())
-    return Snapshot.from_json(json.loads(text)["data"])
+    return snapshot_of(json.loads(text)["data"])
 
 
 def test_equal_boards_have_no_suspects() -> None:

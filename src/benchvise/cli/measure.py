@@ -9,9 +9,9 @@ from rich.text import Text
 
 from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
-from benchvise.cli.progress import RunProgress
+from benchvise.cli.progress import RigProgress, RunProgress
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_progress import RigProgress
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
 from benchvise.flows.results import summaries
@@ -248,7 +248,7 @@ def _next_step(run_id: str) -> str:
 def _print_plans(plans: list[tuple[str, Plan, Combination]], *, as_json: bool) -> None:
     if as_json:
         data = [
-            {"board": board, **plan.as_json(), "settings": combination.as_json()}
+            {"board": board, **encode(plan), "settings": combination.values}
             for board, plan, combination in plans
         ]
         print_json("plan", data)

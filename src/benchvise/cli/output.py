@@ -8,14 +8,14 @@ errors to standard error.
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from benchvise import __version__
 from benchvise.errors import BenchviseError
+from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text
 from benchvise.text import printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -29,44 +29,30 @@ StoreOption = Annotated[
     ),
 ]
 
-MESSAGE_LIMIT = 2000
 
-
-class _Console(Console):
-    """A console that leaves a reader's going away (``| head``) to ``main``."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def stdout() -> Console:
+def stdout() -> Terminal:
     """The console for results; as wide as a page when it is no terminal."""
-    console = _Console(highlight=False)
+    console = Terminal(highlight=False)
     if not console.is_terminal:
         console.width = 120
     return console
 
 
-def stderr() -> Console:
+def stderr() -> Terminal:
     """The console for progress and errors."""
-    return Console(stderr=True, highlight=False)
+    return Terminal(stderr=True, highlight=False)
 
 
 def print_json(kind: str, data: Any) -> None:
     """The one JSON shape of every command."""
-    print(json.dumps({"benchvise": __version__, "kind": kind, "data": data}, allow_nan=False))
+    print(json_text({"benchvise": __version__, "kind": kind, "data": data}))
 
 
 def print_error(error: BenchviseError, *, as_json: bool) -> None:
     """One line that names the thing and the remedy."""
-    message = printable(error.message, MESSAGE_LIMIT)
-    remedy = printable(error.remedy, MESSAGE_LIMIT)
+    message, remedy = printable(error.message, LINE_LIMIT), printable(error.remedy, LINE_LIMIT)
     if as_json:
         print_json("error", {"message": message, "remedy": remedy, "exit": error.exit_code})
         return
     line = f"{message}: {remedy}" if remedy else message
-    stderr().print(f"[bold red]benchvise:[/] {_escape(line)}", soft_wrap=True)
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")
+    stderr().print(Text("benchvise: ", style="bold red").append(line, ""), soft_wrap=True)

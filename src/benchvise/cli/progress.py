@@ -1,38 +1,58 @@
-"""Progress of a run, on a terminal only."""
+"""Progress of boards, on a terminal only: what they measure, how far they have booted."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
-from benchvise.measure.plan import Plan
-from benchvise.measure.runner import Event, ProcessBegun, ProcessEnded, SeriesEnded
+from benchvise.report.sinks import Terminal, sentence
+
+if TYPE_CHECKING:
+    from benchvise.measure.plan import Plan
+    from benchvise.measure.runner import Event
 
 
-class RunProgress:
-    """One bar a board, counting processes. Silent where standard error is no terminal.
+class LineColumn(TextColumn):
+    """A column of one harmless line, whatever the board or the benchmark is called."""
 
-    Redrawn by events only: a bar that refreshes by itself would take CPU time from a board that
-    is this machine.
-    """
+    def render(self, task: Task) -> Text:
+        """The line of a task."""
+        return Text(sentence(self.text_format.format(task=task)), style=self.style)
 
-    def __init__(self, console: Console) -> None:
+
+class _BoardProgress:
+    """A line a board. Silent where standard error is no terminal."""
+
+    def __init__(
+        self, console: Terminal, *columns: ProgressColumn, auto_refresh: bool = True
+    ) -> None:
         self._progress = Progress(
-            TextColumn("{task.fields[board]}"),
+            LineColumn("{task.fields[board]}"),
             BarColumn(bar_width=30),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}", style="dim"),
+            *columns,
+            LineColumn("{task.description}", style="dim"),
             console=console,
-            auto_refresh=False,
+            auto_refresh=auto_refresh,
             transient=True,
             disable=not console.is_terminal,
         )
         self._tasks: dict[str, TaskID] = {}
 
-    def __enter__(self) -> RunProgress:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 
@@ -44,12 +64,32 @@ class RunProgress:
     ) -> None:
         self._progress.stop()
 
+    def _task(self, board: str, total: float | None = None) -> TaskID:
+        if board not in self._tasks:
+            self._tasks[board] = self._progress.add_task("", total=total, board=board)
+        return self._tasks[board]
+
+
+class RunProgress(_BoardProgress):
+    """One bar a board, counting processes.
+
+    Redrawn by events only: a bar that refreshes by itself would take CPU time from a board that
+    is this machine.
+    """
+
+    def __init__(self, console: Terminal) -> None:
+        super().__init__(
+            console,
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            auto_refresh=False,
+        )
+
     def observe(self, board: str, plan: Plan, event: Event) -> None:
         """Takes note of an event of a board's run."""
-        if board not in self._tasks:
-            total = None if plan.time_s else len(plan.series) * plan.processes
-            self._tasks[board] = self._progress.add_task("", total=total, board=board)
-        task = self._tasks[board]
+        from benchvise.measure.runner import ProcessBegun, ProcessEnded, SeriesEnded
+
+        task = self._task(board, None if plan.time_s else len(plan.series) * plan.processes)
         if isinstance(event, ProcessBegun):
             self._progress.update(task, description=plan.series[event.position].key)
             self._progress.refresh()
@@ -57,3 +97,37 @@ class RunProgress:
             self._progress.advance(task)
         elif isinstance(event, SeriesEnded) and event.status != "measured" and not plan.time_s:
             self._progress.advance(task, plan.processes)
+
+
+class RigProgress(_BoardProgress):
+    """A line a board: how far its card is written, then how far it has booted.
+
+    Several threads tell of their boards at once.
+    """
+
+    def __init__(self, console: Terminal) -> None:
+        super().__init__(console)
+        self._lock = threading.Lock()
+
+    def observe(self, board: str, event: Mapping[str, Any]) -> None:
+        """Takes note of an event of a board."""
+        with self._lock:
+            task = self._task(board)
+            if event.get("event") == "flash":
+                self._progress.update(
+                    task,
+                    completed=event.get("done", 0),
+                    total=event.get("total"),
+                    description=_flash(event),
+                )
+            elif event.get("event") == "phase":
+                self._progress.update(
+                    task, total=None, description=f"{event['phase']} at {event['seconds']:.1f} s"
+                )
+
+
+def _flash(event: Mapping[str, Any]) -> str:
+    verb = "writing" if event.get("phase") == "write" else "reading back"
+    text = f"{verb}, {float(event.get('rate') or 0) / 1e6:.0f} MB/s"
+    left = event.get("remaining_s")
+    return f"{text}, {left:.0f} s left" if isinstance(left, int | float) else text

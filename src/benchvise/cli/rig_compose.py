@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,6 @@ from rich.text import Text
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.flows.rig_compose import parse_layers
 from benchvise.text import printable
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def compose(
         typer.Option(
             "--layer",
             metavar="LAYER=IMAGE",
-            help=f"{LAYERS}: taken from that image. None: say what --from holds.",
+            help=f"{LAYERS}: taken from that image. None: show what --from holds.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make an image out of layers of others, to find the layer that makes the difference.
 
-    Without a layer: say what the image holds.
+    Without a layer: show what the image holds.
 
     Example: benchvise rig compose --from slow.wic --layer kernel=fast.wic -o mixed.wic
     """
@@ -50,7 +50,7 @@ def compose(
 
     console = stderr()
 
-    def told(step: str) -> None:
+    def show_step(step: str) -> None:
         if console.is_terminal:
             console.print(Text(step, style="dim"))
 
@@ -63,26 +63,42 @@ def compose(
         return
     if output is None:
         raise UsageError("the result has no name", "name it with -o")
-    made = compose_layers(base, parse_layers(layer), output, told)
+    composition = compose_layers(base, parse_layers(layer), output, show_step)
     if as_json:
-        print_json("rig-compose", encode(made.manifest()))
+        print_json("rig-compose", encode(composition.manifest()))
     else:
-        _show_composition(made)
+        _show_composition(composition)
 
 
-def _show_composition(made: Composition) -> None:
+def parse_layers(options: Sequence[str]) -> dict[str, Path]:
+    """``LAYER=IMAGE`` options as layers; UsageError for one that is not, or is given twice."""
+    layers: dict[str, Path] = {}
+    for option in options:
+        name, equals, path = option.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--layer {printable(option)} is not LAYER=IMAGE", "kernel=fast.wic")
+        if name in layers:
+            raise UsageError(f"--layer {printable(name)} is given twice", "choose one image")
+        layers[name] = Path(path).expanduser()
+    return layers
+
+
+def _show_composition(composition: Composition) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in ("Layer", "From", "Done"):
         table.add_column(column)
-    for swapped in made.layers:
+    for swapped in composition.layers:
         done = "; ".join(printable(step, 200) for step in swapped.steps)
         table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
-    stdout().print(Text(f"{made.out}: {made.base.path.name} with", style="bold"))
+    stdout().print(Text(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
-    for warning in made.warnings:
+    for warning in composition.warnings:
         stdout().print(Text(f"note: {printable(warning, 400)}", style="yellow"))
     stdout().print(
-        Text(f"\nSHA-256 {made.sha256}. Next: benchvise rig flash NAME {made.out}", style="dim")
+        Text(
+            f"\nSHA-256 {composition.sha256}. Next: benchvise rig flash NAME {composition.out}",
+            style="dim",
+        )
     )
 
 

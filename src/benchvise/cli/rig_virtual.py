@@ -12,12 +12,10 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.flows import rig_virtual as flow
+from benchvise.rig.virtual.bench import inject
+from benchvise.rig.virtual.injectable import INJECTABLE
 from benchvise.text import printable
 
-app = typer.Typer(
-    help="Boards that QEMU simulates, behind the same endpoints as real ones.",
-    no_args_is_help=True,
-)
 DirectoryOption = Annotated[
     Path | None,
     typer.Option(
@@ -29,7 +27,6 @@ DirectoryOption = Annotated[
 ]
 
 
-@app.command("up")
 def up(
     boards: Annotated[
         str,
@@ -44,13 +41,13 @@ def up(
 ) -> None:
     """Start the virtual bench: power by HTTP, consoles by TCP, cards behind a mux.
 
-    Its figures are those of an emulator on this machine, and are marked as simulated.
+    Its values are those of an emulator on this machine, and are marked as simulated.
 
     Example: benchvise rig virtual up --boards 3
     """
     bench = flow.up(boards, directory)
     if as_json:
-        print_json("rig-virtual", bench.as_json())
+        print_json("rig-virtual", flow.bench_document(bench))
         return
     _table(bench)
     stdout().print(
@@ -62,20 +59,18 @@ def up(
     )
 
 
-@app.command("status")
 def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
-    """Say which simulated boards there are and what they do.
+    """List the simulated boards and their state.
 
     Example: benchvise rig virtual status
     """
     bench = flow.status(directory)
     if as_json:
-        print_json("rig-virtual", bench.as_json())
+        print_json("rig-virtual", flow.bench_document(bench))
     else:
         _table(bench)
 
 
-@app.command("down")
 def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
     """Switch all simulated boards off and end the bench; the cards are kept.
 
@@ -88,28 +83,24 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
         stdout().print("The virtual bench is down.")
 
 
-@app.command("fault")
 def fault(
     board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
-    name: Annotated[
-        str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(flow.INJECTABLE)}.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(INJECTABLE)}.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="`off` ends it.")] = "on",
     directory: DirectoryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a simulated board, or what it hangs on, do something wrong.
+    """Inject a fault into a simulated board, its relay, mux, card or console.
 
     Example: benchvise rig virtual fault arm64-1 relay-stuck 1
     """
-    flow.fault(board, name, value, directory)
+    inject(board, name, value, directory)
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
         stdout().print(Text(f"{printable(board)}: {printable(name)} = {printable(value)}"))
 
 
-@app.command("image")
 def image(
     kind: Annotated[str, typer.Argument(metavar="NAME|KIND", help="A board, or a kind of board.")],
     variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",
@@ -126,11 +117,12 @@ def image(
         print(path)
 
 
-def _table(bench: flow.Shown) -> None:
+def _table(bench: flow.RunningBench) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        table.add_row(*(Text(printable(str(board.get(key, "-")))) for key in flow.COLUMNS))
+        document = flow.board_document(board)
+        table.add_row(*(Text(printable(str(document[key]))) for key in flow.COLUMNS))
     stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

@@ -1,69 +1,31 @@
-"""``benchvise trace info`` and ``query``: what a trace holds, and any question by SQL."""
+"""``benchvise trace``: the analyses of the catalogue, and what is no analysis: query and export."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchvise.cli import trace_analyses, trace_export, trace_latency
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
-from benchvise.cli.trace_options import CacheOption, TraceArgument
-from benchvise.cli.trace_record import record
-from benchvise.flows import trace as flow
-from benchvise.report.terminal import rendered
-from benchvise.report.trace_tables import (
-    answer_csv,
-    answer_json,
-    answer_rows,
-    info_rows,
-    stream_rows,
-    type_rows,
+from benchvise.cli.trace_analyses import (
+    CacheOption,
+    FormatOption,
+    OutputFormat,
+    TraceArgument,
+    print_tables,
 )
-from benchvise.trace.query import Limits
-
-app = typer.Typer(help="Kernel traces: what they hold, and what it means.", no_args_is_help=True)
 
 
-class AnswerFormat(StrEnum):
-    """How the rows of a query are printed."""
+class ExportFormat(StrEnum):
+    """The formats that a trace can be written in."""
 
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-
-
-@app.command("info")
-def info(
-    file: TraceArgument,
-    everything: Annotated[
-        bool, typer.Option("--all", help="List every event type that occurred.")
-    ] = False,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Say what a trace holds: format, clock, streams, events, losses, damage.
-
-    Example: benchvise trace info trace.dat
-    """
-    with stderr().status("reading the trace"):
-        summary = flow.info(file, use_cache=cache)
-    if as_json:
-        print_json("trace-info", asdict(summary))
-        return
-    console = stdout()
-    for table in (
-        info_rows(summary),
-        stream_rows(summary),
-        type_rows(summary, everything=everything),
-    ):
-        console.print(rendered(table))
-        console.print()
+    PERFETTO = "perfetto"
+    CHROME = "chrome"
+    PARQUET = "parquet"
 
 
-@app.command("query")
 def query(
     file: TraceArgument,
     sql: Annotated[
@@ -72,9 +34,7 @@ def query(
             metavar="SQL", help='One query in DuckDB\'s SQL. "FROM tables" lists the tables.'
         ),
     ],
-    layout: Annotated[
-        AnswerFormat, typer.Option("--format", help="How the rows are printed.")
-    ] = AnswerFormat.TABLE,
+    layout: FormatOption = OutputFormat.TABLE,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="At most this many rows.")
     ] = 1000,
@@ -88,33 +48,62 @@ def query(
     cache: CacheOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a trace by SQL; every event type is a table, and so is every analysis.
+    """Query a trace by SQL: every event type is a table, and so is every analysis.
 
     A query reads the tables of the trace and nothing else.
 
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
-    limits = Limits(rows=limit, seconds=seconds, memory_mb=memory)
+    from benchvise.documents import encode
+    from benchvise.report.trace_tables import query_csv, query_table
+    from benchvise.trace.opening import open_trace
+    from benchvise.trace.query import Limits, ask, query_document
+
     with stderr().status("reading the trace"):
-        asked = flow.query(file, sql, limits, use_cache=cache)
-    if as_json or layout is AnswerFormat.JSON:
-        print_json("trace-query", answer_json(asked.answer, asked.seconds, asked.remarks))
-    elif layout is AnswerFormat.CSV:
-        print(answer_csv(asked.answer), end="")
+        trace = open_trace(file, use_cache=cache)
+        answer = ask(trace, sql, Limits(rows=limit, seconds=seconds, memory_mb=memory))
+    if as_json or layout is OutputFormat.JSON:
+        print_json("trace-query", encode(query_document(answer, trace.remarks)))
+    elif layout is OutputFormat.CSV:
+        print(query_csv(answer), end="")
     else:
-        stdout().print(rendered(answer_rows(asked.answer, asked.remarks)))
+        print_tables([query_table(answer, trace.remarks)], layout)
 
 
-app.command("record")(record)
-app.command("stats")(trace_analyses.stats)
-app.command("actors")(trace_analyses.actors)
-app.command("load")(trace_analyses.load)
-app.command("switches")(trace_analyses.switches)
-app.command("latency")(trace_latency.latency)
-app.command("sched")(trace_analyses.sched)
-app.command("wakeups")(trace_analyses.wakeups)
-app.command("syscalls")(trace_analyses.syscalls)
-app.command("block")(trace_analyses.block)
-app.command("timers")(trace_analyses.timers)
-app.command("compare")(trace_latency.compare)
-app.command("export")(trace_export.export)
+def export(
+    file: TraceArgument,
+    target: Annotated[
+        ExportFormat,
+        typer.Option(
+            "--to",
+            help="perfetto: its native protobuf, every event, for ui.perfetto.dev; chrome: JSON of "
+            "what ran where; parquet: a directory with a file for each table.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="OUT", help="The file or directory.")
+    ],
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a trace for another program.
+
+    Example: benchvise trace export trace.dat --to perfetto -o trace.perfetto-trace
+    """
+    from rich.text import Text
+
+    from benchvise.documents import encode
+    from benchvise.quantities import format_value
+    from benchvise.trace.export.export import export_trace
+
+    with stderr().status("writing"):
+        exported = export_trace(file, target.value, output, use_cache=cache)
+    if as_json:
+        print_json("trace-export", encode(exported))
+        return
+    console = stdout()
+    size = format_value(exported.bytes, "B")
+    summary = f"{exported.output}: {exported.written} {exported.unit}, {size}"
+    console.print(Text(summary), soft_wrap=True)
+    for remark in exported.remarks:
+        console.print(Text(remark, style="dim"), soft_wrap=True)

@@ -1,265 +1,185 @@
-"""``benchvise trace stats``, ``actors`` and their like: what took the CPUs, and what each did."""
+"""The commands of trace analyses, made of their records in ``benchvise.trace.catalogue``."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr
-from benchvise.cli.trace_options import (
-    BinsOption,
-    ByNameOption,
-    CacheOption,
-    NamesArgument,
-    SinceOption,
-    TopOption,
-    TraceArgument,
-    UnsureOption,
-    UntilOption,
-    show,
-)
-from benchvise.flows import trace_analyses as flow
-from benchvise.report import trace_actor_tables as actor_tables
-from benchvise.report import trace_cpu_tables as cpu_tables
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.errors import UsageError
+from benchvise.trace.catalogue.record import AnswerTable, TraceAnalysis
+from benchvise.trace.catalogue.request import Option, Request, option
 
-_DETAILED = 4
-"""Actors named one by one get a table each up to here."""
-
-_WORST = 10
+if TYPE_CHECKING:
+    from benchvise.report.tables import Table
+    from benchvise.trace.loaded import LoadedTrace
 
 
-def load_trace(path: Path, since: str | None, until: str | None, *, cache: bool) -> flow.Loaded:
-    """Opens a trace while saying so."""
-    with stderr().status("reading the trace"):
-        return flow.load(path, since, until, use_cache=cache)
+class OutputFormat(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
 
 
-def stats(
-    file: TraceArgument,
-    names: NamesArgument = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    by_name: ByNameOption = False,
-    top: TopOption = 20,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Say what took the CPUs: shares of tasks, interrupts, softirqs, idle; switches; losses.
-
-    Example: benchvise trace stats trace.dat --by-name
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.stats(loaded, names or (), by_name=by_name)
-    if as_json:
-        print_json("trace-stats", loaded.told(found))
-    else:
-        show(cpu_tables.stats_rows(found, top, loaded.cautions))
+FormatOption = Annotated[OutputFormat, typer.Option("--format", help="How the rows are printed.")]
 
 
-def actors(
-    file: TraceArgument,
-    names: NamesArgument = None,
-    instances: Annotated[
+def annotation(option: Option) -> Any:
+    """An option of a record as typer takes it."""
+    spelling = option.spelling
+    words: dict[str, Any] = {
+        "metavar": spelling.metavar,
+        "help": spelling.meaning.replace("[", r"\["),  # which Rich would take for markup
+        "min": spelling.minimum,
+        "max": spelling.maximum,
+        "show_default": option.default not in (None, "", ()),
+    }
+    if option.is_argument:
+        return Annotated[_parsed_type(option), typer.Argument(**words)]
+    return Annotated[_parsed_type(option), typer.Option(*spelling.flags, **words)]
+
+
+def _parsed_type(option: Option) -> Any:
+    return list[str] | None if option.type == tuple[str, ...] else option.type
+
+
+TraceArgument = annotation(option("file", {}))
+CacheOption = annotation(option("cache", {}))
+
+
+def command(analysis: TraceAnalysis[Any]) -> Callable[..., None]:
+    """The command of an analysis, for typer."""
+
+    def run(
+        *, layout: OutputFormat, table: str | None = None, as_json: bool, **values: Any
+    ) -> None:
+        request = Request(**{name: _value(value) for name, value in values.items()})
+        wanted = OutputFormat.JSON if as_json else layout
+        _answer(analysis.instead(request) or analysis, request, wanted, table)
+
+    parameters = [
+        _parameter(option.name, option.default, annotation(option), option.spelling.required)
+        for option in analysis.described_options()
+    ]
+    if len(analysis.shapes) > 1:
+        parameters.append(_parameter("table", None, _table_option(analysis)))
+    parameters.append(_parameter("layout", OutputFormat.TABLE, FormatOption))
+    parameters.append(_parameter("as_json", False, JsonOption))
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {}
+    run.__name__ = analysis.name
+    run.__doc__ = _help(analysis)
+    return run
+
+
+def _help(analysis: TraceAnalysis[Any]) -> str:
+    example = f"Example: benchvise trace {analysis.example}"
+    return "\n\n".join(filter(None, (analysis.summary, analysis.description, example)))
+
+
+def _parameter(name: str, default: object, kind: Any, required: bool = False) -> inspect.Parameter:
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else default,
+        annotation=kind,
+    )
+
+
+def _table_option(analysis: TraceAnalysis[Any]) -> Any:
+    names = ", ".join(shape.name for shape in analysis.shapes)
+    return Annotated[
         str | None,
         typer.Option(
-            "--instances",
+            "--table",
             metavar="NAME",
-            help="List the instances of this actor one by one instead.",
+            help=f"Print this table only: {names}. CSV is the first unless one is named.",
             show_default=False,
         ),
-    ] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    by_name: ByNameOption = False,
-    unsure: UnsureOption = False,
-    top: TopOption = 25,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
+    ]
+
+
+def _value(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _answer(
+    analysis: TraceAnalysis[Any], request: Request, layout: OutputFormat, table: str | None
 ) -> None:
-    """Say how long instances of threads and handlers took, how late and how regular they were.
+    """Asks, prints the answer, and exits as the record says."""
+    if table is not None and table not in [shape.name for shape in analysis.shapes]:
+        names = ", ".join(shape.name for shape in analysis.shapes)
+        raise UsageError(f"{analysis.name} has no table {table}", f"say {names}")
+    analysis.check(request)
+    if layout in (OutputFormat.CSV, OutputFormat.JSON):
+        request = replace(request, top=None, ways=None)
+    with stderr().status("reading the trace"):
+        traces = _open(analysis, request)
+        answer = analysis.analyse(traces, request)
+    if layout is OutputFormat.JSON:
+        print_json(analysis.kind, analysis.document(answer, traces))
+    else:
+        tables = [
+            filled
+            for filled in analysis.tables(answer, request)
+            if table is None or filled.shape.name == table
+        ]
+        _print(analysis, answer, tables, analysis.cautions(traces), layout)
+    if analysis.fails(answer, request):
+        raise typer.Exit(1)
 
-    An instance is one activation: of a thread from its wake-up until it blocks, of a handler from
-    entry to return. A few actors that are named get every figure and their worst instances.
 
-    Example: benchvise trace actors trace.dat irq:eth0 'task:iperf*'
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    if instances is not None:
-        listed = flow.instances(loaded, instances)
-        if as_json:
-            print_json("trace-instances", loaded.told(listed))
-        else:
-            more = len(listed) - top
-            told = [f"not listed: {more} later ones (--top {len(listed)})"] if more > 0 else []
-            title = f"{len(listed)} instances of {instances}"
-            remarks = (*loaded.cautions, *told)
-            show([actor_tables.instance_rows(listed[:top], title, remarks)])
+def _open(analysis: TraceAnalysis[Any], request: Request) -> list[LoadedTrace]:
+    if not analysis.loads:
+        return []
+    from benchvise.trace.loaded import load_trace
+
+    return [
+        load_trace(path, request.since, request.until, use_cache=request.cache)
+        for path in request.files
+    ]
+
+
+def _print(
+    analysis: TraceAnalysis[Any],
+    answer: object,
+    tables: Sequence[AnswerTable[Any]],
+    cautions: Sequence[str],
+    layout: OutputFormat,
+) -> None:
+    from benchvise.report.trace_tables import answer_csv, answer_tables, conclusion_cell
+
+    if layout is OutputFormat.CSV:
+        print(answer_csv([t for t in tables if t.shape is tables[0].shape]), end="")
         return
-    found = flow.actors(loaded, names or (), by_name=by_name, unsure=unsure, worst=_WORST)
-    if as_json:
-        print_json("trace-actors", loaded.told(found))
-    elif names and len(found) <= _DETAILED:
-        for number, one in enumerate(found):
-            detail = actor_tables.actor_detail(one, loaded.cautions if not number else ())
-            worst = actor_tables.instance_rows(one.worst, "Its longest responses")
-            show([*([""] if number else []), detail, worst])
-    else:
-        show([actor_tables.actor_rows(found, top, loaded.cautions)])
+    stacked = layout is OutputFormat.TABLE
+    print_tables(answer_tables(tables, cautions, stacked=stacked), layout)
+    if layout is OutputFormat.TABLE:
+        from benchvise.report.terminal import line
+
+        for conclusion in analysis.conclusions(answer):
+            stdout().print()
+            stdout().print(line(conclusion_cell(conclusion)))
 
 
-def load(
-    file: TraceArgument,
-    names: NamesArgument = None,
-    bins: BinsOption = 48,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    by_name: ByNameOption = False,
-    top: TopOption = 20,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Draw the CPU load over time: of all CPUs, of each, of each actor.
+def print_tables(tables: Iterable[Table], layout: OutputFormat) -> None:
+    """Prints tables for people, an empty line between them."""
+    from benchvise.report.markdown import table_markdown
+    from benchvise.report.terminal import rendered
 
-    Example: benchvise trace load trace.dat 'task:stress*' --since +1 --until +1.5
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.load_over_time(loaded, names or (), bins, by_name=by_name)
-    if as_json:
-        print_json("trace-load", loaded.told(found))
-    else:
-        show([cpu_tables.over_time_rows(found, "CPU load", top, loaded.cautions)])
-
-
-def switches(
-    file: TraceArgument,
-    names: NamesArgument = None,
-    bins: BinsOption = 48,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    by_name: ByNameOption = False,
-    top: TopOption = 20,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Draw how many context switches a second there were over time: in all, by CPU, by actor.
-
-    An actor's are those that left it.
-
-    Example: benchvise trace switches trace.dat --bins 100
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.switches(loaded, names or (), bins, by_name=by_name)
-    if as_json:
-        print_json("trace-switches", loaded.told(found))
-    else:
-        show([cpu_tables.over_time_rows(found, "Context switches", top, loaded.cautions)])
-
-
-def sched(
-    file: TraceArgument,
-    names: NamesArgument = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    by_name: ByNameOption = False,
-    top: TopOption = 25,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Say what the scheduler did: waits for a CPU, time slices, preemptions, migrations.
-
-    Example: benchvise trace sched trace.dat 'task:iperf*'
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.scheduling(loaded, names or (), by_name=by_name)
-    if as_json:
-        print_json("trace-sched", loaded.told(found))
-    else:
-        show([actor_tables.scheduling_rows(found, top, loaded.cautions)])
-
-
-def wakeups(
-    file: TraceArgument,
-    names: NamesArgument = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    by_name: ByNameOption = False,
-    unsure: UnsureOption = False,
-    top: TopOption = 20,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Say who wakes whom, and how long the woken wait until they run.
-
-    Example: benchvise trace wakeups trace.dat task:iperf3 --by-name
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.wakeups(loaded, names or (), by_name=by_name, unsure=unsure)
-    if as_json:
-        print_json("trace-wakeups", loaded.told(found))
-    else:
-        show(actor_tables.wakeup_rows(found, top, loaded.cautions))
-
-
-def syscalls(
-    file: TraceArgument,
-    names: NamesArgument = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    by_name: ByNameOption = False,
-    top: TopOption = 20,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how long system calls took, by call and by who made them.
-
-    From entry to exit, so with all waiting between.
-
-    Example: benchvise trace syscalls trace.dat task:nginx --by-name
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.syscalls(loaded, names or (), by_name=by_name, most=None if as_json else top)
-    if as_json:
-        print_json("trace-syscalls", loaded.told(found))
-    else:
-        show(actor_tables.syscall_rows(found, top, loaded.cautions))
-
-
-def block(
-    file: TraceArgument,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how long requests to block devices waited in the queue and in the device.
-
-    Example: benchvise trace block trace.dat
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.block(loaded)
-    if as_json:
-        print_json("trace-block", loaded.told(found))
-    else:
-        show([actor_tables.block_rows(found, loaded.cautions)])
-
-
-def timers(
-    file: TraceArgument,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    top: TopOption = 20,
-    cache: CacheOption = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how late timers ran, how long their functions took, and how long CPUs had no tick.
-
-    Example: benchvise trace timers trace.dat
-    """
-    loaded = load_trace(file, since, until, cache=cache)
-    found = flow.timers(loaded)
-    if as_json:
-        print_json("trace-timers", loaded.told(found))
-    else:
-        show(actor_tables.timer_rows(found, top, loaded.cautions))
+    console = stdout()
+    for number, table in enumerate(tables):
+        if number:
+            print()
+        if layout is OutputFormat.MARKDOWN:
+            print(table_markdown(table), end="")
+        else:
+            console.print(rendered(table))

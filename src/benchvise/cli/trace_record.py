@@ -10,8 +10,8 @@ import typer
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_progress import RigProgress
 from benchvise.errors import UsageError
 from benchvise.flows import trace_record as flow
 from benchvise.report.recording import recording_lines

@@ -12,8 +12,8 @@ from rich.text import Text
 from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.measure import user_command
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
+from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_progress import RigProgress
 from benchvise.cli.why_progress import WhyProgress
 from benchvise.documents import encode
 from benchvise.errors import UsageError

@@ -11,10 +11,11 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.table import Column
 from rich.text import Text
 
+from benchvise.cli.progress import LineColumn
 from benchvise.text import printable
 from benchvise.why.events import (
     CauseConfirmed,
@@ -43,14 +44,14 @@ class WhyProgress:
         self._budget_s = budget_s
         self._begun = time.monotonic()
         self._progress = Progress(
-            TextColumn(
+            LineColumn(
                 "{task.description}",
                 table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
             ),
             BarColumn(bar_width=12),
-            TextColumn("{task.fields[count]}", style="dim"),
+            LineColumn("{task.fields[count]}", style="dim"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}", style="dim"),
+            LineColumn("{task.fields[left]}", style="dim"),
             console=console,
             auto_refresh=False,
             transient=True,

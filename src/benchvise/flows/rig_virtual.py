@@ -1,44 +1,33 @@
-"""``benchvise rig virtual``: simulated boards, started, shown, disturbed and stopped."""
+"""``benchvise rig virtual``: simulated boards, started and shown, and the images of their cards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.rig.virtual import bench as bench
-from benchvise.rig.virtual.injectable import INJECTABLE
+from benchvise.rig.virtual import bench
 from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
+from benchvise.rig.virtual.messages import BoardStatus
+from benchvise.rig.virtual.rigfile import RIG_FILE
 from benchvise.text import printable
 
-__all__ = ["COLUMNS", "INJECTABLE", "Shown", "down", "fault", "image", "status", "up"]
-
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
-"""What is shown of each board, in this order."""
+"""What is shown of each board, in this order: keys of ``board_document``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A virtual bench that runs: where it is, and its boards as ``COLUMNS`` says."""
+class RunningBench:
+    """A virtual bench that runs: where it is, and its boards as they are now."""
 
     directory: Path
     rig_file: Path
-    boards: tuple[Mapping[str, Any], ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """As the commands' ``--json`` shows it."""
-        return {
-            "directory": str(self.directory),
-            "rig_file": str(self.rig_file),
-            "simulated": True,
-            "boards": [dict(board) for board in self.boards],
-        }
+    boards: tuple[BoardStatus, ...]
 
 
-def up(boards: str, directory: Path | None) -> Shown:
+def up(boards: str, directory: Path | None) -> RunningBench:
     """Starts a bench, or finds the one that runs; the images of its cards are built if need be.
 
     UsageError for boards that there are not, or programs that this machine lacks.
@@ -55,24 +44,19 @@ def up(boards: str, directory: Path | None) -> Shown:
     return status(directory)
 
 
-def status(directory: Path | None) -> Shown:
+def status(directory: Path | None) -> RunningBench:
     """The bench that runs; UsageError when none does."""
-    said = bench.status(directory)
-    if said is None:
+    now = bench.status(directory)
+    if now is None:
         raise UsageError("no virtual bench runs", "start one: benchvise rig virtual up")
     place = directory or bench.default_directory()
-    return Shown(place, place / "rig.yaml", tuple(_board(board) for board in said["boards"]))
+    return RunningBench(place, place / RIG_FILE, now.boards)
 
 
 def down(directory: Path | None) -> None:
     """Switches everything off and ends the bench; UsageError when none runs."""
     if not bench.down(directory):
         raise UsageError("no virtual bench runs", "there is nothing to stop")
-
-
-def fault(board: str, name: str, value: str, directory: Path | None) -> None:
-    """Has a board do something wrong, or takes that back."""
-    bench.inject(board, name, value, directory)
 
 
 def image(name: str, variant: str = "a") -> Path:
@@ -87,7 +71,28 @@ def image(name: str, variant: str = "a") -> Path:
     return card_image(kind, variant=variant)
 
 
+def bench_document(running: RunningBench) -> dict[str, object]:
+    """A bench as the commands' ``--json`` shows it."""
+    return {
+        "directory": str(running.directory),
+        "rig_file": str(running.rig_file),
+        "simulated": True,
+        "boards": [board_document(board) for board in running.boards],
+    }
+
+
+def board_document(board: BoardStatus) -> dict[str, object]:
+    """A board as it is shown: what the bench says of it, with power and faults in words."""
+    power = "on" if board.relay else "off"
+    if board.relay and not board.running:
+        power = f"on, but its machine has ended ({printable(board.ended, 60)})"
+    faults = ", ".join(f"{name}={value}" for name, value in board.faults.items())
+    ports = {"console": board.console_port, "ssh": board.ssh_port}
+    return {**encode(board), "power": power, **ports, "faults": faults or "-"}
+
+
 def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
+    """The boards of ``--boards``: a number of the standard ones, or names with kinds."""
     if boards.isdecimal():
         count = int(boards)
         if not 1 <= count <= len(BENCH):
@@ -97,22 +102,12 @@ def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
             )
         return tuple(BENCH[:count])
     pairs = []
-    for word in boards.split(","):
-        name, equals, kind = word.partition("=")
+    for pair in boards.split(","):
+        name, equals, kind = pair.partition("=")
         if not equals or kind not in KINDS:
             raise UsageError(
-                f"--boards: '{printable(word)}' is not NAME=KIND",
+                f"--boards: '{printable(pair)}' is not NAME=KIND",
                 f"kinds: {', '.join(KINDS)}",
             )
         pairs.append((name, kind))
     return tuple(pairs)
-
-
-def _board(said: Mapping[str, Any]) -> dict[str, Any]:
-    faults = said.get("faults") or {}
-    listed = ", ".join(f"{k}={v}" for k, v in faults.items()) if isinstance(faults, Mapping) else ""
-    power = "on" if said["relay"] else "off"
-    if said["relay"] and not said["running"]:
-        power = f"on, but its machine has ended ({printable(str(said['ended']), 60)})"
-    ports = {"console": said["console_port"], "ssh": said["ssh_port"]}
-    return {**said, "power": power, **ports, "faults": listed or "-"}

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.flows.boards import Prepared, read_end
 from benchvise.flows.settings import Combination, Reached
@@ -98,9 +99,9 @@ class Session:
             suite=suite,
             seed=self.plan.seed,
             plan={
-                **self.plan.as_json(),
+                **encode(self.plan),
                 "group": group,
-                "settings": combination.as_json(),
+                "settings": combination.values,
                 **({"prepared": self.prepared.about} if self.prepared.about else {}),
             },
             host={},

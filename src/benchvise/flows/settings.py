@@ -36,7 +36,8 @@ class Combination:
     settings: tuple[Setting, ...] = ()
     name: str = ""
 
-    def as_json(self) -> dict[str, str]:
+    @property
+    def values(self) -> dict[str, str]:
         """Values by knob, for the run's plan."""
         return {setting.knob.name: setting.value for setting in self.settings}
 

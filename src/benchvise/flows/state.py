@@ -9,10 +9,11 @@ from typing import Any
 from benchvise import __version__
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.output_files import write_output
 from benchvise.state.diff import StateDiff, diff_snapshots
-from benchvise.state.model import Snapshot
+from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.state.snapshot import take_snapshot
 
 FILE_LIMIT = 64 << 20
@@ -31,7 +32,7 @@ def snapshot(board: str) -> Snapshot:
 
 def document(taken: Snapshot) -> dict[str, Any]:
     """A snapshot as a file holds it: the shape of every ``--json``."""
-    return {"benchvise": __version__, "kind": "snapshot", "data": taken.as_json()}
+    return {"benchvise": __version__, "kind": "snapshot", "data": encode(taken)}
 
 
 def write(taken: Snapshot, path: Path) -> None:
@@ -79,7 +80,7 @@ def read(path: Path) -> Snapshot:
             raise ValueError(f"it has over {FILE_LIMIT >> 20} MiB")
         content = json.loads(path.read_text(encoding="utf-8"))
         data = content.get("data", content)
-        return Snapshot.from_json(data)
+        return snapshot_of(data)
     except OSError as error:
         raise UsageError(
             f"{path}: cannot be read ({error.strerror})", "check its name and permissions"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from benchvise.errors import BenchviseError, StoreError, UsageError
 from benchvise.flows.alarms import Alarms
 from benchvise.flows.boards import open_boards
+from benchvise.health.model import Mark
 from benchvise.health.watch.alerts import Alert, Rule
 from benchvise.health.watch.history import History, Span
 from benchvise.health.watch.looking import Looking
@@ -92,7 +93,7 @@ class Eye(Protocol):
 
     simulated: bool
 
-    def look(self, mark: Mapping[str, Any] | None) -> Observation:
+    def look(self, mark: Mark | None) -> Observation:
         """Looks once; the kernel log from where ``mark`` says. Raises what reaching a board
         raises.
         """
@@ -239,7 +240,7 @@ class BoardWatch:
         self._cpu: float | None = None
         self._unwritten = False
         self._away = False
-        self._mark: Mapping[str, Any] | None = None
+        self._mark: Mark | None = None
 
     def open_first(self) -> None:
         """Reaches the board; what it raises is kept, but for names that are none."""

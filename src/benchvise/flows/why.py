@@ -1,9 +1,8 @@
 """``benchvise why``: find out why two boards differ, keep the evidence, and put everything back.
 
-A diagnosis has a directory: ``request.json`` says what was asked, ``evidence.jsonl`` every answer
-that its boards gave, ``progress.jsonl`` what is known so far, for who follows it, ``diagnosis.json``,
-``diagnosis.md`` and ``index.html`` what came of it. One that was stopped or killed goes on from
-there.
+A diagnosis has a directory: ``request.json`` holds what was asked, ``evidence.jsonl`` every answer
+of its boards, ``progress.jsonl`` what is known so far (for those who follow it), ``diagnosis.json``,
+``diagnosis.md`` and ``index.html`` the answer. One that was stopped or killed goes on from there.
 """
 
 from __future__ import annotations

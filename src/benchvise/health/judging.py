@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
+from benchvise.documents import computed, in_json
 from benchvise.health.counters import kind_of
 from benchvise.health.model import Counter, Disk, Reading, Sensor
 from benchvise.kernel_log.rules import Severity
@@ -32,16 +32,6 @@ class Remark:
     remedy: str
     explanation: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """The remark as a mapping."""
-        return {
-            "severity": self.severity.value,
-            "device": self.device,
-            "sentence": self.sentence,
-            "remedy": self.remedy,
-            "explanation": self.explanation,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -56,25 +46,15 @@ class Section:
     remarks: tuple[Remark, ...] = ()
     missing: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """The section as a mapping."""
-        return {
-            "name": self.name,
-            "verdict": self.verdict.value,
-            "summary": self.summary,
-            "remarks": [remark.as_json() for remark in self.remarks],
-            "missing": self.missing,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """How a board is: its sections, and the worst of their verdicts."""
 
-    reading: Reading
     sections: tuple[Section, ...]
+    reading: Reading = field(metadata=in_json(inline=True))
 
-    @property
+    @computed.before("sections")
     def verdict(self) -> Verdict:
         """The worst verdict of a section; unknown only where nothing could be looked at."""
         found = {section.verdict for section in self.sections}
@@ -83,21 +63,13 @@ class Judgement:
                 return verdict
         return Verdict.UNKNOWN
 
-    def as_json(self) -> dict[str, Any]:
-        """The judgement as a mapping."""
-        return {
-            "verdict": self.verdict.value,
-            "sections": [section.as_json() for section in self.sections],
-            **self.reading.as_json(),
-        }
-
 
 _ORDER = {Severity.FAILING: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def judge(reading: Reading) -> Judgement:
     """Says of a reading what is good, doubtful and failing."""
-    return Judgement(reading, tuple(section(reading) for section in _SECTIONS))
+    return Judgement(tuple(section(reading) for section in _SECTIONS), reading)
 
 
 def _section(

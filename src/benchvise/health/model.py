@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from benchvise.documents import computed
 from benchvise.kernel_log import Event
 
 
@@ -19,15 +19,6 @@ class Mark:
     boot_id: str
     until: float
     seen: int
-
-    def as_json(self) -> dict[str, Any]:
-        """The mark as a mapping."""
-        return {"boot_id": self.boot_id, "until": self.until, "seen": self.seen}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Mark:
-        """A mark that was kept. Raises KeyError, TypeError and ValueError when it is none."""
-        return cls(str(data["boot_id"]), float(data["until"]), int(data["seen"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +34,8 @@ class Log:
     lines: int = 0
     source: str = ""
     missing: str = ""
-    mark: Mark | None = None
     gap: bool = False
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +53,10 @@ class Counter:
     value: float
     kept: bool = False
 
-    @property
+    @computed.before("id")
     def key(self) -> str:
         """What tells it from all others of the board."""
         return "/".join(part for part in (self.id, self.device, self.name) if part)
-
-    def as_json(self) -> dict[str, Any]:
-        """The counter as a mapping."""
-        return {
-            "key": self.key,
-            "id": self.id,
-            "section": self.section,
-            "device": self.device,
-            "name": self.name,
-            "value": self.value,
-            "kept": self.kept,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +78,10 @@ class Sensor:
     alarm: bool = False
     fault: bool = False
 
-    @property
+    @computed.before("chip")
     def key(self) -> str:
         """What tells it from all others of the board."""
         return f"{self.chip}/{self.feature}"
-
-    def as_json(self) -> dict[str, Any]:
-        """The sensor as a mapping."""
-        return {
-            "key": self.key,
-            "chip": self.chip,
-            "feature": self.feature,
-            "label": self.label,
-            "kind": self.kind,
-            "value": self.value,
-            "unit": self.unit,
-            "limits": dict(self.limits),
-            "alarm": self.alarm,
-            "fault": self.fault,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +96,6 @@ class Disk:
     passed: bool | None = None
     values: Mapping[str, float] = field(default_factory=dict)
     missing: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """The disk as a mapping."""
-        return {
-            "device": self.device,
-            "model": self.model,
-            "passed": self.passed,
-            "values": dict(self.values),
-            "missing": self.missing,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,28 +121,3 @@ class Reading:
     flags: Mapping[str, bool] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The reading as a mapping."""
-        return {
-            "board": self.board,
-            "taken": self.taken,
-            "boot_id": self.boot_id,
-            "uptime": self.uptime,
-            "privilege": self.privilege,
-            "log": {
-                "events": [event.as_json() for event in self.log.events],
-                "lines": self.log.lines,
-                "source": self.log.source,
-                "missing": self.log.missing,
-                "gap": self.log.gap,
-                "mark": None if self.log.mark is None else self.log.mark.as_json(),
-            },
-            "counters": [counter.as_json() for counter in self.counters],
-            "sensors": [sensor.as_json() for sensor in self.sensors],
-            "disks": [disk.as_json() for disk in self.disks],
-            "held_down": list(self.held_down),
-            "flags": dict(self.flags),
-            "missing": dict(self.missing),
-            "notes": list(self.notes),
-        }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from benchvise.documents import computed, in_json
 from benchvise.kernel_log.lines import Line, lines
 from benchvise.kernel_log.rules import Finding, Rule, Severity, classify
 
@@ -16,6 +16,10 @@ KINDS = 2000
 """Events (rule and device) of one log that are kept apart; what is more is counted to no device."""
 
 
+def _rule_id(rule: Rule) -> str:
+    return rule.id
+
+
 @dataclass(slots=True)
 class Event:
     """All lines of a rule about one device.
@@ -24,7 +28,7 @@ class Event:
     is the first line, ``newest`` the last; ``values`` is what was taken out of the newest.
     """
 
-    rule: Rule
+    rule: Rule = field(metadata=in_json(through=_rule_id))
     device: str
     count: int = 0
     first: float | None = None
@@ -43,22 +47,25 @@ class Event:
         self.example = self.example or self.newest
         self.values = finding.values
 
-    def as_json(self) -> dict[str, Any]:
-        """The event as a mapping."""
-        return {
-            "rule": self.rule.id,
-            "class": self.rule.log_class,
-            "severity": self.rule.severity.value,
-            "title": self.rule.title,
-            "device": self.device,
-            "count": self.count,
-            "first": self.first,
-            "last": self.last,
-            "example": self.example,
-            "newest": self.newest,
-            "values": dict(self.values),
-            "remedy": self.rule.remedy,
-        }
+    @computed.before("device", name="class")
+    def log_class(self) -> str:
+        """The class of the rule."""
+        return self.rule.log_class
+
+    @computed.before("device")
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.rule.severity
+
+    @computed.before("device")
+    def title(self) -> str:
+        """What happened, in a few words."""
+        return self.rule.title
+
+    @computed
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.rule.remedy
 
 
 _ORDER = {Severity.FAILING: 0, Severity.WARNING: 1, Severity.NOTE: 2}

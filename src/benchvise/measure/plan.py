@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
+from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.measure.model import SeriesSpec
 
 PROCESSES = 3
+
+
+def _keys(series: tuple[SeriesSpec, ...]) -> tuple[str, ...]:
+    return tuple(spec.key for spec in series)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Plan:
     takes by default.
     """
 
-    series: tuple[SeriesSpec, ...]
+    series: tuple[SeriesSpec, ...] = field(metadata=in_json(through=_keys))
     seed: int
     processes: int = PROCESSES
     batches: int | None = None
@@ -41,12 +45,6 @@ class Plan:
             random.Random(f"{self.seed}/{number}").shuffle(order)  # noqa: S311
             yield tuple(order)
             number += 1
-
-    def as_json(self) -> dict[str, Any]:
-        """The plan for the store and for ``--plan``."""
-        data = asdict(self)
-        data["series"] = [spec.key for spec in self.series]
-        return data
 
 
 def make_plan(

@@ -8,13 +8,13 @@ is ``null``.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from benchvise.documents import encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import pooled_figures
@@ -25,6 +25,7 @@ from benchvise.quantities import finite
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
 from benchvise.report.insights import run_insights
 from benchvise.report.latencies import LatencyData, latency_data
+from benchvise.report.sinks import json_text
 from benchvise.report.text import SENTENCE_LIMIT, clean, clean_lines
 from benchvise.state.diff import StateDiff
 
@@ -234,7 +235,7 @@ def comparison_data(
     the boards' settings differ, null when that is not known.
     """
     return {
-        "state": None if state is None else state.as_json(),
+        "state": None if state is None else encode(state),
         "counters": {
             clean(key): {
                 "changes": [{**asdict(c), "ratio": finite(c.ratio)} for c in table.changes],
@@ -251,7 +252,7 @@ def comparison_data(
 
 def to_json(document: ReportData) -> str:
     """The document as strict JSON: whatever is not finite has become null before."""
-    return json.dumps(asdict(document), allow_nan=False, ensure_ascii=False, indent=1)
+    return json_text(asdict(document), indent=1)
 
 
 def _names(runs: Sequence[RunData]) -> list[str]:

@@ -5,10 +5,11 @@ These types are the counterpart of ``web/src/base/document.ts``; the page embeds
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
 
 from benchvise.quantities import size_or_none
 from benchvise.report.bars import BarFigure, bar_figures
@@ -20,6 +21,11 @@ from benchvise.report.response_figures import ResponseFigure, responses_of_runs
 
 FORMAT = 1
 """Raised when the meaning of a field changes; the page's script refuses any other."""
+
+NO_FIGURES: Mapping[str, Any] = MappingProxyType(
+    {"format": FORMAT, "curves": [], "latencies": [], "samples": [], "changes": []}
+)
+"""What the page's script reads of a page without the figures of runs."""
 
 # Parameters that a curve may run over, and what they are called below the axis: counts first, as
 # what varies in both is drawn with a line for each size.
@@ -161,9 +167,10 @@ class Figures:
     grids: tuple[GridFigure, ...] = ()
     responses: tuple[ResponseFigure, ...] = ()
 
-    def to_json(self) -> str:
-        """Strict JSON on one line."""
-        return json.dumps(asdict(self), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    @property
+    def document(self) -> dict[str, Any]:
+        """What the page's script reads."""
+        return asdict(self)
 
 
 def figures(data: ReportData) -> Figures:

@@ -6,14 +6,14 @@ are milliseconds since 1970, as a browser counts them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from benchvise.health.watch.history import By, Counted, Gap, History, Metric, Table
 from benchvise.health.watch.observation import Event, Kind
 from benchvise.health.watch.tracker import Range
-from benchvise.report.figures import FORMAT
+from benchvise.report.figures import NO_FIGURES
 from benchvise.report.text import SENTENCE_LIMIT, clean
 
 MOST_COUNTERS = 24
@@ -120,15 +120,10 @@ class HealthFigures:
     happenings: HappeningsFigure | None
     sensors: tuple[SensorFigure, ...]
 
-    def to_json(self) -> str:
-        """Strict JSON on one line, as the page's script reads it."""
-        document = {"format": FORMAT, "curves": [], "latencies": [], "samples": [], "changes": []}
-        return json.dumps(
-            {**document, "health": asdict(self)},
-            allow_nan=False,
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
+    @property
+    def document(self) -> dict[str, Any]:
+        """What the page's script reads."""
+        return {**NO_FIGURES, "health": asdict(self)}
 
 
 def health_figures(history: History, table: Table, by: By) -> HealthFigures:

@@ -1,7 +1,7 @@
 """One self-contained page: tables that need no script, and charts that the script draws.
 
-Nothing in the page makes a request. All text from outside passes through jinja2's autoescape;
-the charts' data is JSON in an inert script element.
+Nothing in the page makes a request. Every value of a template is made harmless by
+``sinks.html`` and escaped by jinja2; the charts' data is JSON in an inert script element.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from benchvise.report.data import (
 )
 from benchvise.report.facts import Fact
 from benchvise.report.figures import Figures, figures
+from benchvise.report.sinks import Asset, cell, embedded, html
 from benchvise.report.spread import REACH, WIDTH, SpreadBar, spread_bar
 
 PAGE = "index.html"
@@ -69,21 +70,14 @@ def render_page(data: ReportData, assets: Assets) -> str:
             lede=lede(data.runs[0]),
             policy=assets.policy,
             # Hashed in the policy: no character may be changed.
-            script=Markup(assets.script),  # noqa: S704
-            style=Markup(assets.style),  # noqa: S704
-            figures_json=Markup(embeddable(drawn.to_json())),  # noqa: S704
+            script=Asset(assets.script),
+            style=Asset(assets.style),
+            figures_json=embedded(drawn.document),
             series_url=None,
             spread_width=WIDTH,
             spread_reach=quantities.format_percent(REACH),
         )
     )
-
-
-def embeddable(json_text: str) -> str:
-    """JSON that cannot end or confuse the script element around it, and parses to the same."""
-    for character in "<>&\u2028\u2029":
-        json_text = json_text.replace(character, f"\\u{ord(character):04x}")
-    return json_text
 
 
 def title(data: ReportData) -> str:
@@ -109,6 +103,7 @@ def environment() -> Environment:
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
+        finalize=html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -138,7 +133,7 @@ def _quantity(value: float | None, unit: str) -> Markup:
     """Number and unit apart, so that a column of them can be aligned."""
     number, name = quantities.split_value(value, unit)
     return Markup('<span class="number">{}</span> <span class="unit">{}</span>').format(
-        number, _micro(name)
+        number, _micro(cell(name))
     )
 
 
@@ -148,10 +143,10 @@ def _range(low: float, high: float, unit: str) -> Markup:
         quantities.split_value(low, unit),
         quantities.split_value(high, unit),
     )
-    between = "" if first == second else f" {_micro(first)}"
+    between = "" if first == second else f" {_micro(cell(first))}"
     return Markup(
         '<span class="number">{}{}\u2009\u2013\u2009{}</span> <span class="unit">{}</span>'
-    ).format(start, between, end, _micro(second))
+    ).format(start, between, end, _micro(cell(second)))
 
 
 def _plain(value: float | None, unit: str) -> str:
@@ -254,7 +249,7 @@ def _needs_reason(change: ChangeData) -> bool:
 
 def _breakable(key: str) -> Markup:
     """A key that may be broken between its parameters, and there first."""
-    return Markup("<wbr>").join(re.findall(r"[^:,]+[:,]*|[:,]+", key))
+    return Markup("<wbr>").join(re.findall(r"[^:,]+[:,]*|[:,]+", cell(key)))
 
 
 def _slug(text: str) -> str:

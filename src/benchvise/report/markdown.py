@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,12 @@ from benchvise.measure.insights import Insight
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
 from benchvise.report.insights import run_insights
+from benchvise.report.sinks import markdown
 from benchvise.report.tables import Table, Tone, compare_rows, list_rows, run_rows
 
 if TYPE_CHECKING:
     from benchvise.store.reading import RunInfo
 
-# Everything that Markdown, or HTML inside of it, could take for more than a letter.
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@])")
 _MARKS: dict[Tone, str] = {
     "plain": "",
     "strong": "**",
@@ -33,50 +31,45 @@ def run_markdown(run: RunRecord, summaries: Sequence[Summary]) -> str:
 
     What its series say together follows below.
     """
-    return _render(run_rows(run, summaries)) + "".join(map(_insight, run_insights(run)))
+    return table_markdown(run_rows(run, summaries)) + "".join(map(_insight, run_insights(run)))
 
 
 def compare_markdown(
     result: RunComparison, *, simulated: bool = False, everything: bool = True
 ) -> str:
     """A comparison of two runs; without ``everything``, of what changed or may have."""
-    return _render(compare_rows(result, simulated=simulated, everything=everything))
+    return table_markdown(compare_rows(result, simulated=simulated, everything=everything))
 
 
 def runs_markdown(infos: Sequence[RunInfo]) -> str:
     """The list of runs."""
-    return _render(list_rows(infos))
+    return table_markdown(list_rows(infos))
 
 
-def _render(table: Table) -> str:
-    lines = [f"### {escape(table.heading)}", ""]
-    lines.append(table_row(escape(column.name) for column in table.columns))
+def table_markdown(table: Table) -> str:
+    """Any table."""
+    lines = [f"### {markdown(table.heading)}", ""]
+    lines.append(table_row(markdown(column.name) for column in table.columns))
     lines.append(table_row("---:" if column.right else "---" for column in table.columns))
     for row in table.rows:
-        lines.append(table_row(f"{_MARKS[c.tone]}{escape(c.text)}{_MARKS[c.tone]}" for c in row))
+        lines.append(table_row(f"{_MARKS[c.tone]}{markdown(c.text)}{_MARKS[c.tone]}" for c in row))
     if table.remarks:
-        lines += ["", *(f"- {escape(remark)}" for remark in table.remarks)]
+        lines += ["", *(f"- {markdown(remark)}" for remark in table.remarks)]
     return "\n".join(lines) + "\n"
 
 
 def _insight(insight: Insight) -> str:
-    lines = ["", f"#### {escape(insight.title)}", "", escape(insight.sentence)]
+    lines = ["", f"#### {markdown(insight.title)}", "", markdown(insight.sentence)]
     if insight.rows:
         lines += [
             "",
-            table_row(map(escape, insight.columns)),
+            table_row(map(markdown, insight.columns)),
             table_row("---" for _ in insight.columns),
         ]
-        lines += [table_row(map(escape, row)) for row in insight.rows]
+        lines += [table_row(map(markdown, row)) for row in insight.rows]
     return "\n".join(lines) + "\n"
 
 
 def table_row(cells: Iterable[str]) -> str:
     """A row of a table, of texts that are Markdown already."""
     return f"| {' | '.join(cells)} |"
-
-
-def escape(text: str) -> str:
-    """The text with everything that Markdown would act on disarmed."""
-    # A colon after http would make a link of what a board calls itself.
-    return _SPECIAL.sub(r"\\\1", text).replace("://", ":\u200b//")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchvise.command import CellValue, ColumnSpec, TableSpec
 from benchvise.quantities import ABSENT, format_number, format_range, format_value
+from benchvise.report import sinks
 from benchvise.report.tables import Cell, Column, Table
-from benchvise.text import SENTENCE_LIMIT, aligned, printable
 
 
 def table(spec: TableSpec[Any]) -> Table:
     """The table with its values as text."""
     rows = spec.rows if spec.limit is None else spec.rows[: spec.limit]
-    remarks = [printable(remark, SENTENCE_LIMIT) for remark in spec.remarks]
+    remarks = list(spec.remarks)
     if more := len(spec.rows) - len(rows):
         remarks.append(f"{more} {spec.more}")
     return Table(
-        printable(spec.title),
+        spec.title,
         tuple(Column(column.heading, right=column.unit is not None) for column in spec.columns),
         tuple(tuple(_cell(column, row) for column in spec.columns) for row in rows),
         tuple(remarks),
@@ -35,7 +33,7 @@ def _cell(column: ColumnSpec[Any], row: Any) -> Cell:
     if tone == "plain" and column.unit == "" and value == 0:
         tone = "muted"
     text = column.text(row) if column.text else format_cell(value, column.unit)
-    return Cell(aligned(text), tone)
+    return Cell(text, tone)
 
 
 def format_cell(value: CellValue, unit: str | None) -> str:
@@ -57,13 +55,11 @@ def format_cell(value: CellValue, unit: str | None) -> str:
 
 def csv_text(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> str:
     """The rows as CSV (RFC 4180), numbers in the units that the header names."""
-    output = io.StringIO()
-    writer = csv.writer(output)
     named = [column for column in columns if column.name]
-    writer.writerow([heading for column in named for heading in csv_headings(column)])
-    for row in rows:
-        writer.writerow([field for column in named for field in _fields(column, row)])
-    return output.getvalue()
+    headings = [heading for column in named for heading in csv_headings(column)]
+    return sinks.csv_text(
+        headings, ([field for column in named for field in _fields(column, row)] for row in rows)
+    )
 
 
 def csv_headings(column: ColumnSpec[Any]) -> tuple[str, ...]:
@@ -73,15 +69,9 @@ def csv_headings(column: ColumnSpec[Any]) -> tuple[str, ...]:
     return (f"{name}_low", f"{name}_high") if column.interval else (name,)
 
 
-def _fields(column: ColumnSpec[Any], row: Any) -> Iterator[str | int | float]:
+def _fields(column: ColumnSpec[Any], row: Any) -> Iterator[object]:
     value = column.value(row)
     if column.interval:
-        yield from value if isinstance(value, tuple) else ("", "")
-    elif isinstance(value, str):
-        text = printable(value)
-        # A spreadsheet takes a text that begins like this for a formula (OWASP, CSV injection).
-        yield f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
-    elif value is None or isinstance(value, tuple):
-        yield ""
+        yield from value if isinstance(value, tuple) else (None, None)
     else:
-        yield value
+        yield None if isinstance(value, tuple) else value

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 import benchvise
 from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import load_assets
-from benchvise.report.figures import FORMAT
-from benchvise.report.html import DATA, PAGE, embeddable, environment
+from benchvise.report.figures import NO_FIGURES
+from benchvise.report.html import DATA, PAGE, environment
 from benchvise.report.response_figures import ResponseFigure, Sample, response_figure
+from benchvise.report.sinks import Asset, embedded, json_text
 from benchvise.report.tables import Table
 
 
@@ -30,7 +28,7 @@ def write_page(
     Each file is replaced as a whole. OutputError where the directory cannot be written.
     """
     text = page(samples, tables)
-    data = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    data = json_text(document, indent=1) + "\n"
     with output_directory(directory, "the page"):
         write_output(directory / DATA, data)
         write_output(directory / PAGE, text)
@@ -51,21 +49,13 @@ def page(samples: Sequence[Sample], tables: Sequence[Table]) -> str:
             version=benchvise.__version__,
             policy=assets.policy,
             # Hashed in the policy: no character may be changed.
-            script=Markup(assets.script),  # noqa: S704
-            style=Markup(assets.style),  # noqa: S704
-            figures_json=Markup(  # noqa: S704
-                embeddable(figures_json([figure] if figure else []))
-            ),
+            script=Asset(assets.script),
+            style=Asset(assets.style),
+            figures_json=embedded(figures_document([figure] if figure else [])),
         )
     )
 
 
-def figures_json(figures: Sequence[ResponseFigure]) -> str:
-    """Strict JSON on one line, as the page's script reads it."""
-    document = {"format": FORMAT, "curves": [], "latencies": [], "samples": [], "changes": []}
-    return json.dumps(
-        {**document, "responses": [asdict(figure) for figure in figures]},
-        allow_nan=False,
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+def figures_document(figures: Sequence[ResponseFigure]) -> dict[str, Any]:
+    """What the page's script reads."""
+    return {**NO_FIGURES, "responses": [asdict(figure) for figure in figures]}

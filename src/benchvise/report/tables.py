@@ -23,7 +23,7 @@ from benchvise.quantities import (
 from benchvise.report.data import summary_or_reason
 from benchvise.report.facts import settings
 from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.text import enumerated
+from benchvise.text import AnyText, enumerated
 
 if TYPE_CHECKING:
     from benchvise.store.reading import RunInfo
@@ -43,7 +43,7 @@ _NAMED = 3
 class Cell:
     """A text, and how much it wants to be seen."""
 
-    text: str
+    text: AnyText
     tone: Tone = "plain"
 
 
@@ -51,7 +51,7 @@ class Cell:
 class Column:
     """The head of a column; numbers stand right. A terminal has no room for ``detail``."""
 
-    name: str
+    name: AnyText
     right: bool = False
     detail: bool = False
 
@@ -63,7 +63,7 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[AnyText, ...]
     simulated: bool = False
 
     @property

@@ -1,4 +1,4 @@
-"""Tables for the terminal. Texts are cleaned in ``tables``; here they only get their style."""
+"""Tables and lines for the terminal, with their style."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from benchvise.measure.counters import CounterTable
 from benchvise.measure.insights import Insight
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
+from benchvise.report import sinks
 from benchvise.report.insights import run_insights
 from benchvise.report.tables import (
     Cell,
@@ -26,6 +27,7 @@ from benchvise.report.tables import (
     list_rows,
     run_rows,
 )
+from benchvise.text import AnyText, raw
 
 if TYPE_CHECKING:
     from benchvise.store.reading import RunInfo
@@ -85,13 +87,13 @@ def rendered(table: Table) -> RenderableType:
 
 def line(cell: Cell) -> Text:
     """One line outside of a table."""
-    return Text(cell.text, style=_STYLES[cell.tone])
+    return Text(sinks.sentence(cell.text), style=_STYLES[cell.tone])
 
 
 def _render(table: Table) -> RenderableType:
     # Text objects throughout: a string would be searched for console markup.
     grid = RichTable(
-        title=Text(table.heading, style="bold"),
+        title=Text(sinks.cell(table.heading), style="bold"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         show_edge=False,
@@ -102,7 +104,7 @@ def _render(table: Table) -> RenderableType:
     for index in kept:
         column = table.columns[index]
         grid.add_column(
-            Text(column.name, overflow="fold"),
+            Text(_heading(column.name), overflow="fold"),
             justify="right" if column.right else "left",
             # The first column, with the long names, is the one to give way.
             no_wrap=column.right,
@@ -111,28 +113,37 @@ def _render(table: Table) -> RenderableType:
         )
     for row in table.rows:
         cells = [row[index] for index in kept]
-        grid.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in cells))
+        grid.add_row(*(Text(sinks.cell(cell.text), style=_STYLES[cell.tone]) for cell in cells))
     return Group(grid, "", _remarks(table.remarks)) if table.remarks else grid
+
+
+def _heading(name: AnyText) -> str:
+    """Two lines at most: long headings of ours are broken by hand."""
+    return "\n".join(sinks.cell(part) for part in raw(name).split("\n", 1))
 
 
 def _insight(insight: Insight) -> Group:
     grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, column in enumerate(insight.columns):
-        grid.add_column(Text(column), no_wrap=index > 0, overflow="fold")
+        grid.add_column(Text(sinks.cell(column)), no_wrap=index > 0, overflow="fold")
     for row in insight.rows:
-        grid.add_row(*(Text(cell) for cell in row))
-    parts: list[RenderableType] = [Text(insight.title, style="bold"), Text(insight.sentence)]
+        grid.add_row(*(Text(sinks.cell(text)) for text in row))
+    parts: list[RenderableType] = [
+        Text(sinks.cell(insight.title), style="bold"),
+        Text(sinks.sentence(insight.sentence)),
+    ]
     return Group(*parts, grid) if insight.rows else Group(*parts)
 
 
-def _remarks(remarks: Sequence[str]) -> RichTable:
+def _remarks(remarks: Sequence[AnyText]) -> RichTable:
     """One below the other; what each is about stands on the left, so that it can be found."""
     grid = RichTable.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=False, max_width=44, overflow="fold")
     grid.add_column()
     for remark in remarks:
-        about, colon, rest = remark.partition(": ")
+        text = sinks.sentence(remark)
+        about, colon, rest = text.partition(": ")
         if about.count("(") > about.count(")"):  # the colon is that of a quotation
-            about, colon = remark, ""
+            about, colon = text, ""
         grid.add_row(Text(about), Text(rest if colon else "", style="dim"))
     return grid

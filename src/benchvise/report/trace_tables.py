@@ -1,237 +1,249 @@
-"""What a trace holds, and what a query of it gave, as plain text cells."""
+"""Answers about a trace for people and spreadsheets: tables of cells, and CSV.
+
+What is in a table is said by its record (``benchvise.trace.catalogue``); here stands how a value of
+each unit is written.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from benchvise.quantities import ABSENT, format_size, format_value
-from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.trace.query import Answer
-from benchvise.trace.summary import Summary
+from benchvise.quantities import (
+    ABSENT,
+    format_change,
+    format_clock,
+    format_count,
+    format_cpus,
+    format_range,
+    format_size,
+    format_value,
+)
+from benchvise.report.sinks import csv_text
+from benchvise.report.tables import Cell, Table
+from benchvise.report.tables import Column as Head
+from benchvise.report.text import clean
+from benchvise.trace.catalogue.record import (
+    AnswerTable,
+    Bars,
+    Column,
+    Conclusion,
+    Unit,
+)
 
-_SHOWN_TYPES = 40
-"""Event types of a table that is not asked for all."""
-
-_SHOWN_PLACES = 8
-"""Losses and places of damage that are told one by one."""
+if TYPE_CHECKING:
+    from benchvise.trace.query import QueryAnswer
 
 _CELL = 200
-_NS = 1_000_000_000
+_ACTOR = 60
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_LEFT = frozenset({Unit.TEXT, Unit.ACTOR, Unit.STAGE, Unit.NS_EACH, Unit.BARS})
+"""Units whose values stand left; numbers stand right."""
 
 
-def info_rows(summary: Summary) -> Table:
-    """The trace as a whole: one line a property; below, what is missing or damaged."""
-    rows = [
-        ("format", f"{summary.format}, {summary.byte_order} endian"),
-        ("clock", _clock(summary.clock)),
-        ("recorded", _recorded(summary)),
-        ("span", _span(summary)),
-        ("events", _events(summary)),
-        *((name.replace("_", " "), value) for name, value in summary.environment.items()),
-    ]
-    if summary.cached is not None:
-        rows.append(("kept decoded", format_size(summary.cached)))
-    columns = (Column("property"), Column("value"))
-    cells = tuple((Cell(clean(name), "muted"), Cell(clean(value, _CELL))) for name, value in rows)
-    return Table(clean(summary.path, _CELL), columns, cells, tuple(_troubles(summary)))
+# -- for people ------------------------------------------------------------------------------------
 
 
-def stream_rows(summary: Summary) -> Table:
-    """The streams, one line each."""
-    columns = (
-        Column("stream"),
-        Column("CPU", right=True),
-        Column("events", right=True),
-        Column("bytes", right=True),
-        Column("lost", right=True),
+def answer_tables(
+    tables: Iterable[AnswerTable[Any]], cautions: Sequence[str] = (), *, stacked: bool = True
+) -> Iterator[Table]:
+    """The tables of an answer; what makes all of it doubtful stands below the first.
+
+    Without ``stacked`` each header is one line.
+    """
+    for table in tables:
+        yield _table(table, cautions, stacked=stacked)
+        cautions = ()
+
+
+def _table(table: AnswerTable[Any], cautions: Sequence[str], *, stacked: bool) -> Table:
+    columns = table.shape.columns
+    headers = [c.header for c in columns] if stacked else [name for name, _ in _headed(columns)]
+    left_out = table.left_out
+    more = f"not listed: {left_out} {table.shape.rest}"
+    return Table(
+        table.title,
+        tuple(
+            Head(header, column.unit not in _LEFT, column.detail)
+            for header, column in zip(headers, columns, strict=True)
+        ),
+        tuple(tuple(_cell(column, row) for column in columns) for row in table.listed),
+        (*cautions, *([f"{more} ({table.all_by})"] if left_out > 0 else []), *table.remarks),
     )
-    lost = [_lost(summary, number) for number in range(len(summary.streams))]
-    rows = tuple(
-        (
-            Cell(clean(stream.name)),
-            Cell(ABSENT if stream.cpu is None else str(stream.cpu)),
-            Cell(ABSENT if stream.events is None else _count(stream.events)),
-            Cell(format_size(stream.bytes)),
-            Cell(lost, "bad" if lost != "0" else "muted"),
-        )
-        for stream, lost in zip(summary.streams, lost, strict=True)
+
+
+def conclusion_cell(conclusion: Conclusion) -> Cell:
+    """A line below the tables."""
+    return Cell(conclusion.text, conclusion.emphasis)
+
+
+def _cell(column: Column[Any], row: object) -> Cell:
+    value = column.value(row)
+    if value is None and column.otherwise is not None:
+        return _cell(column.otherwise, row)
+    if value is None:
+        return Cell(ABSENT, "muted")
+    emphasis = column.emphasis if isinstance(column.emphasis, str) else column.emphasis(row)
+    if emphasis == "plain" and column.unit in (Unit.COUNT, Unit.SHARE) and not value:
+        emphasis = "muted"
+    return Cell(_text(column.unit, value), emphasis)
+
+
+def _text(unit: Unit, value: Any) -> str:
+    return _WRITERS[unit](value)
+
+
+def _share(value: float) -> str:
+    percent = 100 * value
+    return f"{percent:.1f} %" if percent >= 9.95 or value == 0 else f"{percent:.2f} %"
+
+
+def _bars(bars: Bars) -> str:
+    """One block a value, as high as its part of the top; a space where there is nothing."""
+    if bars.top <= 0:
+        return " " * len(bars.values)
+    last = len(_BLOCKS) - 1
+    return "".join(
+        " " if value <= 0 else _BLOCKS[min(last, int(value / bars.top * len(_BLOCKS)))]
+        for value in bars.values
     )
-    return Table(_plural(len(rows), "stream"), columns, rows, ())
 
 
-def type_rows(summary: Summary, *, everything: bool = False) -> Table:
-    """The event types that occurred, most frequent first."""
-    columns = (
-        Column("event"),
-        Column("system"),
-        Column("events", right=True),
-        Column("share", right=True),
-        Column("fields", right=True),
-    )
-    shown = summary.types if everything else summary.types[:_SHOWN_TYPES]
-    total = max(summary.events, 1)
-    rows = tuple(
-        (
-            Cell(clean(kind.name)),
-            Cell(clean(kind.system), "muted"),
-            Cell(_count(kind.count)),
-            Cell(f"{100 * kind.count / total:.2f} %"),
-            Cell(str(kind.fields), "muted"),
-        )
-        for kind in shown
-    )
-    remarks = []
-    if len(shown) < len(summary.types):
-        remarks.append(f"not listed: {len(summary.types) - len(shown)} rarer types (--all)")
-    if summary.silent:
-        remarks.append(f"described but never seen: {_plural(summary.silent, 'type')}")
-    return Table(_plural(len(summary.types), "event type"), columns, rows, tuple(remarks))
+_WRITERS: dict[Unit, Callable[[Any], str]] = {
+    Unit.TEXT: lambda value: clean(value, _CELL),
+    Unit.ACTOR: lambda name: clean(name, _ACTOR),
+    Unit.STAGE: lambda name: clean(name, _CELL),
+    Unit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
+    Unit.COUNT: format_count,
+    Unit.NS: lambda time: format_value(time, "ns"),
+    Unit.NS_EACH: lambda times: " + ".join(format_value(time, "ns") for time in times),
+    Unit.NS_RANGE: lambda bounds: format_range(bounds.low, bounds.high, "ns"),
+    Unit.MOMENT: format_clock,
+    Unit.JIFFIES: lambda count: f"{count:g} jiffies",
+    Unit.SHARE: _share,
+    Unit.PER_SECOND: lambda rate: format_value(rate, ""),
+    Unit.EVENTS_PER_SECOND: lambda rate: format_value(rate, "1/s"),
+    Unit.BYTES: lambda size: format_value(size, "B"),
+    Unit.BYTES_PER_SECOND: lambda rate: format_value(rate, "B/s"),
+    Unit.SIZE: format_size,
+    Unit.CPUS: format_cpus,
+    Unit.RATIO: format_change,
+    Unit.RATIO_RANGE: lambda bounds: f"{bounds.low:.3f} to {bounds.high:.3f}",
+    Unit.EFFECT: lambda effect: f"{effect:+.2f}",
+    Unit.BARS: _bars,
+}
 
 
-def answer_rows(answer: Answer, remarks: tuple[str, ...]) -> Table:
+# -- CSV -------------------------------------------------------------------------------------------
+
+
+def answer_csv(tables: Iterable[AnswerTable[Any]]) -> str:
+    """All rows of tables of one shape as RFC 4180 has it; what is not known is empty.
+
+    Values are as they are: times in ns, moments in ns of the trace's clock, shares of one.
+    """
+    columns: Sequence[Column[Any]] = ()
+    lines: list[list[object]] = []
+    names: list[str] = []
+    for table in tables:
+        columns = table.shape.columns
+        for row in table.rows:
+            pairs = list(_named_values(columns, row))
+            names = names or [name for name, _ in pairs]
+            lines.append([value for _, value in pairs])
+    return csv_text(names or [name for name, _ in _names(columns)], lines)
+
+
+def _named_values(columns: Sequence[Column[Any]], row: object) -> Iterator[tuple[str, object]]:
+    for name, column in _names(columns):
+        value: Any = column.value(row)
+        match column.unit:
+            case Unit.NS_RANGE | Unit.RATIO_RANGE:
+                unit = "_ns" if column.unit is Unit.NS_RANGE else ""
+                yield f"{name}_low{unit}", None if value is None else value.low
+                yield f"{name}_high{unit}", None if value is None else value.high
+            case Unit.BARS:
+                for number, height in enumerate(value.values):
+                    yield f"from_{value.begin + number * value.width}_ns", height
+            case Unit.NS_EACH:
+                yield name, " + ".join(map(str, value))
+            case Unit.CPUS:
+                yield name, format_cpus(value)
+            case _:
+                yield name, value
+
+
+_SUFFIXES = {
+    Unit.NS: "_ns",
+    Unit.NS_EACH: "_ns",
+    Unit.MOMENT: "_ns",
+    Unit.JIFFIES: "_jiffies",
+    Unit.BYTES: "_bytes",
+    Unit.BYTES_PER_SECOND: "_bytes_per_s",
+    Unit.SIZE: "_bytes",
+    Unit.EVENTS_PER_SECOND: "_per_s",
+}
+
+
+def _names(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]:
+    """Columns with their names in CSV, made of their headers; both of one that has another."""
+    for header, column in _headed(columns):
+        name = column.key or _identifier(header)
+        for variant in filter(None, (column, column.otherwise)):
+            yield f"{name}{_suffix(name, variant.unit)}", variant
+
+
+def _headed(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]:
+    """Columns with their whole headers, each in one line."""
+    above = ""
+    for column in columns:
+        first, broken, below = column.header.partition("\n")
+        above = first if broken and first else above
+        whole = column.header if first else f"{above}\n{below}"
+        yield whole.replace("-\n", "").replace("\n", " "), column
+
+
+def _suffix(name: str, unit: Unit) -> str:
+    suffix = _SUFFIXES.get(unit, "")
+    return "" if name.endswith(suffix) else suffix
+
+
+def _identifier(header: str) -> str:
+    """``Wake-ups/s`` → ``wake_ups_per_s``."""
+    spelt = header.replace("/s", " per s").lower()
+    return re.sub(r"[^a-z0-9]+", "_", spelt).strip("_")
+
+
+# -- what a query gave -----------------------------------------------------------------------------
+
+
+def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
     """What a query gave."""
-    numeric = [_numeric(kind) for kind in answer.types]
+    from benchvise.trace.query import sql_text  # late, as it imports DuckDB
+
+    numeric = [_is_numeric(kind) for kind in answer.types]
     names = zip(answer.columns, numeric, strict=True)
-    columns = tuple(Column(clean(name), right=right) for name, right in names)
+    columns = tuple(Head(clean(name), right=right) for name, right in names)
     rows = tuple(
         tuple(
-            Cell(ABSENT, "muted") if value is None else Cell(clean(_text(value), _CELL))
+            Cell(ABSENT, "muted") if value is None else Cell(clean(sql_text(value), _CELL))
             for value in row
         )
         for row in answer.rows
     )
     more = ("there are more rows: --limit N shows them",) if answer.more else ()
-    return Table(_plural(len(rows), "row"), columns, rows, (*more, *remarks))
+    count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
+    return Table(count, columns, rows, (*more, *remarks))
 
 
-def answer_csv(answer: Answer) -> str:
-    """What a query gave as RFC 4180 has it, with a line of names; null is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows(["" if v is None else _text(v) for v in row] for row in answer.rows)
-    return out.getvalue()
+def query_csv(answer: QueryAnswer) -> str:
+    """What a query gave, with a line of names; null is empty."""
+    from benchvise.trace.query import sql_text
+
+    rows = ([None if v is None else sql_text(v) for v in row] for row in answer.rows)
+    return csv_text(answer.columns, rows)
 
 
-def answer_json(answer: Answer, seconds: float, remarks: tuple[str, ...]) -> dict[str, Any]:
-    """What a query gave; values that JSON does not have are texts."""
-    return {
-        "columns": [
-            {"name": name, "type": kind}
-            for name, kind in zip(answer.columns, answer.types, strict=True)
-        ],
-        "rows": [[_plain(value) for value in row] for row in answer.rows],
-        "more": answer.more,
-        "seconds": seconds,
-        "remarks": list(remarks),
-    }
-
-
-# -- parts -----------------------------------------------------------------------------------------
-
-
-def _clock(clock: Mapping[str, Any]) -> str:
-    name = clock["name"] or "without a name"
-    frequency = clock["frequency_hz"]
-    return name if frequency == _NS else f"{name}, {format_value(frequency, 'Hz')}"
-
-
-def _recorded(summary: Summary) -> str:
-    offset = summary.clock["epoch_offset_ns"]
-    if offset is None or summary.first is None:
-        return "not known: the trace does not say when its clock began"
-    try:
-        moment = datetime.fromtimestamp((offset + summary.first) / _NS, UTC)
-    except (OverflowError, ValueError, OSError):
-        return "not known: the clock's offset is beyond any calendar"
-    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _span(summary: Summary) -> str:
-    if summary.first is None or summary.last is None:
-        return "no events"
-    length = (summary.last - summary.first) / _NS
-    return f"{seconds(summary.first)} to {seconds(summary.last)}: {length:.6f} s"
-
-
-def seconds(time: int) -> str:
-    """A time of a trace's clock in seconds, every digit of it."""
-    sign = "-" if time < 0 else ""
-    whole, rest = divmod(abs(time), _NS)
-    return f"{sign}{whole}.{rest:09d}"
-
-
-def _events(summary: Summary) -> str:
-    text = _count(summary.events)
-    if summary.first is None or summary.last is None or summary.last == summary.first:
-        return text
-    rate = summary.events * _NS / (summary.last - summary.first)
-    return f"{text}, {format_value(rate, '/s')} on average"
-
-
-def _lost(summary: Summary, stream: int) -> str:
-    """What a stream lost; a loss that was not counted is not 0."""
-    own = [loss for loss in summary.losses if loss["stream"] == stream]
-    parts = []
-    for kind in ("events", "packets"):
-        counts = [loss["count"] for loss in own if loss["kind"] == kind]
-        if counts:
-            known = sum(count for count in counts if count is not None)
-            more = "at least " if None in counts and known else ""
-            number = f"{more}{_count(known)}" if known or None not in counts else "uncounted"
-            parts.append(number if kind == "events" else f"{number} packets")
-    return ", ".join(parts) or "0"
-
-
-def _troubles(summary: Summary) -> Iterator[str]:
-    for loss in summary.losses[:_SHOWN_PLACES]:
-        stream = summary.streams[loss["stream"]].name if summary.streams else "a stream"
-        count = "an unknown number of" if loss["count"] is None else _count(loss["count"])
-        begin = "the beginning" if loss["begin"] is None else seconds(loss["begin"])
-        end = "the end" if loss["end"] is None else seconds(loss["end"])
-        yield f"lost in {clean(stream)}: {count} {loss['kind']} between {begin} and {end}"
-    if len(summary.losses) > _SHOWN_PLACES:
-        yield f"and {len(summary.losses) - _SHOWN_PLACES} more losses: --json lists all"
-    for place in summary.damage[:_SHOWN_PLACES]:
-        file = clean(place["file"].rpartition("/")[2])
-        yield f"damage in {file} at byte {place['offset']}: {clean(place['what'], SENTENCE_LIMIT)}"
-    if len(summary.damage) > _SHOWN_PLACES:
-        yield f"and {len(summary.damage) - _SHOWN_PLACES} more places of damage: --json lists all"
-    for note in summary.notes:
-        yield f"note: {clean(note, SENTENCE_LIMIT)}"
-
-
-def _count(number: int) -> str:
-    return f"{number:,}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{_count(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def _numeric(kind: str) -> bool:
+def _is_numeric(kind: str) -> bool:
     return kind.startswith(("NUMBER", "DECIMAL", "DOUBLE", "FLOAT")) or kind.endswith("INT")
-
-
-def _text(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _plain(value: object) -> object:
-    """As JSON can have it; a number that is none in JSON (NaN, infinity) is its name."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if value - value == 0 else str(value)
-        case list() | tuple():
-            return [_plain(part) for part in value]
-        case dict():
-            return {str(key): _plain(part) for key, part in value.items()}
-        case _:
-            return _text(value)

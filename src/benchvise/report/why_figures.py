@@ -5,12 +5,11 @@ These types are the counterpart of ``web/src/base/diagnosis.ts``; the page embed
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from benchvise.report.figures import FORMAT
+from benchvise.report.figures import NO_FIGURES
 from benchvise.report.why_document import share_text, unexplained_part
 from benchvise.why.model import Bounds, Diagnosis, Purpose, Side, Trial
 
@@ -142,15 +141,10 @@ class DiagnosisFigures:
     shares: SharesFigure | None
     ranking: RankingFigure | None
 
-    def to_json(self) -> str:
-        """Strict JSON on one line, as the page's script reads it."""
-        diagnosis = {"format": FORMAT, "curves": [], "latencies": [], "samples": [], "changes": []}
-        return json.dumps(
-            {**diagnosis, "diagnosis": asdict(self)},
-            allow_nan=False,
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
+    @property
+    def document(self) -> dict[str, Any]:
+        """What the page's script reads."""
+        return {**NO_FIGURES, "diagnosis": asdict(self)}
 
 
 def diagnosis_figures(diagnosis: Diagnosis) -> DiagnosisFigures:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchvise.report.markdown import escape, table_row
+from benchvise.report.markdown import table_row
+from benchvise.report.sinks import markdown as escape
 from benchvise.report.why_document import Document, arms_text, outcome, readable, share_text
 from benchvise.report.why_words import Bar, Block, Line, words
 from benchvise.why.model import Diagnosis

@@ -13,12 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from markupsafe import Markup
-
 import benchvise
 from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import Assets, load_assets
-from benchvise.report.html import PAGE, embeddable, environment
+from benchvise.report.html import PAGE, environment
+from benchvise.report.sinks import Asset, embedded
 from benchvise.report.why_document import (
     Document,
     arms_text,
@@ -81,9 +80,9 @@ def render(diagnosis: Diagnosis, assets: Assets) -> str:
         version=benchvise.__version__,
         policy=assets.policy,
         # Hashed in the policy: no character may be changed.
-        script=Markup(assets.script),  # noqa: S704
-        style=Markup(assets.style),  # noqa: S704
-        figures_json=Markup(embeddable(shown["figures"].to_json())),  # noqa: S704
+        script=Asset(assets.script),
+        style=Asset(assets.style),
+        figures_json=embedded(shown["figures"].document),
     )
 
 

@@ -7,9 +7,10 @@ log. Who judges a run looks here; what is set differently is the affair of ``dif
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from benchvise.documents import computed, in_json
 from benchvise.state.model import Entry, Snapshot
 
 LOG_ITEM = "log.classes"
@@ -31,16 +32,6 @@ class Change:
     after: Any
     change: Any
 
-    def as_json(self) -> dict[str, Any]:
-        """The change as a mapping."""
-        return {
-            "item": self.item,
-            "key": self.key,
-            "before": self.before,
-            "after": self.after,
-            "change": self.change,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class LogClass:
@@ -50,9 +41,13 @@ class LogClass:
     lines: tuple[str, ...]
 
 
+def _changed(changes: Mapping[str, Change]) -> tuple[Change, ...]:
+    return tuple(change for change in changes.values() if change.before != change.after)
+
+
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What happened on a board between two snapshots.
+    """What happened on a board between two snapshots; a document holds what changed alone.
 
     ``rebooted`` is set when they are of different boots: counters began anew then, and there are
     no differences. ``board_seconds`` and ``host_seconds`` are the time in between by either clock,
@@ -62,10 +57,10 @@ class Delta:
     rebooted: bool
     board_seconds: float | None
     host_seconds: float | None
-    changes: Mapping[str, Change]
+    changes: Mapping[str, Change] = field(metadata=in_json(through=_changed))
     log: Mapping[str, LogClass]
 
-    @property
+    @computed.before("changes")
     def clock_error(self) -> float | None:
         """By how much the board's clock runs faster than the host's (0.01 is 1 %)."""
         if not self.board_seconds or not self.host_seconds:
@@ -76,20 +71,6 @@ class Delta:
         """The difference of an observation; None when there is none."""
         found = self.changes.get(f"{item}/{key}")
         return None if found is None else found.change
-
-    def as_json(self) -> dict[str, Any]:
-        """The delta as a document, with the observations that changed."""
-        return {
-            "rebooted": self.rebooted,
-            "board_seconds": self.board_seconds,
-            "host_seconds": self.host_seconds,
-            "clock_error": self.clock_error,
-            "changes": [c.as_json() for c in self.changes.values() if c.before != c.after],
-            "log": {
-                name: {"count": entry.count, "lines": list(entry.lines)}
-                for name, entry in self.log.items()
-            },
-        }
 
 
 def delta(before: Snapshot, after: Snapshot) -> Delta:

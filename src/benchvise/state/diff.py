@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TypeGuard
 
+from benchvise.documents import computed, in_json
 from benchvise.state.catalogue import items_by_id
-from benchvise.state.model import Entry, Family, Item, Missing, Snapshot
+from benchvise.state.model import Entry, Family, Flip, Item, Missing, Snapshot
 
 
 class Kind(StrEnum):
@@ -38,12 +39,8 @@ class Part:
     """One place within a value that differs; None stands for what is not there."""
 
     key: str
-    a: Any
-    b: Any
-
-    def as_json(self) -> dict[str, Any]:
-        """The part as a mapping."""
-        return {"key": self.key, "a": self.a, "b": self.b}
+    a: object
+    b: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,26 @@ class Difference:
     b: Entry | None
     parts: tuple[Part, ...]
 
+    @computed.before("a", name="item")
+    def item_id(self) -> str:
+        """Which item of the catalogue differs."""
+        return self.entry.item
+
+    @computed.before("a")
+    def key(self) -> str:
+        """Which of its values."""
+        return self.entry.key
+
+    @computed.before("a")
+    def families(self) -> tuple[Family, ...]:
+        """What the item can affect; nothing for an item that this version does not know."""
+        return self.item.families if self.item else ()
+
+    @computed.before("a")
+    def flips(self) -> tuple[Flip, ...]:
+        """How it can be changed to test whether it is a cause."""
+        return self.item.flips if self.item else ()
+
     @property
     def entry(self) -> Entry:
         """The side that there is."""
@@ -70,7 +87,7 @@ class Difference:
         """What the catalogue says of it; None for an item that this version does not know."""
         return items_by_id().get(self.entry.item)
 
-    @property
+    @computed
     def reason(self) -> str:
         """Why one side has no value."""
         missing = [entry for entry in (self.a, self.b) if entry is None or entry.missing]
@@ -78,69 +95,50 @@ class Difference:
             return ""
         return missing[0].reason if missing[0] else "not looked at"
 
-    def as_json(self) -> dict[str, Any]:
-        """The difference as a mapping."""
-        item = self.item
-        return {
-            "kind": str(self.kind),
-            "item": self.entry.item,
-            "key": self.entry.key,
-            "families": [str(family) for family in item.families] if item else [],
-            "flips": [str(flip) for flip in item.flips] if item else [],
-            "a": None if self.a is None else self.a.as_json(),
-            "b": None if self.b is None else self.b.as_json(),
-            "parts": [part.as_json() for part in self.parts],
-            "reason": self.reason,
-        }
+
+@dataclass(frozen=True, slots=True)
+class SnapshotHead:
+    """What says of which snapshot a difference is, without its entries."""
+
+    board: str
+    taken: str
+    digest: str
+    privilege: str
+    roles: Mapping[str, str]
+
+
+def _head(snapshot: Snapshot) -> SnapshotHead:
+    return SnapshotHead(
+        snapshot.board, snapshot.taken, snapshot.digest, snapshot.privilege, snapshot.roles
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
-    """All that differs between snapshot A and snapshot B.
+    """All that differs between snapshot A and snapshot B, of which a document holds the heads only.
 
     ``differences`` are those of settings, ``unseen`` the settings that one side could not read,
     ``observed`` the observations that differ. ``same`` counts the settings that are equal.
     """
 
-    a: Snapshot
-    b: Snapshot
+    a: Snapshot = field(metadata=in_json(through=_head))
+    b: Snapshot = field(metadata=in_json(through=_head))
+    same: int
     differences: tuple[Difference, ...]
     unseen: tuple[Difference, ...]
     observed: tuple[Difference, ...]
-    same: int
 
     @property
     def counts(self) -> Mapping[Kind, int]:
         """How many differences there are of each kind."""
         return Counter(difference.kind for difference in (*self.differences, *self.unseen))
 
-    def as_json(self) -> dict[str, Any]:
-        """The result as a document; the snapshots themselves are not in it."""
-        return {
-            "a": _head(self.a),
-            "b": _head(self.b),
-            "same": self.same,
-            "differences": [difference.as_json() for difference in self.differences],
-            "unseen": [difference.as_json() for difference in self.unseen],
-            "observed": [difference.as_json() for difference in self.observed],
-        }
-
 
 def diff_snapshots(a: Snapshot, b: Snapshot) -> StateDiff:
     """Compares two snapshots entry by entry, sorted by what the items can affect."""
     differences, unseen, same = _compare(a.settings, b.settings)
     observed, _, _ = _compare(a.observations, b.observations)
-    return StateDiff(a, b, tuple(differences), tuple(unseen), tuple(observed), same)
-
-
-def _head(snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "board": snapshot.board,
-        "taken": snapshot.taken,
-        "digest": snapshot.digest,
-        "privilege": snapshot.privilege,
-        "roles": dict(snapshot.roles),
-    }
+    return StateDiff(a, b, same, tuple(differences), tuple(unseen), tuple(observed))
 
 
 @dataclass(slots=True)
@@ -215,7 +213,7 @@ def _one_sided(entry: Entry, other: Entry | None, side: _Side, only: Kind, unsee
 _FAMILIES = list(Family)
 
 
-def _order(difference: Difference) -> tuple[Any, ...]:
+def _order(difference: Difference) -> tuple[object, ...]:
     """By family; what affects everything comes last, as it says least."""
     item = difference.item
     if item is None:
@@ -235,7 +233,7 @@ def natural(text: str) -> tuple[tuple[int, int | str], ...]:
     )
 
 
-def parts_of(a: Any, b: Any, key: str = "") -> Iterator[Part]:
+def parts_of(a: object, b: object, key: str = "") -> Iterator[Part]:
     """Where two values differ: in tables key by key, in lists of lines line by line."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for name in sorted(a.keys() | b.keys(), key=natural):
@@ -254,7 +252,7 @@ def parts_of(a: Any, b: Any, key: str = "") -> Iterator[Part]:
         yield Part(key, a, b)
 
 
-def _are_lines(value: Any) -> bool:
+def _are_lines(value: object) -> TypeGuard[list[str]]:
     return (
         isinstance(value, list) and len(value) > 1 and all(isinstance(line, str) for line in value)
     )

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from benchvise.documents import JsonObject, computed, decode, encode, in_json
+
 FORMAT = 1
 """Raised when the meaning of a snapshot's fields changes."""
 
@@ -126,6 +128,14 @@ class Missing(StrEnum):
     UNREADABLE = "unreadable"
 
 
+def _has_no_value(entry: Entry) -> bool:
+    return entry.missing is not None
+
+
+def _has_a_value(entry: Entry) -> bool:
+    return entry.missing is None
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One value of a snapshot, or why there is none.
@@ -137,37 +147,16 @@ class Entry:
 
     item: str
     key: str
-    value: Any = None
-    raw: str | None = None
-    path: str = ""
-    missing: Missing | None = None
-    reason: str = ""
+    path: str = field(default="", kw_only=True)
+    value: Any = field(default=None, metadata=in_json(omit_if=_has_no_value))
+    raw: str | None = field(default=None, metadata=in_json(omit_default=True))
+    missing: Missing | None = field(default=None, metadata=in_json(omit_default=True))
+    reason: str = field(default="", metadata=in_json(omit_if=_has_a_value))
 
     @property
     def name(self) -> str:
         """``item/key``: what the entry is matched by across snapshots."""
         return f"{self.item}/{self.key}"
-
-    def as_json(self) -> dict[str, Any]:
-        """Only what is there."""
-        data: dict[str, Any] = {"item": self.item, "key": self.key, "path": self.path}
-        if self.missing is not None:
-            return {**data, "missing": str(self.missing), "reason": self.reason}
-        return {**data, "value": self.value} | ({} if self.raw is None else {"raw": self.raw})
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Entry:
-        """The entry of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
-        missing = data.get("missing")
-        return cls(
-            item=str(data["item"]),
-            key=str(data["key"]),
-            value=data.get("value"),
-            raw=None if data.get("raw") is None else str(data["raw"]),
-            path=str(data.get("path", "")),
-            missing=None if missing is None else Missing(missing),
-            reason=str(data.get("reason", "")),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,19 +174,24 @@ class Snapshot:
     taken: str
     boot_id: str
     privilege: str
+    board_time_ns: int | None = field(default=None, kw_only=True)
+    host_time_ns: int | None = field(default=None, kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    roles: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
     settings: tuple[Entry, ...]
     observations: tuple[Entry, ...]
-    board_time_ns: int | None = None
-    host_time_ns: int | None = None
-    seconds: float = 0.0
-    notes: tuple[str, ...] = field(default=())
-    roles: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    @property
+    @computed.before("board")
+    def format(self) -> int:
+        """The version of this document."""
+        return FORMAT
+
+    @computed.before("notes")
     def digest(self) -> str:
         """SHA-256 over the settings, whatever board and time: equal states have equal digests."""
         content = json.dumps(
-            [entry.as_json() for entry in self.settings], sort_keys=True, ensure_ascii=False
+            [encode(entry) for entry in self.settings], sort_keys=True, ensure_ascii=False
         )
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -206,39 +200,11 @@ class Snapshot:
         yield from self.settings
         yield from self.observations
 
-    def as_json(self) -> dict[str, Any]:
-        """The snapshot as a file holds it."""
-        return {
-            "format": FORMAT,
-            "board": self.board,
-            "taken": self.taken,
-            "boot_id": self.boot_id,
-            "privilege": self.privilege,
-            "board_time_ns": self.board_time_ns,
-            "host_time_ns": self.host_time_ns,
-            "seconds": self.seconds,
-            "digest": self.digest,
-            "notes": list(self.notes),
-            "roles": dict(self.roles),
-            "settings": [entry.as_json() for entry in self.settings],
-            "observations": [entry.as_json() for entry in self.observations],
-        }
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Snapshot:
-        """The snapshot of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']} instead of {FORMAT}")
-        return cls(
-            board=str(data["board"]),
-            taken=str(data["taken"]),
-            boot_id=str(data["boot_id"]),
-            privilege=str(data["privilege"]),
-            settings=tuple(Entry.from_json(entry) for entry in data["settings"]),
-            observations=tuple(Entry.from_json(entry) for entry in data["observations"]),
-            board_time_ns=data.get("board_time_ns"),
-            host_time_ns=data.get("host_time_ns"),
-            seconds=float(data.get("seconds", 0.0)),
-            notes=tuple(str(note) for note in data.get("notes", ())),
-            roles={str(k): str(v) for k, v in dict(data.get("roles", {})).items()},
-        )
+def snapshot_of(document: JsonObject) -> Snapshot:
+    """The snapshot of a document; ValueError when it is none, or one of another format."""
+    if "format" not in document:
+        raise ValueError("no 'format'")
+    if document["format"] != FORMAT:
+        raise ValueError(f"format {document['format']} instead of {FORMAT}")
+    return decode(Snapshot, document)

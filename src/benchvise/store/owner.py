@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 _PROC = Path("/proc")
 
@@ -27,12 +25,12 @@ class Owner:
     Items that the system does not have are empty or 0.
     """
 
-    pid: int
-    started: int
-    boot_id: str
-    pid_namespace: str
-    machine_id: str
-    hostname: str
+    pid: int = 0
+    started: int = 0
+    boot_id: str = ""
+    pid_namespace: str = ""
+    machine_id: str = ""
+    hostname: str = ""
 
     @classmethod
     def here(cls) -> Owner:
@@ -45,22 +43,6 @@ class Owner:
             machine_id=_line(Path("/etc/machine-id")),
             hostname=socket.gethostname(),
         )
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Owner:
-        """The owner as the store has it; what is missing counts as not known."""
-        return cls(
-            pid=int(stored.get("pid", 0)),
-            started=int(stored.get("started", 0)),
-            **{
-                name: str(stored.get(name, ""))
-                for name in ("boot_id", "pid_namespace", "machine_id", "hostname")
-            },
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """The owner as the store keeps it."""
-        return asdict(self)
 
     def is_gone(self, seen_from: Owner) -> bool:
         """Whether the process is known to have ended, as far as ``seen_from`` can know it."""

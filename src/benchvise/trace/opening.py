@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from benchvise.errors import TraceError
 from benchvise.trace import cache
-from benchvise.trace.analyses import Analyses
+from benchvise.trace.analysis_tables import AnalysisTables
 from benchvise.trace.decoder import decoder, open_native, translated
 from benchvise.trace.signature import Stat, signature
 
@@ -118,8 +118,8 @@ class OpenTrace:
 
     @cached_property
     def analysis(self) -> Mapping[str, pa.Table]:
-        """Actors, their instances, fragments and waits, system calls, ...: see ``Analyses``."""
-        return Analyses(self)
+        """Actors, their instances, fragments and waits, system calls, ...: made part by part."""
+        return AnalysisTables(self)
 
     @property
     def content(self) -> str:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import difflib
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from time import monotonic
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
 
 from benchvise.errors import UsageError
-from benchvise.trace import analyses
+from benchvise.trace import analysis_tables
 from benchvise.trace.opening import OpenTrace
 
 _UNKNOWN_CPU = 65535
@@ -57,18 +58,78 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryAnswer:
     """What a query gave; ``more`` says that there were rows beyond the limit."""
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     more: bool
+    seconds: float
+    """What the query took, without the opening of the trace."""
+
+    @property
+    def described_columns(self) -> tuple[QueryColumn, ...]:
+        """Names and types together."""
+        return tuple(map(QueryColumn, self.columns, self.types))
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A table that may be asked."""
+class QueryColumn:
+    """A column of an answer, with its type in DuckDB's words."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDocument:
+    """An answer as JSON has it; values that JSON does not have are texts."""
+
+    columns: tuple[QueryColumn, ...]
+    rows: list[list[JsonValue]]
+    more: bool
+    seconds: float
+    remarks: tuple[str, ...]
+
+
+JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
+
+
+def query_document(answer: QueryAnswer, remarks: Sequence[str]) -> QueryDocument:
+    """The answer as JSON has it."""
+    return QueryDocument(
+        answer.described_columns,
+        [[json_value(value) for value in row] for row in answer.rows],
+        answer.more,
+        answer.seconds,
+        tuple(remarks),
+    )
+
+
+def json_value(value: object) -> JsonValue:
+    """As JSON can have it; a number that is none in JSON (NaN, infinity) is its name."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if value - value == 0 else str(value)
+        case list() | tuple():
+            return [json_value(part) for part in value]
+        case dict():
+            return {str(key): json_value(part) for key, part in value.items()}
+        case _:
+            return sql_text(value)
+
+
+def sql_text(value: object) -> str:
+    """A value of a query's answer as text; bytes are hexadecimal."""
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTable:
+    """A table that may be queried."""
 
     name: str
     kind: str
@@ -86,7 +147,7 @@ class Tables:
     @cached_property
     def _events(self) -> dict[str, str]:
         """SQL's name of each event table: its own, unless that is taken already."""
-        taken = {*self._own, *analyses.names(), "events", "tables"}
+        taken = {*self._own, *analysis_tables.names(), "events", "tables"}
         names: dict[str, str] = {}
         for event in self._trace.tables:
             name, number = event, 2
@@ -128,13 +189,13 @@ class Tables:
             ),
         }
 
-    def listing(self) -> list[Listed]:
+    def listing(self) -> list[ListedTable]:
         """Every table: analyses, what belongs to the trace, events; of these, most rows first."""
-        found = [
+        others = [
             *(_listed(name, "analysis", table) for name, table in self._trace.analysis.items()),
-            Listed("events", "trace", self._trace.index.num_rows, "time, cpu, event, row"),
+            ListedTable("events", "trace", self._trace.index.num_rows, "time, cpu, event, row"),
             *(_listed(name, "trace", table) for name, table in self._own.items()),
-            Listed("tables", "trace", None, "name, kind, rows, columns"),
+            ListedTable("tables", "trace", None, "name, kind, rows, columns"),
         ]
         fields = {
             kind["name"]: [field["name"] for field in kind["fields"]]
@@ -142,10 +203,10 @@ class Tables:
         }
         counts = self._trace.counts
         events = [
-            Listed(name, "event", counts.get(own, 0), ", ".join(["time", "cpu", *fields[own]]))
+            ListedTable(name, "event", counts.get(own, 0), ", ".join(["time", "cpu", *fields[own]]))
             for name, own in self._events.items()
         ]
-        return found + sorted(events, key=lambda table: (-(table.rows or 0), table.name))
+        return others + sorted(events, key=lambda table: (-(table.rows or 0), table.name))
 
     def named(self, wanted: set[str]) -> Iterator[tuple[str, pa.Table]]:
         """The tables of these names, in lower case."""
@@ -154,7 +215,7 @@ class Tables:
         for name, table in self._own.items():
             if name in wanted:
                 yield name, table
-        for name in wanted & set(analyses.names()):
+        for name in wanted & set(analysis_tables.names()):
             yield name, self._trace.analysis[name]
         for name, event in self._events.items():
             if name.lower() in wanted:
@@ -171,8 +232,8 @@ class Tables:
             )
 
 
-def _listed(name: str, kind: str, table: pa.Table) -> Listed:
-    return Listed(name, kind, table.num_rows, ", ".join(table.column_names))
+def _listed(name: str, kind: str, table: pa.Table) -> ListedTable:
+    return ListedTable(name, kind, table.num_rows, ", ".join(table.column_names))
 
 
 def ask(
@@ -180,13 +241,14 @@ def ask(
     sql: str,
     limits: Limits | None = None,
     more: Mapping[str, pa.Table] | None = None,
-) -> Answer:
+) -> QueryAnswer:
     """Runs one query. ``more`` are tables that it may name besides those of the trace.
 
     Raises:
         UsageError: it is no query, names what is not there, or needs more than it may use.
     """
     limits = limits or Limits()
+    begun = monotonic()
     tables = Tables(trace)
     wanted = _names(sql)
     config = {**_CONFIG, "memory_limit": f"{limits.memory_mb}MB"}
@@ -200,7 +262,7 @@ def ask(
             connection.execute(_EVENTS.format(none=_UNKNOWN_CPU, index=_INDEX))
         connection.execute("SET lock_configuration = true")
         try:
-            return _run(connection, sql, limits)
+            return _run(connection, sql, limits, begun)
         except duckdb.CatalogException as error:
             raise _unknown(error, wanted, tables) from error
         except duckdb.OutOfMemoryException as error:
@@ -212,7 +274,9 @@ def ask(
             raise UsageError(_first_lines(error), "") from error
 
 
-def _run(connection: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Answer:
+def _run(
+    connection: duckdb.DuckDBPyConnection, sql: str, limits: Limits, begun: float
+) -> QueryAnswer:
     late = threading.Event()
 
     def interrupt() -> None:
@@ -234,11 +298,12 @@ def _run(connection: duckdb.DuckDBPyConnection, sql: str, limits: Limits) -> Ans
         raise
     finally:
         timer.cancel()
-    return Answer(
+    return QueryAnswer(
         tuple(name for name, _ in columns),
         tuple(kind for _, kind in columns),
         rows[: limits.rows],
         len(rows) > limits.rows,
+        monotonic() - begun,
     )
 
 

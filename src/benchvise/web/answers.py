@@ -8,7 +8,6 @@ it. The template gets the document as ``d``.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +17,6 @@ from urllib.parse import quote
 
 import pyarrow as pa
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -26,16 +24,15 @@ from starlette.routing import Route
 import benchvise
 from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
-from benchvise.report.html import embeddable, environment
-from benchvise.text import aligned, printable
+from benchvise.report.html import environment
+from benchvise.report.sinks import LINE_LIMIT, embedded, json_text
+from benchvise.text import printable
 from benchvise.web.assets import Built
 from benchvise.web.errors import status_of
 
 ARROW = "application/vnd.apache.arrow.stream"
-MESSAGE_LIMIT = 2000
 NAME_LIMIT = 120
-TEXT_LIMIT = 4000
-"""Characters of an error, of a name in a list (``| short``), and of a line of any other text."""
+"""Characters of a name in a list (``| short``)."""
 
 Page: TypeAlias = Callable[[Request], Response]
 
@@ -92,7 +89,15 @@ def page(
 def shaped(kind: str, document: object, status: int = 200) -> Response:
     """A document as JSON, in the shape that commands have with ``--json``."""
     data = {"benchvise": benchvise.__version__, "kind": kind, "data": document}
-    return JSONResponse(data, status, {"Cache-Control": "no-store"})
+    return Json(data, status, {"Cache-Control": "no-store"})
+
+
+class Json(JSONResponse):
+    """A document, with its texts as ``sinks.json_text`` has them."""
+
+    def render(self, content: Any) -> bytes:
+        """As bytes, which are ASCII."""
+        return json_text(content, tight=True).encode()
 
 
 def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
@@ -106,12 +111,12 @@ def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response
 def failure(request: Request, error: BenchviseError, status: int | None = None) -> Response:
     """``{"error": {"message", "remedy"}}``, or a page that says it to people."""
     said = {
-        "message": printable(error.message, MESSAGE_LIMIT),
-        "remedy": printable(error.remedy, MESSAGE_LIMIT),
+        "message": printable(error.message, LINE_LIMIT),
+        "remedy": printable(error.remedy, LINE_LIMIT),
     }
     code = status or status_of(error)
     if wants_json(request):
-        return JSONResponse({"error": said}, code, {"Cache-Control": "no-store"})
+        return Json({"error": said}, code, {"Cache-Control": "no-store"})
     return page(request, "failure", {"error": said, "status": code}, title="Error", status=code)
 
 
@@ -130,7 +135,6 @@ def templates() -> Environment:
     own = environment()
     assert own.loader is not None  # noqa: S101 - given by environment()
     own.loader = ChoiceLoader([FileSystemLoader(Path(__file__).parent / "templates"), own.loader])
-    own.finalize = _harmless
     filters: Mapping[str, Callable[..., object]] = {
         "ago": format_ago,
         "stamp": format_stamp,
@@ -139,28 +143,10 @@ def templates() -> Environment:
         "segment": lambda text: quote(str(text), safe=""),
         "printable": printable,
         "short": lambda text: printable(str(text), NAME_LIMIT),
-        "island_data": _island_data,
+        "island_data": embedded,
     }
     own.filters |= filters
     return own
-
-
-def _harmless(value: object) -> object:
-    """What a template shows, without characters that are not seen but do something, and bounded.
-
-    Nothing that is put into a page has to be remembered to be cleaned. Text of several lines is
-    bounded by who made it.
-    """
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    if value.isprintable() and len(value) <= TEXT_LIMIT:
-        return value  # most are
-    return "\n".join(aligned(line, TEXT_LIMIT) for line in value.split("\n"))
-
-
-def _island_data(document: object) -> Markup:
-    """JSON for an inert script element."""
-    return Markup(embeddable(json.dumps(document, allow_nan=False)))  # noqa: S704
 
 
 def _twin_url(request: Request) -> str:

@@ -18,14 +18,14 @@ from benchvise.web.readings import Readings
 from benchvise.web.rig.attending import Attending
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
-from benchvise.web.workspace.opened import OpenTraces
+from benchvise.web.workspace.served import ServedTrace, ServedTraces
 
 
 @dataclass
 class Context:
     """The settings, the open store, the live streams, the rig, and the files to look at.
 
-    ``opened`` are the traces that are open, ``open_captures`` the captures; ``readings`` says how
+    ``served_traces`` are those that are open, ``open_captures`` the captures; ``readings`` says how
     boards were when somebody last looked.
     """
 
@@ -35,7 +35,7 @@ class Context:
     captures: Shelf
     readings: Readings = field(default_factory=Readings, init=False)
     open_captures: OpenCaptures = field(default_factory=OpenCaptures, init=False)
-    opened: OpenTraces = field(default_factory=OpenTraces, init=False)
+    served_traces: ServedTraces = field(default_factory=ServedTraces, init=False)
     measured: Measured = field(init=False)
     control: Control = field(default_factory=Control, init=False)
     attending: Attending = field(default_factory=Attending, init=False)
@@ -69,11 +69,20 @@ class Context:
             return None
         return load_rig(path)
 
+    def trace(self, key: str) -> ServedTrace:
+        """The trace that a key of the list names, opened.
+
+        Raises:
+            NotFound: there is none of that key.
+            UsageError, TraceError, Busy: as ``ServedTraces.get`` does.
+        """
+        return self.served_traces.get(self.traces.find(key).path)
+
     def close(self) -> None:
         """Ends what was opened."""
         self.hub.close()
         self.attending.close()
-        self.opened.close()
+        self.served_traces.close()
         with self._lock:
             if self._store is not None:
                 self._store.close()

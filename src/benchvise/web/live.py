@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -29,6 +28,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from benchvise.errors import BenchviseError
+from benchvise.report.sinks import json_text
 from benchvise.web.errors import Busy
 
 Publish: TypeAlias = Callable[[str, Mapping[str, Any]], None]
@@ -97,7 +97,7 @@ class Hub:
 
 def message(name: str, data: Mapping[str, Any]) -> bytes:
     """One event as it goes over the line; JSON has no line breaks."""
-    return f"event: {name}\ndata: {json.dumps(data, allow_nan=False)}\n\n".encode()
+    return f"event: {name}\ndata: {json_text(data)}\n\n".encode()
 
 
 @dataclass(eq=False)

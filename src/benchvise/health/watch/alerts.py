@@ -9,9 +9,9 @@ rose, or how often they happened, within a time. What a rule knows of its subjec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import NamedTuple
 
 from benchvise.health.watch.observation import Figure, Kind
 
@@ -85,8 +85,7 @@ class Happening:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class AlertState:
+class AlertState(NamedTuple):
     """What a rule knows of a subject: since when it is bad, since when the alert is raised (both
     None when not), the worst level since, and what rose when."""
 
@@ -95,15 +94,6 @@ class AlertState:
     worst: float = 0.0
     recent: tuple[tuple[float, float], ...] = ()
     seen: float = 0.0
-
-    def as_json(self) -> list[Any]:
-        """As plain JSON."""
-        return [self.bad_since, self.raised, self.worst, [list(r) for r in self.recent], self.seen]
-
-    @classmethod
-    def from_json(cls, data: Sequence[Any]) -> AlertState:
-        """The state that ``as_json`` wrote."""
-        return cls(data[0], data[1], data[2], tuple((r[0], r[1]) for r in data[3]), data[4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +145,14 @@ def evaluate(
             key = f"{rule.name}\n{subject}"
             if key not in new and len(new) >= _SUBJECTS:
                 continue
-            state = replace(new.get(key, AlertState()), recent=recent)
+            state = new.get(key, AlertState())._replace(recent=recent)
             alert, state = _judge(rule, subject, state, now, level, bounds, unit)
             if alert is not None:
                 alerts.append(alert)
             if state == AlertState(worst=state.worst, seen=state.seen):
                 new.pop(key, None)
             else:
-                new[key] = replace(state, seen=now)
+                new[key] = state._replace(seen=now)
     return alerts, new
 
 
@@ -235,16 +225,16 @@ def _judge(
     if state.raised is not None:
         worst = min(state.worst, level) if rule.low else max(state.worst, level)
         if not good:
-            return None, replace(state, worst=worst)
+            return None, state._replace(worst=worst)
         alert = _alert(rule, subject, False, now, level, rearm, worst, unit)
-        return alert, replace(state, raised=None, bad_since=None, worst=level)
+        return alert, state._replace(raised=None, bad_since=None, worst=level)
     if not bad:
-        return None, replace(state, bad_since=None, worst=level)
+        return None, state._replace(bad_since=None, worst=level)
     since = now if state.bad_since is None else state.bad_since
     if now - since < rule.hold:
-        return None, replace(state, bad_since=since, worst=level)
+        return None, state._replace(bad_since=since, worst=level)
     alert = _alert(rule, subject, True, now, level, raise_at, level, unit)
-    return alert, replace(state, bad_since=since, raised=now, worst=level)
+    return alert, state._replace(bad_since=since, raised=now, worst=level)
 
 
 def _alert(

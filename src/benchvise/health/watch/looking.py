@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from benchvise.board import Board
 from benchvise.board.channel import open_channel
@@ -47,12 +46,10 @@ class Looking:
         self._config = board_config(ByPath(self._channel.read(CONFIG)))
         self._asked: float | None = None
 
-    def look(self, mark: Mapping[str, Any] | None) -> Observation:
+    def look(self, mark: Mark | None) -> Observation:
         """See flows.watch.Eye."""
         slow = self._asked is None or time.monotonic() - self._asked >= SLOW_SECONDS
-        reading = read(
-            self._board, self._channel, mark=_mark(mark), config=self._config, commands=slow
-        )
+        reading = read(self._board, self._channel, mark=mark, config=self._config, commands=slow)
         if slow:
             self._asked = time.monotonic()
         return observed(reading, mark, programs=slow)
@@ -68,16 +65,7 @@ class Looking:
             pass
 
 
-def _mark(mark: Mapping[str, Any] | None) -> Mark | None:
-    try:
-        return None if mark is None else Mark.from_json(mark)
-    except (KeyError, TypeError, ValueError):  # another version's
-        return None
-
-
-def observed(
-    reading: Reading, before: Mapping[str, Any] | None, *, programs: bool = True
-) -> Observation:
+def observed(reading: Reading, before: Mark | None, *, programs: bool = True) -> Observation:
     """A reading as figures and events; ``programs`` when it asked programs of the board too."""
     at = datetime.fromisoformat(reading.taken).timestamp()
     mark = reading.log.mark
@@ -88,7 +76,7 @@ def observed(
         figures=tuple(_figures(reading, programs=programs)),
         events=tuple(_events(reading, at)),
         mark_before=before,
-        mark=before if mark is None else mark.as_json(),
+        mark=before if mark is None else mark,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+from benchvise.health.model import Mark
 
 _VARIES = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
 
@@ -68,5 +68,5 @@ class Observation:
     uptime: float | None
     figures: tuple[Figure, ...] = ()
     events: tuple[Event, ...] = ()
-    mark_before: Mapping[str, Any] | None = None
-    mark: Mapping[str, Any] | None = None
+    mark_before: Mark | None = None
+    mark: Mark | None = None

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any
+from typing import NamedTuple
 
+from benchvise.health.model import Mark
 from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate
 from benchvise.health.watch.observation import Event, Figure, Kind, Observation
 
@@ -46,8 +47,7 @@ class Change:
     anew: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """What a sensor read from ``began`` to ``until``: lowest, highest, and the sum of readings."""
 
     began: float
@@ -74,38 +74,10 @@ class Memory:
     at: float = 0.0
     boot: str = ""
     uptime: float | None = None
-    mark: Mapping[str, Any] | None = None
+    mark: Mark | None = None
     values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     alerts: Mapping[str, AlertState] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        """As plain JSON objects."""
-        return {
-            "at": self.at,
-            "boot": self.boot,
-            "uptime": self.uptime,
-            "mark": self.mark,
-            "values": {name: list(value) for name, value in self.values.items()},
-            "ranges": {
-                name: [r.began, r.until, r.readings, r.low, r.high, r.total]
-                for name, r in self.ranges.items()
-            },
-            "alerts": {key: state.as_json() for key, state in self.alerts.items()},
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Memory:
-        """The memory that ``as_json`` wrote."""
-        return cls(
-            at=data["at"],
-            boot=data["boot"],
-            uptime=data["uptime"],
-            mark=data["mark"],
-            values={name: (value[0], value[1]) for name, value in data["values"].items()},
-            ranges={name: Range(*parts) for name, parts in data["ranges"].items()},
-            alerts={key: AlertState.from_json(one) for key, one in data["alerts"].items()},
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 up(directory, boards) -> Bench       the daemon runs, everything is switched off, rig.yaml is
                                      written
-status(directory) -> dict | None     what /status says; None when no bench runs there
+status(directory) -> BenchStatus     what /status says; None when no bench runs there
 down(directory) -> bool              False when none ran there
 inject(directory, board, fault, value)
 """
@@ -23,12 +23,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 from urllib.parse import quote
 
+from benchvise.documents import decode
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.virtual import daemon, rigfile
+from benchvise.rig.virtual.messages import BenchFile, BenchStatus, BoardPorts
 from benchvise.text import last_line, printable
 
 _START_SECONDS = 30.0
@@ -41,7 +42,7 @@ _LOOK = "see daemon.log there, or stop it: benchvise rig virtual down"
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class VirtualBench:
     """A bench that runs. ``boards`` are those of bench.json.
 
     ``started`` is False when it ran already.
@@ -51,7 +52,7 @@ class Bench:
     rig_file: Path
     url: str
     pid: int
-    boards: tuple[Mapping[str, Any], ...]
+    boards: tuple[BoardPorts, ...]
     started: bool
 
 
@@ -69,7 +70,7 @@ def up(
     *,
     kinds: str = daemon.KINDS_MODULE,
     images: Mapping[str, Path] | None = None,
-) -> Bench:
+) -> VirtualBench:
     """Starts a bench of ``boards``, pairs of name and kind, and waits until it is ready.
 
     When the same boards run there already, nothing is changed, and ``started`` is False.
@@ -77,8 +78,8 @@ def up(
     name in the rig file, by kind. UsageError when others run there, or
     a kind is unknown; RigError when this machine lacks something, or it cannot be started.
     """
-    known = importlib.import_module(kinds)
-    chosen = tuple(boards if boards is not None else known.BENCH)
+    module = importlib.import_module(kinds)
+    chosen = tuple(boards if boards is not None else module.BENCH)
     place = daemon.private_directory(directory or default_directory())
     with _one_at_a_time(place):
         running = _running(place)
@@ -86,7 +87,7 @@ def up(
             _refuse_others(place, running, chosen)
             bench = running
         else:
-            _prepare(place, known, chosen)
+            _prepare(place, module, chosen)
             _start(place, chosen, kinds)
             started = _running(place)
             if started is None:
@@ -94,22 +95,25 @@ def up(
                     Fault.RIG_BROKEN, f"the virtual bench in {place} has ended at once", _LOOK
                 )
             bench = started
-        rig_file = rigfile.write(
-            place, bench["url"], bench["boards"], known.ssh_key(), images or {}
-        )
-    return Bench(
-        place, rig_file, bench["url"], bench["pid"], tuple(bench["boards"]), running is None
-    )
+        rig_file = rigfile.write(place, bench.url, bench.boards, module.ssh_key(), images or {})
+    return VirtualBench(place, rig_file, bench.url, bench.pid, bench.boards, running is None)
 
 
-def status(directory: Path | None = None) -> dict[str, Any] | None:
-    """What the bench says of itself; None when none runs there. RigError when it says nothing."""
+def status(directory: Path | None = None) -> BenchStatus | None:
+    """What the bench says of itself; None when none runs there.
+
+    RigError when it says nothing, or what this version of Benchvise does not understand.
+    """
     place = directory or default_directory()
     bench = _running(place)
     if bench is None:
         return None
-    answer: dict[str, Any] = json.loads(_get(place, bench, "/status"))
-    return answer
+    try:
+        return decode(BenchStatus, json.loads(_get(place, bench, "/status")))
+    except ValueError as error:
+        raise RigError(
+            Fault.RIG_BROKEN, f"the virtual bench in {place} is of another version ({error})", _LOOK
+        ) from error
 
 
 def runs(directory: Path | None = None) -> bool:
@@ -161,11 +165,11 @@ def down(directory: Path | None = None) -> bool:
     )
 
 
-def _prepare(place: Path, known: ModuleType, boards: Sequence[tuple[str, str]]) -> None:
+def _prepare(place: Path, module: ModuleType, boards: Sequence[tuple[str, str]]) -> None:
     """Sees to it that each kind can run, so that no power switch has to wait for a download."""
-    for name in sorted({kind for _, kind in boards if kind in known.KINDS}):
-        kind = known.KINDS[name]
-        lacking = known.missing(kind)
+    for name in sorted({kind for _, kind in boards if kind in module.KINDS}):
+        kind = module.KINDS[name]
+        lacking = module.missing(kind)
         if lacking:
             raise RigError(
                 Fault.RIG_BROKEN,
@@ -202,10 +206,8 @@ def _start(place: Path, boards: Sequence[tuple[str, str]], kinds: str) -> None:
         )
 
 
-def _refuse_others(
-    place: Path, bench: Mapping[str, Any], boards: Sequence[tuple[str, str]]
-) -> None:
-    there = tuple((board["name"], board["kind"]) for board in bench["boards"])
+def _refuse_others(place: Path, bench: BenchFile, boards: Sequence[tuple[str, str]]) -> None:
+    there = tuple((board.name, board.kind) for board in bench.boards)
     if there != tuple(boards):
         names = ", ".join(f"{name} ({kind})" for name, kind in there)
         raise UsageError(
@@ -234,36 +236,34 @@ def _holder(place: Path) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        said = os.pread(descriptor, 32, 0)
-        return int(said) if said.strip().isdigit() else 0
+        pid = os.pread(descriptor, 32, 0)
+        return int(pid) if pid.strip().isdigit() else 0
     finally:
         os.close(descriptor)
     return 0
 
 
-def _running(place: Path) -> dict[str, Any] | None:
+def _running(place: Path) -> BenchFile | None:
     """bench.json, if it is of a daemon that is alive."""
     process = _holder(place)
     try:
-        bench = json.loads((place / daemon.BENCH_FILE).read_text())
+        bench = decode(BenchFile, json.loads((place / daemon.BENCH_FILE).read_text()))
     except (OSError, ValueError):
         return None
-    return bench if isinstance(bench, dict) and process and bench.get("pid") == process else None
+    return bench if process and bench.pid == process else None
 
 
-def _get(place: Path, bench: Mapping[str, Any], path: str) -> bytes:
+def _get(place: Path, bench: BenchFile, path: str) -> bytes:
     """The answer to a request. UsageError with the bench's sentence when it refuses."""
     try:
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", int(bench["port"]), timeout=_REQUEST_SECONDS
-        )
+        connection = http.client.HTTPConnection("127.0.0.1", bench.port, timeout=_REQUEST_SECONDS)
         connection.request("GET", path)
         response = connection.getresponse()
-        said = response.read(_ANSWER_BYTES)
+        body = response.read(_ANSWER_BYTES)
     except (OSError, http.client.HTTPException) as error:
         raise RigError(
             Fault.RIG_BROKEN, f"the virtual bench in {place} does not answer ({error})", _LOOK
         ) from error
     if response.status != 200:
-        raise UsageError(printable(said, 400))
-    return said
+        raise UsageError(printable(body, 400))
+    return body

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import injectable as injected
 from benchvise.rig.virtual.cards import MODES, CardSlot
-from benchvise.rig.virtual.consoles import Console
-from benchvise.rig.virtual.endpoints import Refused
-from benchvise.rig.virtual.injectable import INJECTABLE, KeyPress, LineNoise, Value
+from benchvise.rig.virtual.consoles import SimulatedConsole
+from benchvise.rig.virtual.endpoints import RequestRefused
+from benchvise.rig.virtual.injectable import INJECTABLE, FaultValue, KeyPress, LineNoise
 from benchvise.rig.virtual.machine import Machine
+from benchvise.rig.virtual.messages import BoardPorts, BoardStatus
 
 if TYPE_CHECKING:
     from benchvise.rig.virtual.kinds import BoardKind
@@ -42,12 +43,12 @@ class VirtualBoard:
         self.kind = kind
         self.relay = False
         self.ssh_port = 0
-        self.faults: dict[str, Value] = {}
+        self.faults: dict[str, FaultValue] = {}
         directory.mkdir(mode=0o700, exist_ok=True)
         self._directory = directory
         self._noise = LineNoise()
         self._key = KeyPress()
-        self.console = Console(directory / "console.log", self._noise, self._key)
+        self.console = SimulatedConsole(directory / "console.log", self._noise, self._key)
         self.machine = Machine()
         self.slot = CardSlot(directory.resolve(), kind.card_bytes)
         self._pulled = False
@@ -77,7 +78,7 @@ class VirtualBoard:
         """Turns the SD mux; a board that has the card and power does not survive that."""
         mode = "dut" if mode == "client" else mode
         if mode not in MODES:
-            raise Refused(
+            raise RequestRefused(
                 400, f"the mux of {self.name} has no mode '{mode}', only {', '.join(MODES)}"
             )
         async with self._lock:
@@ -89,14 +90,14 @@ class VirtualBoard:
             try:
                 await self.slot.turn(mode)
             except OSError as error:
-                raise Refused(409, f"the card of {self.name}: {error}") from error
+                raise RequestRefused(409, f"the card of {self.name}: {error}") from error
 
     async def order(self, name: str, text: str) -> None:
         """Orders a fault, or takes it back."""
         try:
             value = injected.parse(name, text)
         except ValueError as error:
-            raise Refused(400, str(error)) from None
+            raise RequestRefused(400, str(error)) from None
         async with self._lock:
             if name in _CARD_FAULTS:
                 await self._change_card(name, value)
@@ -125,29 +126,40 @@ class VirtualBoard:
             if self._reserved is not None:
                 self._reserved.close()
 
-    def status(self) -> dict[str, object]:
+    def ports(self) -> BoardPorts:
+        """What of the board stays as it is, for bench.json."""
+        return BoardPorts(
+            index=self.index,
+            name=self.name,
+            kind=self.kind.name,
+            arch=self.kind.arch,
+            card_bytes=self.kind.card_bytes,
+            console_port=self.console.port,
+            ssh_port=self.ssh_port,
+        )
+
+    def status(self) -> BoardStatus:
         """What is to be seen of the board, for /status."""
-        on_for = time.monotonic() - self._on_since if self.relay else None
-        return {
-            "index": self.index,
-            "name": self.name,
-            "kind": self.kind.name,
-            "arch": self.kind.arch,
-            "simulated": True,
-            "relay": int(self.relay),
-            "on_for_s": on_for,
-            "running": self.machine.running,
-            "pid": self.machine.pid,
-            "ended": "the card was pulled under power" if self._pulled else self.machine.ended,
-            "mux": self.slot.mode,
-            "card_bytes": self.slot.size,
-            "console_port": self.console.port,
-            "console_readers": self.console.readers,
-            "console_overrun_bytes": self.console.overrun,
-            "console_log_lost_bytes": self.console.log_lost,
-            "ssh_port": self.ssh_port,
-            "faults": dict(self.faults),
-        }
+        return BoardStatus(
+            index=self.index,
+            name=self.name,
+            kind=self.kind.name,
+            arch=self.kind.arch,
+            simulated=True,
+            relay=int(self.relay),
+            on_for_s=time.monotonic() - self._on_since if self.relay else None,
+            running=self.machine.running,
+            pid=self.machine.pid,
+            ended="the card was pulled under power" if self._pulled else self.machine.ended,
+            mux=self.slot.mode,
+            card_bytes=self.slot.size,
+            console_port=self.console.port,
+            console_readers=self.console.readers,
+            console_overrun_bytes=self.console.overrun,
+            console_log_lost_bytes=self.console.log_lost,
+            ssh_port=self.ssh_port,
+            faults=dict(self.faults),
+        )
 
     async def _start(self) -> None:
         self._on_since = time.monotonic()
@@ -175,29 +187,31 @@ class VirtualBoard:
         await self.machine.kill()
         await self.console.last_bytes()
 
-    async def _change_card(self, name: str, value: Value | None) -> None:
+    async def _change_card(self, name: str, value: FaultValue | None) -> None:
         if self.machine.running and self.slot.mode == "dut":
-            raise Refused(409, f"{self.name} is running from its card: switch it off first")
+            raise RequestRefused(409, f"{self.name} is running from its card: switch it off first")
         size = self.kind.card_bytes if name != "small-card" or value is None else int(value)
         places = {key: self.faults.get(key) for key in ("bad-block", "write-error")}
         if name == "small-card":
             outside = [place for place in places.values() if place is not None and place >= size]
             if outside:
-                raise Refused(409, f"a card of {size} bytes has no place {outside[0]} to be bad")
+                raise RequestRefused(
+                    409, f"a card of {size} bytes has no place {outside[0]} to be bad"
+                )
             await self.slot.swap(size)
             return
         if value is not None and value >= self.slot.size:
-            raise Refused(400, f"the card of {self.name} ends at {self.slot.size}")
+            raise RequestRefused(400, f"the card of {self.name} ends at {self.slot.size}")
         places[name] = value
         try:
             await self.slot.damage(
                 bad_block=_offset(places["bad-block"]), write_error=_offset(places["write-error"])
             )
         except OSError as error:
-            raise Refused(409, f"{name} on {self.name}: {error}") from error
+            raise RequestRefused(409, f"{name} on {self.name}: {error}") from error
 
 
-def _offset(value: Value | None) -> int | None:
+def _offset(value: FaultValue | None) -> int | None:
     return None if value is None else int(value)
 
 

@@ -32,14 +32,16 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.virtual import endpoints
 from benchvise.rig.virtual.boards import VirtualBoard
 from benchvise.rig.virtual.cards import ignore_lease_breaks
-from benchvise.rig.virtual.endpoints import Answer, Refused
+from benchvise.rig.virtual.endpoints import RequestRefused
 from benchvise.rig.virtual.injectable import INJECTABLE
+from benchvise.rig.virtual.messages import FORMAT, BenchFile, BenchStatus
 
 if TYPE_CHECKING:
     from benchvise.rig.virtual.kinds import BoardKind
@@ -80,8 +82,8 @@ class BenchDaemon:
             self._server.close()
         await asyncio.gather(*(board.close() for board in self._boards))
 
-    async def answer(self, path: Sequence[str]) -> Answer:
-        """The answer to a request. Refused when it cannot be met."""
+    async def answer(self, path: Sequence[str]) -> object:
+        """The answer to a request. RequestRefused when it cannot be met."""
         match path:
             case ["status"]:
                 return self._status()
@@ -105,43 +107,24 @@ class BenchDaemon:
             case ["fault", which, name, value]:
                 await self._board(which).order(name, value)
                 return "ok"
-        raise Refused(404, "there is nothing of that name: see /status and /fault")
+        raise RequestRefused(404, "there is nothing of that name: see /status and /fault")
 
     def _board(self, which: str) -> VirtualBoard:
         for board in self._boards:
             if which in (board.name, str(board.index)):
                 return board
-        raise Refused(404, f"the bench has no board '{which}'")
+        raise RequestRefused(404, f"the bench has no board '{which}'")
 
-    def _status(self) -> dict[str, object]:
-        return {
-            "simulated": True,
-            "pid": os.getpid(),
-            "directory": str(Path.cwd()),
-            "boards": [board.status() for board in self._boards],
-        }
+    def _status(self) -> BenchStatus:
+        boards = tuple(board.status() for board in self._boards)
+        return BenchStatus(True, os.getpid(), str(Path.cwd()), boards)
 
     def _write_bench_file(self) -> None:
-        bench = {
-            "format": 1,
-            "pid": os.getpid(),
-            "url": f"http://127.0.0.1:{self._port}",
-            "port": self._port,
-            "boards": [
-                {
-                    "index": board.index,
-                    "name": board.name,
-                    "kind": board.kind.name,
-                    "arch": board.kind.arch,
-                    "card_bytes": board.kind.card_bytes,
-                    "console_port": board.console.port,
-                    "ssh_port": board.ssh_port,
-                }
-                for board in self._boards
-            ],
-        }
+        boards = tuple(board.ports() for board in self._boards)
+        url = f"http://127.0.0.1:{self._port}"
+        bench = BenchFile(FORMAT, os.getpid(), url, self._port, boards)
         new = Path(f"{BENCH_FILE}.new")
-        new.write_text(json.dumps(bench, indent=1) + "\n")
+        new.write_text(json.dumps(encode(bench), indent=1) + "\n")
         new.replace(BENCH_FILE)
 
 
@@ -225,9 +208,11 @@ def _detach() -> int | None:
     if os.fork():
         os.close(writing)
         with open(reading, "rb") as pipe:  # noqa: PTH123 - a descriptor
-            said = pipe.read()
-        if said != READY:
-            sys.exit(said.decode(errors="replace") or f"it ended while it started: see {LOG_FILE}")
+            report = pipe.read()
+        if report != READY:
+            sys.exit(
+                report.decode(errors="replace") or f"it ended while it started: see {LOG_FILE}"
+            )
         return None
     os.close(reading)
     os.setsid()
@@ -235,11 +220,11 @@ def _detach() -> int | None:
     if log.exists() and log.stat().st_size > _LOG_BYTES:
         log.replace(f"{LOG_FILE}.1")
     nothing = os.open(os.devnull, os.O_RDWR)
-    said_to = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    for number, target in enumerate((nothing, said_to, said_to)):
+    log_file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    for number, target in enumerate((nothing, log_file, log_file)):
         os.dup2(target, number)
     os.close(nothing)
-    os.close(said_to)
+    os.close(log_file)
     return writing
 
 
@@ -280,13 +265,11 @@ def hold_lock(directory: Path) -> int | None:
 def _ports_before() -> dict[str, tuple[int, int]]:
     """The ports of the last time, so that an environment file stays true; "" is the server's."""
     try:
-        bench: dict[str, Any] = json.loads(Path(BENCH_FILE).read_text())
-        ports = {"": (int(bench["port"]), 0)}
-        for board in bench["boards"]:
-            ports[board["name"]] = (int(board["console_port"]), int(board["ssh_port"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        bench = decode(BenchFile, json.loads(Path(BENCH_FILE).read_text()))
+    except (OSError, ValueError):
         return {}
-    return ports
+    ports = {board.name: (board.console_port, board.ssh_port) for board in bench.boards}
+    return {"": (bench.port, 0), **ports}
 
 
 def _boards(text: str, kinds: Mapping[str, BoardKind]) -> list[tuple[str, BoardKind]]:

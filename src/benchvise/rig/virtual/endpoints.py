@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 
-Answer = str | dict[str, object]
+from benchvise.documents import encode
 
 _REQUEST_BYTES = 8 << 10
 _REQUEST_SECONDS = 5.0
@@ -24,7 +24,7 @@ _HOSTS = ("127.0.0.1", "localhost")
 _log = logging.getLogger(__name__)
 
 
-class Refused(Exception):  # noqa: N818
+class RequestRefused(Exception):  # noqa: N818
     """A request that cannot be met, with its HTTP status and a sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -34,14 +34,16 @@ class Refused(Exception):  # noqa: N818
 
 
 async def listen(
-    answer: Callable[[Sequence[str]], Awaitable[Answer]], port: int
+    answer: Callable[[Sequence[str]], Awaitable[object]], port: int
 ) -> tuple[asyncio.Server, int]:
-    """Serves ``answer``, which gets the path's parts, on ``port``, or any if that is not free."""
+    """Serves ``answer``, which gets the path's parts, on ``port``, or any if that is not free.
+
+    A text is sent as it is, everything else as JSON.
+    """
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-            status, body = await _answered(reader, answer)
-            writer.write(_response(status, body))
+            writer.write(_response(*await _reply(reader, answer)))
             await writer.drain()
         writer.close()
 
@@ -54,13 +56,13 @@ async def listen(
     return server, server.sockets[0].getsockname()[1]
 
 
-async def _answered(
-    reader: asyncio.StreamReader, answer: Callable[[Sequence[str]], Awaitable[Answer]]
-) -> tuple[int, Answer]:
+async def _reply(
+    reader: asyncio.StreamReader, answer: Callable[[Sequence[str]], Awaitable[object]]
+) -> tuple[int, object]:
     try:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _REQUEST_SECONDS)
         return 200, await answer(_path(head))
-    except Refused as refused:
+    except RequestRefused as refused:
         return refused.status, refused.sentence
     except asyncio.LimitOverrunError:
         return 431, "the request is too long"
@@ -74,11 +76,11 @@ async def _answered(
 def _path(head: bytes) -> list[str]:
     """The parts of the path of a request that may be answered."""
     request, *lines = head.decode("latin-1").split("\r\n")
-    words = request.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise Refused(400, "this is not an HTTP request")
-    if words[0] != "GET":
-        raise Refused(405, "only GET is answered here")
+    fields = request.split(" ")
+    if len(fields) != 3 or not fields[2].startswith("HTTP/1."):
+        raise RequestRefused(400, "this is not an HTTP request")
+    if fields[0] != "GET":
+        raise RequestRefused(405, "only GET is answered here")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
@@ -86,17 +88,17 @@ def _path(head: bytes) -> list[str]:
             headers[name.strip().lower()] = value.strip()
     host = headers.get("host", "")
     if host.rpartition(":")[0] not in _HOSTS and host not in _HOSTS:
-        raise Refused(403, "this host name is not answered: use 127.0.0.1")
+        raise RequestRefused(403, "this host name is not answered: use 127.0.0.1")
     if headers.keys() & {"origin", "referer"} or headers.get("sec-fetch-site", "none") != "none":
-        raise Refused(403, "requests from web pages are not answered")
-    return [unquote(part) for part in urlsplit(words[1]).path.split("/") if part]
+        raise RequestRefused(403, "requests from web pages are not answered")
+    return [unquote(part) for part in urlsplit(fields[1]).path.split("/") if part]
 
 
-def _response(status: int, answer: Answer) -> bytes:
+def _response(status: int, answer: object) -> bytes:
     if isinstance(answer, str):
         kind, body = "text/plain; charset=utf-8", answer.encode()
     else:
-        kind, body = "application/json", json.dumps(answer).encode()
+        kind, body = "application/json", json.dumps(encode(answer)).encode()
     head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
         f"Content-Type: {kind}\r\n"

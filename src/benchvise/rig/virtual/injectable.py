@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-Value = float | int
+FaultValue = float | int
+"""What a fault is set to: a probability, an offset, a factor, 1 for on."""
 
 OFF = "off"
 """The word that takes any fault back."""
@@ -22,7 +23,7 @@ class Injectable:
     name: str
     takes: str
     summary: str
-    parse: Callable[[str], Value | None]
+    parse: Callable[[str], FaultValue | None]
 
 
 def _probability(text: str) -> float:
@@ -105,7 +106,7 @@ INJECTABLE: Mapping[str, Injectable] = {
 }
 
 
-def parse(name: str, text: str) -> Value | None:
+def parse(name: str, text: str) -> FaultValue | None:
     """The value of a fault, None to take it back. ValueError, with a sentence, for all else."""
     fault = INJECTABLE.get(name)
     if fault is None:
@@ -132,20 +133,20 @@ class LineNoise:
         """``data`` as it arrives at the other end."""
         if not self.drop and not self.garble:
             return data
-        heard = bytearray()
+        arriving = bytearray()
         for byte in data:
             if self._chance.random() < self.drop:
                 continue
             if self._chance.random() < self.garble:
                 byte ^= self._chance.randrange(1, 256)
-            heard.append(byte)
-        return bytes(heard)
+            arriving.append(byte)
+        return bytes(arriving)
 
 
 class KeyPress:
     """Somebody at the console who stops U-Boot's countdown, once after each power-on."""
 
-    _ASKED = b"stop autoboot"
+    _PROMPT = b"stop autoboot"
 
     def __init__(self) -> None:
         self.armed = False
@@ -160,8 +161,8 @@ class KeyPress:
         if not self.armed:
             return b""
         seen = self._tail + data
-        if self._ASKED in seen:
+        if self._PROMPT in seen:
             self._tail = b""
             return b" "
-        self._tail = seen[-len(self._ASKED) :]
+        self._tail = seen[-len(self._PROMPT) :]
         return b""

@@ -6,12 +6,12 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from benchvise.rig.virtual import usbsdmux
 from benchvise.rig.virtual.boards import GDB_SOCKET
+from benchvise.rig.virtual.messages import BoardPorts
 
 RIG_FILE = "rig.yaml"
 
@@ -19,14 +19,14 @@ _IMPORTS = ["benchvise.rig.drivers"]
 _SHELL = {"prompt": r"root@[\w-]+:[^ ]+# ", "login_prompt": " login: ", "username": "root"}
 _HEAD = """\
 # The environment of a virtual bench, made when it was started. Same syntax as for real boards;
-# every figure that is measured on these boards is simulated.
+# every value that is measured on these boards is simulated.
 """
 
 
 def write(
     directory: Path,
     url: str,
-    boards: Sequence[Mapping[str, Any]],
+    boards: Sequence[BoardPorts],
     ssh_identity: Path,
     images: Mapping[str, Path],
 ) -> Path:
@@ -41,7 +41,7 @@ def write(
     times = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1}
     options = {"ssh_identity": str(ssh_identity), **times}
     environment = {
-        "targets": {board["name"]: _target(directory, url, board, images) for board in boards},
+        "targets": {board.name: _target(directory, url, board, images) for board in boards},
         "images": {kind: str(path) for kind, path in images.items()},
         "tools": {"usbsdmux": str(launcher)},
         "options": {"benchvise": options},
@@ -61,28 +61,28 @@ def _replace(file: Path, text: str, mode: int) -> None:
 
 
 def _target(
-    directory: Path, url: str, board: Mapping[str, Any], images: Mapping[str, Path]
-) -> dict[str, Any]:
-    own = directory / board["name"]
+    directory: Path, url: str, board: BoardPorts, images: Mapping[str, Path]
+) -> dict[str, object]:
+    own = directory / board.name
     control = own / "mux"
-    _replace(control, f"{url}/mux/{board['index']}\n", 0o600)
+    _replace(control, f"{url}/mux/{board.index}\n", 0o600)
     return {
-        "features": [board["arch"], board["kind"], "simulated"],
+        "features": [board.arch, board.kind, "simulated"],
         "resources": {
             "NetworkPowerPort": {
                 "model": "simplerest",
                 "host": f"{url}/relay/{{index}}/{{value}}",
-                "index": str(board["index"]),
+                "index": str(board.index),
             },
             "NetworkSerialPort": {
                 "host": "127.0.0.1",
-                "port": board["console_port"],
+                "port": board.console_port,
                 "speed": 115200,
                 "protocol": "raw",
             },
             "NetworkService": {
                 "address": "127.0.0.1",
-                "port": board["ssh_port"],
+                "port": board.ssh_port,
                 "username": "root",
             },
             "VirtualSDMux": {"control_path": str(control), "disk_path": str(own / "host" / "sd")},
@@ -95,7 +95,7 @@ def _target(
             "ShellDriver": dict(_SHELL),
             "CardStrategy": {
                 "debugger": str(own / GDB_SOCKET),
-                **({"image": board["kind"]} if board["kind"] in images else {}),
+                **({"image": board.kind} if board.kind in images else {}),
             },
         },
     }

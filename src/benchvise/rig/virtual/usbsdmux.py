@@ -27,19 +27,20 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with open(control) as file:  # noqa: PTH123 - pathlib takes as long to load as all the rest
             address = urlsplit(file.read(4096).strip())
-        said, found = _asked(address, address.path if mode == "get" else f"{address.path}/{mode}")
+        path = address.path if mode == "get" else f"{address.path}/{mode}"
+        answer, status = _request(address, path)
     except (OSError, ValueError) as error:
         print(f"usbsdmux: {control}: {error}", file=sys.stderr)
         return 1
-    if found != 200:
-        print(f"usbsdmux: {said}", file=sys.stderr)
+    if status != 200:
+        print(f"usbsdmux: {answer}", file=sys.stderr)
         return 1
     if mode == "get":
-        print(said)
+        print(answer)
     return 0
 
 
-def _asked(address: SplitResult, path: str) -> tuple[str, int]:
+def _request(address: SplitResult, path: str) -> tuple[str, int]:
     """The answer to a request, and its status. Loading http.client takes longer than all this."""
     where = (address.hostname or "", address.port or 80)
     with socket.create_connection(where, timeout=_SECONDS) as connection:
@@ -48,10 +49,10 @@ def _asked(address: SplitResult, path: str) -> tuple[str, int]:
         while len(data) < _ANSWER_BYTES and (more := connection.recv(_ANSWER_BYTES)):
             data += more
     head, _, body = data.partition(b"\r\n\r\n")
-    words = head.split(b" ", 2)
-    if not words[0].startswith(b"HTTP/") or len(words) < 2:
+    fields = head.split(b" ", 2)
+    if not fields[0].startswith(b"HTTP/") or len(fields) < 2:
         raise ValueError("what answers there is no virtual bench")
-    return body.decode("utf-8", "replace"), int(words[1])
+    return body.decode("utf-8", "replace"), int(fields[1])
 
 
 if __name__ == "__main__":

@@ -10,11 +10,12 @@ before to its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import (
+from benchvise.documents import in_json
+from benchvise.trace.analysis.distributions import (
     Distribution,
     Groups,
     distribution,
@@ -25,7 +26,7 @@ from benchvise.trace.analysis.figures import (
 from benchvise.trace.analysis.model import NONE, Actor, Analysis, Flag, Ints
 from benchvise.trace.analysis.names import Grouping
 
-_FLAG_WORDS = {
+_FLAG_REASONS = {
     Flag.CUT_BEGIN: "began before the trace",
     Flag.CUT_END: "cut by the end of the trace",
     Flag.LOSS: "events are missing meanwhile",
@@ -34,7 +35,7 @@ _FLAG_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One activation. ``unsure`` says in words why its figures may be wrong."""
+    """One activation. ``incomplete`` says in words why its times may be wrong."""
 
     instance: int
     actor: str
@@ -51,14 +52,14 @@ class Instance:
     preemptions: int
     migrations: int
     cause: str | None
-    unsure: tuple[str, ...]
+    incomplete: tuple[str, ...] = field(metadata=in_json(name="unsure"))
 
 
 @dataclass(frozen=True, slots=True)
-class ActorFigures:
+class ActorMetrics:
     """The instances of an actor, or of all actors of a name, that begin in the span.
 
-    ``instances`` counts all; ``unsure`` those that the distributions leave out, as they began
+    ``instances`` counts all; ``incomplete`` those that the distributions leave out, as they began
     before the trace, were cut by its end, or ran while events were lost. ``busy`` is the execution
     time of all. ``worst`` has the longest responses first. ``ids`` are those of the actors.
     """
@@ -68,7 +69,7 @@ class ActorFigures:
     kind: str
     actors: int
     instances: int
-    unsure: int
+    incomplete: int = field(metadata=in_json(name="unsure"))
     busy: int
     execution: Distribution | None
     response: Distribution | None
@@ -93,70 +94,70 @@ def latency(analysis: Analysis) -> Ints:
     return minus(analysis.instances["begin"], analysis.instances["ready"])
 
 
-def measured(analysis: Analysis, *, unsure: bool = False) -> dict[str, Ints]:
-    """The figures of every instance by name; those left out are ``NONE``.
+def instance_metrics(analysis: Analysis, *, incomplete: bool = False) -> dict[str, Ints]:
+    """The metrics of every instance by name; those left out are ``NONE``.
 
     A period needs the begin of the instance before, which a cut end does not touch; and the first
     instance has none.
     """
     rows = analysis.instances
-    figures = {
+    metrics = {
         "execution": rows["execution"],
         "response": response(analysis),
         "latency": latency(analysis),
         "period": rows["period"],
         "fragments": rows["fragments"],
     }
-    if unsure:
-        return figures
-    return {name: np.where(analysis.sure, values, NONE) for name, values in figures.items()}
+    if incomplete:
+        return metrics
+    return {name: np.where(analysis.complete, values, NONE) for name, values in metrics.items()}
 
 
-def actor_figures(
+def actor_metrics(
     analysis: Analysis,
     chosen: Sequence[Actor],
     *,
     by_name: bool = False,
-    unsure: bool = False,
+    incomplete: bool = False,
     worst: int = 3,
-) -> list[ActorFigures]:
-    """The figures of the chosen actors that have instances in the span, the busiest first.
+) -> list[ActorMetrics]:
+    """The metrics of the chosen actors that have instances in the span, the busiest first.
 
-    ``unsure`` instances are left out of distributions unless they are asked for; they are counted
-    in any case.
+    ``incomplete`` instances are left out of distributions unless they are asked for; they are
+    counted in any case.
     """
     rows = analysis.instances
     grouping = Grouping(analysis.actors, chosen, by_name=by_name)
     group = grouping.of_actor[rows["actor"]]
     kept = np.flatnonzero((group >= 0) & analysis.span.holds(rows["begin"]))
     groups = Groups(group[kept], len(grouping))
-    figures = measured(analysis, unsure=unsure)
-    ordered = {name: groups.sorted(values[kept]) for name, values in figures.items()}
+    metrics = instance_metrics(analysis, incomplete=incomplete)
+    ordered = {name: groups.sorted(values[kept]) for name, values in metrics.items()}
     busy = sums(groups.groups, rows["execution"][kept], len(grouping))
-    doubtful = sums(groups.groups, ~analysis.sure[kept], len(grouping))
+    doubtful = sums(groups.groups, ~analysis.complete[kept], len(grouping))
     preemptions = sums(groups.groups, rows["preemptions"][kept], len(grouping))
     migrations = sums(groups.groups, rows["migrations"][kept], len(grouping))
-    found = []
+    actors = []
     for at in np.argsort(-busy, kind="stable"):
         if groups.sizes[at] == 0:
             continue
         mine = kept[groups.rows(at)]
-        found.append(
-            ActorFigures(
+        actors.append(
+            ActorMetrics(
                 actor=grouping.labels[at],
                 ids=grouping.ids(at),
                 kind=grouping.members[at][0].kind,
                 actors=len(grouping.members[at]),
                 instances=int(groups.sizes[at]),
-                unsure=int(doubtful[at]),
+                incomplete=int(doubtful[at]),
                 busy=int(busy[at]),
                 **{name: distribution(values[at]) for name, values in ordered.items()},
                 preemptions=int(preemptions[at]),
                 migrations=int(migrations[at]),
-                worst=tuple(describe(analysis, _top(mine, figures["response"], worst))),
+                worst=tuple(describe(analysis, _top(mine, metrics["response"], worst))),
             )
         )
-    return found
+    return actors
 
 
 def _top(instances: Ints, values: Ints, count: int) -> Ints:
@@ -182,12 +183,12 @@ def instances_of(analysis: Analysis, chosen: Sequence[Actor]) -> Ints:
 def describe(analysis: Analysis, instances: Ints) -> list[Instance]:
     """The instances in full."""
     rows = analysis.instances
-    found = []
+    described = []
     for at in (int(instance) for instance in instances):
-        cause, ready = _known(rows["cause"], at), _known(rows["ready"], at)
+        cause, ready = _or_none(rows["cause"], at), _or_none(rows["ready"], at)
         begin, end = int(rows["begin"][at]), int(rows["end"][at])
         flags = int(rows["flags"][at])
-        found.append(
+        described.append(
             Instance(
                 instance=at,
                 actor=analysis.actors[int(rows["actor"][at])].label,
@@ -199,22 +200,22 @@ def describe(analysis: Analysis, instances: Ints) -> list[Instance]:
                 execution=int(rows["execution"][at]),
                 response=end - (begin if ready is None else ready),
                 latency=None if ready is None else begin - ready,
-                period=_known(rows["period"], at),
+                period=_or_none(rows["period"], at),
                 fragments=int(rows["fragments"][at]),
                 preemptions=int(rows["preemptions"][at]),
                 migrations=int(rows["migrations"][at]),
                 cause=None if cause is None else analysis.actors[int(rows["actor"][cause])].label,
-                unsure=flag_words(flags),
+                incomplete=incomplete_because(flags),
             )
         )
-    return found
+    return described
 
 
-def flag_words(flags: int) -> tuple[str, ...]:
-    """Why an instance is unsure, in words."""
-    return tuple(text for flag, text in _FLAG_WORDS.items() if flags & flag)
+def incomplete_because(flags: int) -> tuple[str, ...]:
+    """Why an instance is incomplete, in words."""
+    return tuple(text for flag, text in _FLAG_REASONS.items() if flags & flag)
 
 
-def _known(values: Ints, at: int) -> int | None:
+def _or_none(values: Ints, at: int) -> int | None:
     value = int(values[at])
     return None if value == NONE else value

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchvise.documents import in_json
 from benchvise.statistics import cliffs_delta, median_ratio
-from benchvise.trace.analysis.actors import measured
-from benchvise.trace.analysis.figures import Bounds, Distribution, Groups, distribution, sums
+from benchvise.trace.analysis.actors import instance_metrics
+from benchvise.trace.analysis.distributions import Bounds, Distribution, Groups, distribution, sums
 from benchvise.trace.analysis.model import Actor, Analysis, Ints
 from benchvise.trace.analysis.names import Grouping
 from benchvise.trace.analysis.occupancy import own_time
 
-FIGURES = ("execution", "response", "latency", "period")
+METRICS = ("execution", "response", "latency", "period")
 LEAST = 6
 """Fewer values a side have no 95 % interval of their median."""
 
@@ -23,8 +24,8 @@ SMALL_EFFECT = 0.147
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One figure of the actors of a name in both traces. Times in ns; ratios are B / A.
+class MetricChange:
+    """One metric of the actors of a name in both traces. Times in ns; ratios are B / A.
 
     ``ratio`` is of the medians, with its 95 % interval; None when a median is 0. ``delta`` is
     Cliff's: 1 when every value of B is above every one of A, -1 when below. ``changed`` says that
@@ -32,7 +33,7 @@ class Change:
     """
 
     actor: str
-    figure: str
+    metric: str = field(metadata=in_json(name="figure"))
     a: Distribution
     b: Distribution
     ratio: float | None
@@ -54,67 +55,70 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class TraceComparison:
-    """The whole answer; changed figures stand first, the clearest on top.
+    """The whole answer; changed metrics stand first, the clearest on top.
 
-    ``unsure`` counts the instances of each trace that the figures leave out.
+    ``incomplete`` counts the instances of each trace that the metrics leave out.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[MetricChange, ...]
     rates: tuple[Rate, ...]
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
-    unsure: tuple[int, int]
+    incomplete: tuple[int, int] = field(metadata=in_json(name="unsure"))
 
-    def worst_growth(self, figures: Sequence[str] = ("execution", "response", "latency")) -> float:
-        """By how many percent the median of a changed figure grew at most; 0 for none."""
+    def worst_growth(self, metrics: Sequence[str] = ("execution", "response", "latency")) -> float:
+        """By how many percent the median of a changed metric grew at most; 0 for none."""
         grown = [
             (change.ratio - 1.0) * 100.0
             for change in self.changes
-            if change.changed and change.ratio is not None and change.figure in figures
+            if change.changed and change.ratio is not None and change.metric in metrics
         ]
         return max([0.0, *grown])
 
 
 def compare(
-    a: Analysis, b: Analysis, chosen: tuple[Sequence[Actor], Sequence[Actor]], *, unsure: bool
+    a: Analysis, b: Analysis, chosen: tuple[Sequence[Actor], Sequence[Actor]], *, incomplete: bool
 ) -> TraceComparison:
     """Compares the chosen actors of both traces, matched by name (thread ids differ)."""
-    sides = [_Side(one, of, unsure=unsure) for one, of in zip((a, b), chosen, strict=True)]
+    sides = [
+        _Side(analysis, actors, incomplete=incomplete)
+        for analysis, actors in zip((a, b), chosen, strict=True)
+    ]
     shared = [name for name in sides[0].names if name in sides[1].names]
     changes = [
-        _change(name, figure, sides[0].values[figure][at], sides[1].values[figure][other])
+        _change(name, metric, sides[0].values[metric][at], sides[1].values[metric][other])
         for name in shared
         for at, other in [(sides[0].names[name], sides[1].names[name])]
-        for figure in FIGURES
-        if sides[0].values[figure][at].size and sides[1].values[figure][other].size
+        for metric in METRICS
+        if sides[0].values[metric][at].size and sides[1].values[metric][other].size
     ]
     return TraceComparison(
         changes=tuple(sorted(changes, key=_clearest_first)),
         rates=tuple(_rate(name, sides) for name in shared),
         only_in_a=tuple(name for name in sides[0].names if name not in sides[1].names),
         only_in_b=tuple(name for name in sides[1].names if name not in sides[0].names),
-        unsure=(sides[0].unsure, sides[1].unsure),
+        incomplete=(sides[0].incomplete, sides[1].incomplete),
     )
 
 
 class _Side:
-    """One trace: the figures of each name, in ascending order."""
+    """One trace: the metrics of each name, in ascending order."""
 
-    def __init__(self, analysis: Analysis, chosen: Sequence[Actor], *, unsure: bool) -> None:
+    def __init__(self, analysis: Analysis, chosen: Sequence[Actor], *, incomplete: bool) -> None:
         rows = analysis.instances
         grouping = Grouping(analysis.actors, chosen, by_name=True)
         group = grouping.of_actor[rows["actor"]]
         kept = np.flatnonzero((group >= 0) & analysis.span.holds(rows["begin"]))
         groups = Groups(group[kept], len(grouping))
-        figures = measured(analysis, unsure=unsure)
-        self.values = {name: groups.sorted(figures[name][kept]) for name in FIGURES}
+        metrics = instance_metrics(analysis, incomplete=incomplete)
+        self.values = {name: groups.sorted(metrics[name][kept]) for name in METRICS}
         seconds = analysis.span.duration / 1e9
         of_fragment = grouping.of_actor[analysis.fragments["actor"]]
         ran = of_fragment >= 0
         busy = sums(of_fragment[ran], own_time(analysis)[ran], len(grouping))
         self.load = busy / analysis.span.duration
         self.per_second = groups.sizes / seconds
-        self.unsure = int((~analysis.sure[kept]).sum())
+        self.incomplete = int((~analysis.complete[kept]).sum())
         present = (groups.sizes > 0) | (busy > 0)
         self.names = {name: at for at, name in enumerate(grouping.labels) if present[at]}
 
@@ -128,7 +132,7 @@ def _rate(name: str, sides: Sequence[_Side]) -> Rate:
     )
 
 
-def _change(actor: str, figure: str, a: Ints, b: Ints) -> Change:
+def _change(actor: str, metric: str, a: Ints, b: Ints) -> MetricChange:
     of_a, of_b = distribution(a), distribution(b)
     assert of_a is not None and of_b is not None  # noqa: S101 (neither is empty)
     enough = min(a.size, b.size) >= LEAST
@@ -141,9 +145,9 @@ def _change(actor: str, figure: str, a: Ints, b: Ints) -> Change:
     elif interval is None:
         reason = "a median is 0: there is no ratio"
     excludes = interval is not None and not interval.low <= 1.0 <= interval.high
-    return Change(
+    return MetricChange(
         actor=actor,
-        figure=figure,
+        metric=metric,
         a=of_a,
         b=of_b,
         ratio=ratio.value if ratio else None,
@@ -155,6 +159,6 @@ def _change(actor: str, figure: str, a: Ints, b: Ints) -> Change:
     )
 
 
-def _clearest_first(change: Change) -> tuple[bool, float, float]:
+def _clearest_first(change: MetricChange) -> tuple[bool, float, float]:
     size = abs(np.log(change.ratio)) if change.ratio else 0.0
     return (not change.changed, -abs(change.delta or 0.0), -float(size))

@@ -26,7 +26,7 @@ NONE = int(np.iinfo(np.int64).min)
 
 
 class Flag(IntFlag):
-    """Why an instance's figures are unsure."""
+    """Why an instance's figures are incomplete."""
 
     CUT_BEGIN = 1
     CUT_END = 2
@@ -175,7 +175,7 @@ class Span:
 
 Events = Callable[[str], pa.Table | None]
 
-_SHARED = ("actors", "instances", "fragments", "waits", "kinds", "cpus", "sure")
+_SHARED = ("actors", "instances", "fragments", "waits", "kinds", "cpus", "complete")
 """What an analysis makes of its tables, whatever part of the trace it is asked about."""
 
 
@@ -266,7 +266,7 @@ class Analysis:
         return sorted(pc.unique(self.tables["fragments"].column("cpu")).to_pylist())
 
     @cached_property
-    def sure(self) -> Bools:
+    def complete(self) -> Bools:
         """Which instances are whole: seen from begin to end, on CPUs that lost nothing then."""
         whole: Bools = self.instances["flags"] == 0
         return whole

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import Distribution, Groups, distribution, sums
+from benchvise.trace.analysis.distributions import Distribution, Groups, distribution, sums
 from benchvise.trace.analysis.model import Actor, Analysis, Bools, Ended, Waited
 from benchvise.trace.analysis.names import Grouping
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import sums
+from benchvise.trace.analysis.distributions import sums
 from benchvise.trace.analysis.model import (
     NONE,
     Actor,

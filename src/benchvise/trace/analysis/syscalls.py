@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import (
+from benchvise.trace.analysis.distributions import (
     Distribution,
     Groups,
     distribution,

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import Distribution, Groups, distribution, minus, numbered
+from benchvise.trace.analysis.distributions import (
+    Distribution,
+    Groups,
+    distribution,
+    minus,
+    numbered,
+)
 from benchvise.trace.analysis.intervals import clipped
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints, Rows
 
 
 @dataclass(frozen=True, slots=True)
-class TimerFigures:
+class TimerMetrics:
     """All timers of one function. Times in ns.
 
     ``lateness`` is from the expiry that was asked for to the interrupt that ran it: less than 0
@@ -48,7 +54,7 @@ class Tickless:
 class Timers:
     """The timers that ran in the span, the most frequent first, and the tick-less periods."""
 
-    timers: tuple[TimerFigures, ...]
+    timers: tuple[TimerMetrics, ...]
     tickless: tuple[Tickless, ...]
 
 
@@ -57,7 +63,7 @@ def timers(analysis: Analysis) -> Timers:
     return Timers(tuple(_timers(analysis)), tuple(_tickless(analysis)))
 
 
-def _timers(analysis: Analysis) -> list[TimerFigures]:
+def _timers(analysis: Analysis) -> list[TimerMetrics]:
     rows = Rows(analysis.tables["timers"])
     kept = np.flatnonzero(analysis.span.holds(rows["ran"]))
     kinds, kind_names = rows.texts("kind")
@@ -81,7 +87,7 @@ def _timers(analysis: Analysis) -> list[TimerFigures]:
         latest = mine[np.argmax(rows["lateness"][mine])]
         known = bool(rows["lateness"][latest] != NONE)
         found.append(
-            TimerFigures(
+            TimerMetrics(
                 kind=kind_names[kind],
                 function=function_names[name] or _address(int(addresses[address])),
                 timers=int(np.unique(rows["address"][mine]).size),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchvise.documents import in_json
 from benchvise.trace.analysis.actors import Instance, describe, latency
-from benchvise.trace.analysis.figures import Distribution, Groups, distribution, numbered
+from benchvise.trace.analysis.distributions import Distribution, Groups, distribution, numbered
 from benchvise.trace.analysis.model import NONE, Actor, Analysis, Bools, Ints
 from benchvise.trace.analysis.names import Grouping
 
@@ -26,7 +27,7 @@ class Waking:
     woken: str
     by: str
     count: int
-    unsure: int
+    incomplete: int = field(metadata=in_json(name="unsure"))
     latency: Distribution | None
     other_cpu: int
     worst: tuple[Instance, ...]
@@ -41,7 +42,7 @@ class Wakeups:
 
 
 def wakeups(
-    analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False, unsure: bool = False
+    analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False, incomplete: bool = False
 ) -> Wakeups:
     """The wake-ups of the chosen tasks whose instances begin in the span."""
     rows = analysis.instances
@@ -55,8 +56,8 @@ def wakeups(
     by = np.where(cause == NONE, -1, wakers.of_actor[rows["actor"][np.maximum(cause, 0)]])
     away = (cause != NONE) & (rows["cpu"][np.maximum(cause, 0)] != rows["cpu"][kept])
     values = latency(analysis)
-    if not unsure:
-        values = np.where(analysis.sure, values, NONE)
+    if not incomplete:
+        values = np.where(analysis.complete, values, NONE)
     parts = _Parts(analysis, kept, values, away)
     pair = group[kept] * (len(wakers) + 1) + by + 1
     numbers, pairs = numbered(pair)
@@ -98,7 +99,7 @@ class _Parts:
                     woken=names[at][0],
                     by=names[at][1],
                     count=int(groups.sizes[at]),
-                    unsure=int((~self.analysis.sure[mine]).sum()),
+                    incomplete=int((~self.analysis.complete[mine]).sum()),
                     latency=distribution(ordered[at]),
                     other_cpu=int(away[at]),
                     worst=tuple(describe(self.analysis, np.array(shown, dtype=np.int64))),

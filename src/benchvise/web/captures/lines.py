@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.signal import levels
 from benchvise.signal.capture import SignalLine
 from benchvise.text import printable
-from benchvise.web.answers import arrow
+from benchvise.web.answers import Json, arrow
 from benchvise.web.captures.asked import Asked
 from benchvise.web.captures.opened import Opened
 from benchvise.web.context import context
@@ -299,7 +299,7 @@ def _route(name: str, answer: Callable[[Opened, Mapping[str, str]], Any]) -> Rou
         found = answer(opened, request.query_params)
         if isinstance(found, pa.Table):
             return arrow(found, headers)
-        return JSONResponse(found, headers=headers)
+        return Json(found, headers=headers)
 
     return Route(f"/api/captures/{{key}}/{{how}}/{name}", respond)
 

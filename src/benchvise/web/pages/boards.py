@@ -8,14 +8,14 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
 from benchvise.text import printable
-from benchvise.web.answers import Crumb, both, page, wants_json
+from benchvise.web.answers import Crumb, Json, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
 from benchvise.web.rig import boots, console, watching
@@ -120,7 +120,7 @@ def act(request: Request) -> Response:
     name, what, to = (request.path_params[part] for part in ("name", "what", "to"))
     said = shared.control.act(rig, name, what, to)
     if wants_json(request):
-        return JSONResponse(said)
+        return Json(said)
     return RedirectResponse(f"/boards/{PREFIX}{name}", 303)
 
 
@@ -147,7 +147,7 @@ async def attend(request: Request) -> Response:
             said = await run_in_threadpool(attending.end, name)
         case _:
             raise NotFound("this cannot be done on a console", "begin, type, cycle or end")
-    return JSONResponse(said, headers={"Cache-Control": "no-store"})
+    return Json(said, headers={"Cache-Control": "no-store"})
 
 
 def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:

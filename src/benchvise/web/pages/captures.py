@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from benchvise.documents import encode
 from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.report.records import table as report_table
 from benchvise.report.response_figures import Sample, response_figure
-from benchvise.report.response_page import figures_json
+from benchvise.report.response_page import figures_document
 from benchvise.report.tables import Table
 from benchvise.signal.commands import decode, info, infrared, uart
 from benchvise.signal.commands import response as response_command
@@ -147,7 +146,7 @@ def _compared(request: Request, named: Sequence[tuple[str, Shelved]], title: str
         crumbs=_CRUMBS,
         tables=[report_table(spec) for spec in response_command.tables(comparison)],
         figure=figure,
-        island=json.loads(figures_json([figure] if figure else [])),
+        island=figures_document([figure] if figure else []),
     )
 
 
@@ -185,7 +184,7 @@ def _responses(document: dict[str, Any], opened: Opened) -> tuple[Any, Any] | No
     rows = [Configuration(name, (name,), seen, shape, None)]
     table = report_table(response_command.configuration_table(rows))
     figure = response_figure([Sample(name, seen.seconds, int(seen.missed_at.size))])
-    return (table, figure), json.loads(figures_json([figure] if figure else []))
+    return (table, figure), figures_document([figure] if figure else [])
 
 
 def _decoded(opened: Opened) -> tuple[Decoded, dict[str, str] | None]:

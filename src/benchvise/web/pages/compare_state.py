@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from benchvise.documents import encode
 from benchvise.report.data import ReportData
 from benchvise.report.state_tables import diff_rows, unseen_rows
 from benchvise.state.diff import diff_snapshots
@@ -34,5 +35,5 @@ def state(_request: Request, shared: Context, data: ReportData) -> View:
                 "same": found.same,
             }
         )
-        document.append(found.as_json())
+        document.append(encode(found))
     return View({"state": document}, {"states": tables})

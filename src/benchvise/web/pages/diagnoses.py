@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -86,7 +85,7 @@ def _page(
         title=shown.headline,
         crumbs=_CRUMBS,
         diagnosis=shown,
-        island=json.loads(texts["figures"].to_json()),
+        island=texts["figures"].document,
         name=request.path_params["id"],
         evidence=entries[-MOST:],
         evidence_all=len(entries),

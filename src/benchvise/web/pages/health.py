@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
@@ -62,7 +62,7 @@ def board(request: Request) -> Response:
     document: dict[str, Any] = {
         "board": name,
         "history": None if history is None else history_data(history, by),
-        "now": None if judged is None else judged.as_json(),
+        "now": None if judged is None else encode(judged),
         "runs": [asdict(run) for run in runs if _in(run, since)],
     }
     crumbs = (Crumb("Health", "/health"),)
@@ -103,7 +103,7 @@ def _shown(history: History | None, by: By) -> dict[str, Any]:
     return {
         "tables": history_tables(history, by, _PERIODS[by]),
         "figures": figures,
-        "island": json.loads(figures.to_json()),
+        "island": figures.document,
         "standing": _standing(history, time.time()),
         "events": history.events[-_EVENTS:][::-1],
         "events_all": len(history.events),

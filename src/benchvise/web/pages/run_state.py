@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from benchvise.documents import encode
 from benchvise.report.data import ReportData
 from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
 from benchvise.report.text import clean
@@ -39,7 +40,7 @@ def state(request: Request, shared: Context, data: ReportData) -> View:
         "total": len(entries),
         "skip": skip,
         "entries": entries[skip : skip + ROWS],
-        "meanwhile": meanwhile.as_json() if meanwhile is not None else None,
+        "meanwhile": encode(meanwhile) if meanwhile is not None else None,
     }
     more = {
         "seen": snapshot_rows(before),

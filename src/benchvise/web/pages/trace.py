@@ -29,7 +29,7 @@ def trace(request: Request) -> Response:
     }
     for file in (first, second):
         if file is not None:
-            context(request).opened.prepare(file.path)
+            context(request).served_traces.prepare(file.path)
     title = first.name if second is None else f"{first.name} and {second.name}"
     others = [listed(file) for file in shelf.files() if file.key != first.key]
     crumbs = [Crumb("Traces", "/traces")]

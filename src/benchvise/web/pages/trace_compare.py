@@ -13,14 +13,15 @@ from starlette.responses import RedirectResponse, Response
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
+from benchvise.trace.analysis.compare import METRICS
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
 from benchvise.web.files import Shelved
+from benchvise.web.http import Query
 from benchvise.web.pages.traces import listed
 from benchvise.web.workspace import comparison
-from benchvise.web.workspace.asking import Asking
-from benchvise.web.workspace.comparison import Sides
-from benchvise.web.workspace.opened import Opened
+from benchvise.web.workspace.comparison import SideBySide
+from benchvise.web.workspace.served import ServedTrace
 
 _KEPT = 8
 _TITLES = {
@@ -41,19 +42,19 @@ def trace_compare(request: Request) -> Response:
     picked = request.query_params.getlist("t")
     if picked:
         return RedirectResponse(_address(request, _in_order([shelf.find(key) for key in picked])))
-    asking = Asking(request.query_params)
-    if not asking.text("a") or not asking.text("b"):
+    query = Query(request.query_params)
+    if not query.text("a") or not query.text("b"):
         raise UsageError("a comparison has two traces", "choose two in the list of traces")
-    files = shelf.find(asking.text("a")), shelf.find(asking.text("b"))
-    sides = [context(request).opened.get(file.path) for file in files]
+    files = shelf.find(query.text("a")), shelf.find(query.text("b"))
+    sides = [context(request).served_traces.get(file.path) for file in files]
     found = _compared(sides[0], sides[1])
-    kind = asking.choice("kind", comparison.KINDS)
+    kind = query.choice("kind", comparison.KINDS)
     document = {
         "a": listed(files[0]),
         "b": listed(files[1]),
         "kind": kind,
         **comparison.document(found, kind),
-        "detail": _detail(files, sides, found, asking.text("actor")),
+        "detail": _detail(files, sides, found, query.text("actor")),
     }
     return page(
         request,
@@ -87,7 +88,7 @@ def _address(request: Request, files: list[Shelved]) -> str:
 
 
 def _detail(
-    files: tuple[Shelved, Shelved], sides: list[Opened], found: Sides, actor: str
+    files: tuple[Shelved, Shelved], sides: list[ServedTrace], found: SideBySide, actor: str
 ) -> dict[str, Any] | None:
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
@@ -103,14 +104,14 @@ def _detail(
         "lines": _lines(files, sides, row.actor),
         "figures": {
             name: comparison.shapes_of([side.loaded for side in sides], row.actor, name)
-            for name in comparison.FIGURES
-            if name in row.figures
+            for name in METRICS
+            if name in row.metrics
         },
     }
 
 
 def _lines(
-    files: tuple[Shelved, Shelved], sides: list[Opened], actor: str
+    files: tuple[Shelved, Shelved], sides: list[ServedTrace], actor: str
 ) -> dict[str, str | None]:
     """Addresses of the time lines where the actor is at its usual work: of each trace, and of both
     beside each other, moved so that the two instances stand at the same place."""
@@ -134,7 +135,7 @@ def _lines(
     return {"a": one[0], "b": one[1], "both": f"{pages[0]}?{urlencode(both)}"}
 
 
-def _at(side: Opened, place: dict[str, Any], span: int) -> dict[str, str]:
+def _at(side: ServedTrace, place: dict[str, Any], span: int) -> dict[str, str]:
     """What of the workspace's address shows a place in the middle of twice ``span`` ns."""
     begin, end = place["begin"], place["end"]
     middle = (begin + end) // 2
@@ -168,14 +169,14 @@ class _Slot:
     """One comparison: who makes it holds the lock, others wait for it."""
 
     lock: threading.Lock
-    found: Sides | None = None
+    found: SideBySide | None = None
 
 
 _slots: OrderedDict[tuple[str, str], _Slot] = OrderedDict()
 _slots_lock = threading.Lock()
 
 
-def _compared(a: Opened, b: Opened) -> Sides:
+def _compared(a: ServedTrace, b: ServedTrace) -> SideBySide:
     """The comparison, made once for what both traces hold now."""
     with _slots_lock:
         slot = _slots.setdefault((a.tag, b.tag), _Slot(threading.Lock()))
@@ -184,7 +185,7 @@ def _compared(a: Opened, b: Opened) -> Sides:
             _slots.popitem(last=False)
     with slot.lock:
         if slot.found is None:
-            slot.found = comparison.sides(a.loaded, b.loaded)
+            slot.found = comparison.compare_traces(a.loaded, b.loaded)
         return slot.found
 
 

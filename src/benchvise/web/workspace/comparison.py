@@ -7,51 +7,51 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from benchvise.flows import trace_analyses as flow
-from benchvise.flows.trace_analyses import Loaded, plain
+from benchvise.documents import encode
 from benchvise.text import printable
-from benchvise.trace.analysis.actors import describe, instances_of, measured, response
-from benchvise.trace.analysis.compare import Change, Rate
+from benchvise.trace.analysis.actors import describe, instance_metrics, instances_of, response
+from benchvise.trace.analysis.compare import METRICS, MetricChange, Rate
 from benchvise.trace.analysis.model import NONE, Ints
-from benchvise.web.workspace.asking import since
+from benchvise.trace.catalogue.compare import COMPARE
+from benchvise.trace.catalogue.request import Request
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.query import since
 from benchvise.web.workspace.shapes import shapes
-
-FIGURES = ("execution", "response", "latency", "period")
 
 KINDS = ("all", "irq", "softirq", "task")
 
 _HANDLERS = ("irq", "softirq")
 _MUCH = 1.5
-"""From here on a handler's execution has grown so much that it is told before all tasks."""
+"""From here on a handler's execution has grown so much that it stands above all tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActorRow:
     """The actors of one name in both traces.
 
-    ``figures`` are those that both have; ``verdict`` says in words what came of the comparison.
+    ``metrics`` are those that both have; ``verdict`` says in words what came of the comparison.
     """
 
     actor: str
     kind: str
     verdict: str
     changed: tuple[str, ...]
-    figures: Mapping[str, Change]
+    metrics: Mapping[str, MetricChange]
     load: tuple[float, float]
     per_second: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class SideBySide:
     """The whole answer."""
 
     rows: tuple[ActorRow, ...]
     only: tuple[tuple[str, ...], tuple[str, ...]]
-    unsure: tuple[int, int]
+    incomplete: tuple[int, int]
     cautions: tuple[str, ...]
 
 
-def sides(a: Loaded, b: Loaded) -> Sides:
+def compare_traces(a: LoadedTrace, b: LoadedTrace) -> SideBySide:
     """All actors of two traces, matched by name.
 
     On top is what can be the cause of the rest: handlers whose own execution time grew, as they
@@ -59,51 +59,51 @@ def sides(a: Loaded, b: Loaded) -> Sides:
     waited longer. Within each, that which surely changed most: the bound of the ratio's 95 %
     interval that is nearer to 1 decides, so that a few wild instances do not stand above many.
     """
-    found, cautions = flow.compare((a, b), (), unsure=False)
-    by_actor: dict[str, dict[str, Change]] = {}
-    for change in found.changes:
-        by_actor.setdefault(change.actor, {})[change.figure] = change
-    rows = [_row(rate, by_actor.get(rate.actor, {})) for rate in found.rates]
-    return Sides(
+    answer = COMPARE.analyse((a, b), Request())
+    by_actor: dict[str, dict[str, MetricChange]] = {}
+    for change in answer.changes:
+        by_actor.setdefault(change.actor, {})[change.metric] = change
+    rows = [_row(rate, by_actor.get(rate.actor, {})) for rate in answer.rates]
+    return SideBySide(
         rows=tuple(sorted(rows, key=_rank)),
-        only=(found.only_in_a, found.only_in_b),
-        unsure=found.unsure,
-        cautions=tuple(cautions),
+        only=(answer.only_in_a, answer.only_in_b),
+        incomplete=answer.incomplete,
+        cautions=tuple(COMPARE.cautions((a, b))),
     )
 
 
-def _row(rate: Rate, figures: Mapping[str, Change]) -> ActorRow:
-    changed = tuple(name for name in FIGURES if name in figures and figures[name].changed)
+def _row(rate: Rate, metrics: Mapping[str, MetricChange]) -> ActorRow:
+    changed = tuple(name for name in METRICS if name in metrics and metrics[name].changed)
     return ActorRow(
         actor=rate.actor,
         kind=rate.actor.partition(":")[0],
-        verdict=_verdict(figures, changed),
+        verdict=_verdict(metrics, changed),
         changed=changed,
-        figures=figures,
+        metrics=metrics,
         load=rate.load,
         per_second=rate.per_second,
     )
 
 
-def _verdict(figures: Mapping[str, Change], changed: Sequence[str]) -> str:
+def _verdict(metrics: Mapping[str, MetricChange], changed: Sequence[str]) -> str:
     if "execution" in changed:
-        return "runs longer" if _grew(figures["execution"]) else "runs shorter"
+        return "runs longer" if _grew(metrics["execution"]) else "runs shorter"
     if "response" in changed:
-        return "ends later" if _grew(figures["response"]) else "ends sooner"
+        return "ends later" if _grew(metrics["response"]) else "ends sooner"
     if "latency" in changed:
-        return "starts later" if _grew(figures["latency"]) else "starts sooner"
+        return "starts later" if _grew(metrics["latency"]) else "starts sooner"
     if "period" in changed:
-        return "comes less often" if _grew(figures["period"]) else "comes more often"
-    if figures and all(figure.ratio is None for figure in figures.values()):
+        return "comes less often" if _grew(metrics["period"]) else "comes more often"
+    if metrics and all(change.ratio is None for change in metrics.values()):
         return "not comparable"
     return "no change shown"
 
 
-def _grew(change: Change) -> bool:
+def _grew(change: MetricChange) -> bool:
     return (change.ratio or 1.0) > 1.0
 
 
-def _sure(change: Change) -> float:
+def _sure(change: MetricChange) -> float:
     """By how much the median surely changed: the logarithm of the bound nearer to 1."""
     if change.interval is None or not change.changed:
         return 0.0
@@ -112,78 +112,80 @@ def _sure(change: Change) -> float:
 
 
 def _rank(row: ActorRow) -> tuple[int, float, str]:
-    execution = row.figures.get("execution")
+    execution = row.metrics.get("execution")
     grown = 0.0 if execution is None or not _grew(execution) else _sure(execution)
     if row.kind in _HANDLERS and grown >= log(_MUCH):
         return 0, -grown, row.actor
     if "execution" in row.changed and execution is not None:
         return 1, -_sure(execution), row.actor
     if row.changed:
-        return 2, -max(_sure(row.figures[name]) for name in row.changed), row.actor
+        return 2, -max(_sure(row.metrics[name]) for name in row.changed), row.actor
     return 3, -max(row.load), row.actor
 
 
-def document(found: Sides, kind: str) -> dict[str, Any]:
+def document(sides: SideBySide, kind: str) -> dict[str, Any]:
     """The answer as JSON has it; ``kind`` leaves out the actors of others. Times in ns."""
-    rows = [row for row in found.rows if kind in ("all", row.kind)]
+    rows = [row for row in sides.rows if kind in ("all", row.kind)]
     return {
-        "cautions": [printable(caution, 1000) for caution in found.cautions],
-        "changed": sum(bool(row.changed) for row in found.rows),
-        "kinds": {name: sum(name in ("all", row.kind) for row in found.rows) for name in KINDS},
-        "rows": [_told(row) for row in rows],
-        "only": [[printable(name) for name in names] for names in found.only],
-        "unsure": list(found.unsure),
+        "cautions": [printable(caution, 1000) for caution in sides.cautions],
+        "changed": sum(bool(row.changed) for row in sides.rows),
+        "kinds": {name: sum(name in ("all", row.kind) for row in sides.rows) for name in KINDS},
+        "rows": [_row_document(row) for row in rows],
+        "only": [[printable(name) for name in names] for names in sides.only],
+        "unsure": list(sides.incomplete),
     }
 
 
-def _told(row: ActorRow) -> dict[str, Any]:
+def _row_document(row: ActorRow) -> dict[str, Any]:
     return {
         "actor": printable(row.actor),
         "kind": row.kind,
         "verdict": row.verdict,
         "changed": list(row.changed),
-        "figures": {name: _figure(row.figures.get(name)) for name in FIGURES},
+        "figures": {name: _metric_document(row.metrics.get(name)) for name in METRICS},
         "load": list(row.load),
         "per_second": list(row.per_second),
     }
 
 
-def _figure(change: Change | None) -> dict[str, Any] | None:
-    told: dict[str, Any] | None = plain(change)
-    return told and {name: told[name] for name in told if name not in ("actor", "figure")}
+def _metric_document(change: MetricChange | None) -> dict[str, Any] | None:
+    document: dict[str, Any] | None = encode(change)
+    return document and {
+        name: value for name, value in document.items() if name not in ("actor", "figure")
+    }
 
 
-def shapes_of(both: Sequence[Loaded], name: str, figure: str) -> list[dict[str, Any] | None]:
-    """How a figure of the actors of a name is distributed in each trace, of sure instances."""
-    sides = []
+def shapes_of(both: Sequence[LoadedTrace], name: str, metric: str) -> list[dict[str, Any] | None]:
+    """How a metric of the actors of a name is distributed in each trace, by complete instances."""
+    values_of = []
     for loaded in both:
-        values = measured(loaded.analysis)[figure][_rows(loaded, name)]
-        sides.append(values[values != NONE])
-    return shapes(sides)
+        values = instance_metrics(loaded.analysis)[metric][_rows(loaded, name)]
+        values_of.append(values[values != NONE])
+    return shapes(values_of)
 
 
-def place(loaded: Loaded, name: str) -> dict[str, Any] | None:
-    """Where on the time line the actors of a name are seen at their usual work.
+def place(loaded: LoadedTrace, name: str) -> dict[str, Any] | None:
+    """Where on the timeline the actors of a name are seen at their usual work.
 
-    That is the instance of the median response; None when the trace has none that is sure.
+    That is the instance of the median response; None when the trace has none that is complete.
     """
     analysis = loaded.analysis
     rows = _rows(loaded, name)
-    rows = rows[analysis.sure[rows]]
+    rows = rows[analysis.complete[rows]]
     if rows.size == 0:
         return None
     times = response(analysis)[rows]
     middle = times.argsort(kind="stable")[rows.size // 2]
-    found = describe(analysis, rows[middle : middle + 1])[0]
+    instance = describe(analysis, rows[middle : middle + 1])[0]
     return {
-        "actor": found.actor_id,
-        "cpu": found.cpu,
-        "begin": since(loaded, found.begin if found.ready is None else found.ready),
-        "end": since(loaded, found.end),
+        "actor": instance.actor_id,
+        "cpu": instance.cpu,
+        "begin": since(loaded, instance.begin if instance.ready is None else instance.ready),
+        "end": since(loaded, instance.end),
     }
 
 
-def _rows(loaded: Loaded, name: str) -> Ints:
+def _rows(loaded: LoadedTrace, name: str) -> Ints:
     """The instances of the actors of a name, in order of time."""
     analysis = loaded.analysis
     return instances_of(analysis, [actor for actor in analysis.actors if actor.group == name])

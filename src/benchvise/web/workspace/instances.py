@@ -1,7 +1,7 @@
-"""The instances of actors as points: any figure over time, or over another figure.
+"""The instances of actors as points: any metric over time, or over another one.
 
 A plot has only so many places. When there are more instances than it can tell apart, one stands for
-all that fall onto one place: that with the largest figure, so that no spike is lost.
+all that fall onto one place: that with the largest value, so that no spike is lost.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from benchvise.flows.trace_analyses import Loaded
 from benchvise.trace.analysis.actors import instances_of, latency, response
-from benchvise.trace.analysis.figures import minus
+from benchvise.trace.analysis.distributions import minus
 from benchvise.trace.analysis.model import NONE, Analysis, Floats, Ints
-from benchvise.web.workspace.asking import Asking
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.query import TraceQuery
 
-FIGURES = ("begin", "execution", "response", "latency", "period")
+METRICS = ("begin", "execution", "response", "latency", "period")
 """What may stand on an axis; all in ns."""
 
 _FEW = 4000
@@ -24,36 +24,36 @@ _FEW = 4000
 _MOST = 20_000
 
 
-def answer(loaded: Loaded, asking: Asking) -> pa.Table:
+def answer(loaded: LoadedTrace, query: TraceQuery) -> pa.Table:
     """``instances`` of the actors that begin in the span, in order of time.
 
-    ``begin``, ``end``, ``ready`` in ns since the first event, the figures in ns, NaN where one is
-    not known. ``flags`` are those of the instance (0: nothing is unsure), ``count`` how many the
+    ``begin``, ``end``, ``ready`` in ns since the first event, the metrics in ns, NaN where one is
+    not known. ``flags`` are those of the instance (0: it is complete), ``count`` how many the
     row stands for. The metadata say how many there are in all.
     """
-    part = asking.part(loaded)
+    part = query.part(loaded)
     analysis = part.analysis
-    x = asking.choice("x", FIGURES)
-    y = asking.choice("y", ("execution", "response", "latency", "period"))
-    rows = instances_of(analysis, asking.actors(part))
-    figures = {
+    x = query.choice("x", METRICS)
+    y = query.choice("y", ("execution", "response", "latency", "period"))
+    rows = instances_of(analysis, query.actors(part))
+    metrics = {
         "begin": analysis.instances["begin"][rows] - analysis.whole.begin,
         "execution": analysis.instances["execution"][rows],
         "response": response(analysis)[rows],
         "latency": latency(analysis)[rows],
         "period": analysis.instances["period"][rows],
     }
-    known = np.flatnonzero((figures[x] != NONE) & (figures[y] != NONE))
-    log = asking.choice("scale", ("log", "linear")) == "log"
-    width = asking.whole("width", 800, 10, 4000)
-    height = asking.whole("height", 240, 10, 2000)
+    known = np.flatnonzero((metrics[x] != NONE) & (metrics[y] != NONE))
+    log = query.choice("scale", ("log", "linear")) == "log"
+    width = query.whole("width", 800, 10, 4000)
+    height = query.whole("height", 240, 10, 2000)
     places = (
-        _places(figures[x][known], width, log=log and x != "begin"),
-        _places(figures[y][known], height, log=log),
+        _places(metrics[x][known], width, log=log and x != "begin"),
+        _places(metrics[y][known], height, log=log),
     )
-    kept, count = _thinned(figures[y][known], places)
+    kept, count = _thinned(metrics[y][known], places)
     chosen = known[kept]
-    columns = {name: _numbers(values[chosen]) for name, values in figures.items()}
+    columns = {name: _numbers(values[chosen]) for name, values in metrics.items()}
     return _table(analysis, rows[chosen], columns, count).replace_schema_metadata(
         {"instances": str(rows.size), "without": str(rows.size - known.size)}
     )

@@ -1,4 +1,4 @@
-"""One item of the time line: whose it is, its activation, and the events in it."""
+"""One item of the timeline: whose it is, its activation, and the events in it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from benchvise.flows.trace_analyses import plain
+from benchvise.documents import encode
 from benchvise.text import printable
 from benchvise.trace.analysis.actors import describe
 from benchvise.trace.analysis.model import NONE, Analysis
 from benchvise.trace.levels import Item, Row
-from benchvise.web.workspace.opened import Opened
+from benchvise.web.workspace.served import ServedTrace
 
 _MOST_EVENTS = 200
 """Events that are listed: the log shows them all."""
@@ -22,21 +22,21 @@ _IN_TURN = frozenset({"runnable", "preempted"})
 """States in which an instance is under way, though it does not run."""
 
 
-def described(trace: Opened, row: Row, time: int) -> dict[str, Any]:
+def item_document(trace: ServedTrace, row: Row, time: int) -> dict[str, Any]:
     """What a row shows at a time, in ns since the first event; ``item`` is None for nothing."""
     analysis = trace.loaded.analysis
-    shown = trace.levels.at(row.id, time)
+    item = trace.levels.at(row.id, time)
     document: dict[str, Any] = {"row": row.id, "t": time, "item": None}
-    if shown is None:
+    if item is None:
         return document
-    actor = analysis.actors[shown.actor]
-    fragment = _fragment(analysis, row, shown, time + trace.origin)
+    actor = analysis.actors[item.actor]
+    fragment = _fragment(analysis, row, item, time + trace.origin)
     cpu = row.cpu if fragment is None else int(analysis.fragments["cpu"][fragment])
-    instance = _instance(analysis, shown, fragment, time + trace.origin)
+    instance = _instance(analysis, item, fragment, time + trace.origin)
     document["item"] = {
-        "begin": shown.begin,
-        "end": shown.end,
-        "state": shown.state,
+        "begin": item.begin,
+        "end": item.end,
+        "state": item.state,
         "cpu": cpu,
         "actor": {
             "id": actor.id,
@@ -48,71 +48,74 @@ def described(trace: Opened, row: Row, time: int) -> dict[str, Any]:
             "priority": actor.priority,
         },
     }
-    document["instance"] = None if instance is None else _told(trace, instance)
-    document["events"] = _events(trace, shown, cpu) if shown.state in _RAN else None
+    document["instance"] = None if instance is None else _instance_document(trace, instance)
+    document["events"] = _events(trace, item, cpu) if item.state in _RAN else None
     return document
 
 
-def _fragment(analysis: Analysis, row: Row, shown: Item, time: int) -> int | None:
+def _fragment(analysis: Analysis, row: Row, item: Item, time: int) -> int | None:
     """The span on a CPU that an item is, or is a part of."""
-    if shown.state not in _RAN:
+    if item.state not in _RAN:
         return None
     rows = analysis.fragments
     ends = rows["end"]
     first = int(np.searchsorted(ends, time, side="left"))
     for last in (first + _NEAR, ends.size):
         part = slice(first, last)
-        fits = (rows["actor"][part] == shown.actor) & (rows["begin"][part] <= time)
+        fits = (rows["actor"][part] == item.actor) & (rows["begin"][part] <= time)
         if row.cpu is not None:
             fits &= rows["cpu"][part] == row.cpu
-        found = np.flatnonzero(fits)
-        if found.size:
-            # Of one that ends just then and one that begins, the latter is shown.
-            latest = found[np.argmax(rows["begin"][part][found])]
+        matching = np.flatnonzero(fits)
+        if matching.size:
+            # Of one that ends just then and one that begins, the latter is item.
+            latest = matching[np.argmax(rows["begin"][part][matching])]
             return first + int(latest)
     return None
 
 
-def _instance(analysis: Analysis, shown: Item, fragment: int | None, time: int) -> int | None:
+def _instance(analysis: Analysis, item: Item, fragment: int | None, time: int) -> int | None:
     rows = analysis.instances
     if fragment is not None:
-        found = int(analysis.fragments["instance"][fragment])
-        return found if found < len(rows) else None
-    if shown.state not in _IN_TURN:
+        instance = int(analysis.fragments["instance"][fragment])
+        return instance if instance < len(rows) else None
+    if item.state not in _IN_TURN:
         return None
     since = np.where(rows["ready"] == NONE, rows["begin"], rows["ready"])
-    fits = (rows["actor"] == shown.actor) & (since <= time) & (time <= rows["end"])
+    fits = (rows["actor"] == item.actor) & (since <= time) & (time <= rows["end"])
     last = np.flatnonzero(fits)
     return int(last[-1]) if last.size else None
 
 
-def _told(trace: Opened, instance: int) -> dict[str, Any]:
+def _instance_document(trace: ServedTrace, instance: int) -> dict[str, Any]:
     analysis = trace.loaded.analysis
-    told: dict[str, Any] = plain(describe(analysis, np.array([instance]))[0])
+    document: dict[str, Any] = encode(describe(analysis, np.array([instance]))[0])
     for name in ("begin", "end", "ready"):
-        if told[name] is not None:
-            told[name] -= trace.origin
+        if document[name] is not None:
+            document[name] -= trace.origin
     cause, at = int(analysis.instances["cause"][instance]), analysis.instances["cause_time"]
-    told["waker"] = None
+    document["waker"] = None
     if cause != NONE:
         waker = analysis.actors[int(analysis.instances["actor"][cause])]
-        told["waker"] = {
+        document["waker"] = {
             "actor": waker.id,
             "name": printable(waker.name),
             "label": printable(waker.label),
             "instance": cause,
             "time": None if int(at[instance]) == NONE else int(at[instance]) - trace.origin,
         }
-    told["actor"], told["cause"] = printable(told["actor"]), printable(told["cause"] or "") or None
-    return told
+    document["actor"], document["cause"] = (
+        printable(document["actor"]),
+        printable(document["cause"] or "") or None,
+    )
+    return document
 
 
-def _events(trace: Opened, shown: Item, cpu: int | None) -> dict[str, Any]:
+def _events(trace: ServedTrace, item: Item, cpu: int | None) -> dict[str, Any]:
     """The events of the item's CPU from its begin to its end, the first of them listed."""
     index, types = trace.trace.index, trace.trace.outline["events"]
     times = index["time"].to_numpy()
-    first = int(np.searchsorted(times, shown.begin + trace.origin, side="left"))
-    last = int(np.searchsorted(times, shown.end + trace.origin, side="right"))
+    first = int(np.searchsorted(times, item.begin + trace.origin, side="left"))
+    last = int(np.searchsorted(times, item.end + trace.origin, side="right"))
     part = index.slice(first, last - first)
     here = np.flatnonzero(part["cpu"].to_numpy() == cpu)
     kinds = part["event"].to_numpy()

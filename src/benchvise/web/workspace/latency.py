@@ -4,88 +4,86 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.flows import trace_analyses as flow
-from benchvise.flows.trace_analyses import Loaded, plain
 from benchvise.text import printable
-from benchvise.trace.analysis.latency.answer import Hop, Occurrence, Way
-from benchvise.web.workspace.asking import Asking, head, since
+from benchvise.trace.analysis.latency import Hop, Occurrence, Way
+from benchvise.trace.catalogue.latency import LATENCY
+from benchvise.trace.catalogue.request import Match, Request
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.query import TraceQuery, head, since
 from benchvise.web.workspace.shapes import steps
 
 _WAYS = 8
 _STAGE = 400
 
 
-def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
-    """``latency``: ``from`` one end by ``via`` to another, in the words of the command line.
+def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
+    """``latency``: ``from`` one end by ``via`` to another, written as on the command line.
 
     Raises:
         UsageError: an end is missing, or the trace has nothing that it means.
     """
-    part = asking.part(loaded)
-    start, end = asking.text("from"), asking.text("to")
+    part = query.part(loaded)
+    start, end = query.text("from"), query.text("to")
     if not start or not end:
         raise UsageError("a latency has two ends", "say from= and to=: irq:NAME, task:NAME, ...")
-    method = asking.choice("match", ("auto", "cause", "next"))
-    asked = flow.question(
-        [start, *_via(asking), end],
-        [],
-        method="" if method == "auto" else method,
-        hops=asking.whole("hops", 4, 0, 64),
-        unsure=asking.flag("unsure"),
-        worst=asking.whole("worst", 20, 0, 200),
+    request = Request(
+        start=start,
+        end=end,
+        via=tuple(query.lines("via")),
+        match=Match(query.choice("match", tuple(Match))),
+        hops=query.whole("hops", 4, 0, 64),
+        incomplete=query.flag("unsure"),
+        worst=query.whole("worst", 20, 0, 200),
     )
-    found, _ = flow.latency(part, asked)
+    latency = LATENCY.analyse((part,), request)
     return {
         **head(part),
-        "hops": [_hop(hop) for hop in found.hops],
-        "occurrences": found.occurrences,
-        "unsure": found.unsure,
-        "unsure_kept": found.unsure_kept,
-        "total": plain(found.total),
-        "ways": [_way(way) for way in found.ways[:_WAYS]],
-        "more_ways": max(0, len(found.ways) - _WAYS),
-        "steps": steps(found.values),
-        "worst": [_occurrence(part, one) for one in found.worst],
+        "hops": [_hop(hop) for hop in latency.hops],
+        "occurrences": latency.occurrences,
+        "unsure": latency.incomplete,
+        "unsure_kept": latency.incomplete_kept,
+        "total": encode(latency.total),
+        "ways": [_way(way) for way in latency.ways[:_WAYS]],
+        "more_ways": max(0, len(latency.ways) - _WAYS),
+        "steps": steps(latency.values),
+        "worst": [_occurrence(part, occurrence) for occurrence in latency.worst],
     }
-
-
-def _via(asking: Asking) -> list[str]:
-    """Ends between, a line each: their names may hold commas."""
-    return [line.strip() for line in asking.text("via").splitlines() if line.strip()]
 
 
 def _hop(hop: Hop) -> dict[str, Any]:
-    told: dict[str, Any] = plain(hop)
-    return {**told, "start": printable(hop.start), "end": printable(hop.end)}
+    return {**encode(hop), "start": printable(hop.start), "end": printable(hop.end)}
 
 
 def _way(way: Way) -> dict[str, Any]:
-    told: dict[str, Any] = plain(way)
-    stages = [{**stage, "name": printable(stage["name"], _STAGE)} for stage in told["stages"]]
-    return {**told, "stages": stages}
+    document = encode(way)
+    stages = [{**stage, "name": printable(stage["name"], _STAGE)} for stage in document["stages"]]
+    return {**document, "stages": stages}
 
 
-def _occurrence(loaded: Loaded, one: Occurrence) -> dict[str, Any]:
+def _occurrence(loaded: LoadedTrace, occurrence: Occurrence) -> dict[str, Any]:
     return {
-        "begin": since(loaded, one.begin),
-        "end": since(loaded, one.end),
-        "latency": one.latency,
-        "begin_cpu": one.begin_cpu,
-        "end_cpu": one.end_cpu,
-        "end_actor": printable(one.end_actor),
-        "actor": _actor(loaded, one),
-        "stages": [{"name": printable(name, _STAGE), "time": time} for name, time in one.stages],
+        "begin": since(loaded, occurrence.begin),
+        "end": since(loaded, occurrence.end),
+        "latency": occurrence.latency,
+        "begin_cpu": occurrence.begin_cpu,
+        "end_cpu": occurrence.end_cpu,
+        "end_actor": printable(occurrence.end_actor),
+        "actor": _actor(loaded, occurrence),
+        "stages": [
+            {"name": printable(name, _STAGE), "time": time} for name, time in occurrence.stages
+        ],
     }
 
 
-def _actor(loaded: Loaded, one: Occurrence) -> int | None:
-    """Who it ended in: of several lives of one thread id, that which was alive then."""
-    known = loaded.analysis.tables["actors"]
+def _actor(loaded: LoadedTrace, occurrence: Occurrence) -> int | None:
+    """The actor that it ended in: of several lives of one thread id, that which was alive then."""
+    lives = loaded.analysis.tables["actors"]
     for actor in loaded.analysis.actors:
-        if actor.label == one.end_actor:
-            first = known.column("first")[actor.id].as_py()
-            last = known.column("last")[actor.id].as_py()
-            if first <= one.end <= last:
+        if actor.label == occurrence.end_actor:
+            first = lives.column("first")[actor.id].as_py()
+            last = lives.column("last")[actor.id].as_py()
+            if first <= occurrence.end <= last:
                 return actor.id
     return None

@@ -7,67 +7,64 @@ from typing import Any
 
 import numpy as np
 
-from benchvise.flows.trace_analyses import Loaded
 from benchvise.text import printable
-from benchvise.trace.analysis import series
 from benchvise.trace.analysis.series import OverTime, Series
-from benchvise.web.workspace.asking import Asking, head, since
+from benchvise.trace.catalogue.record import TraceAnalysis
+from benchvise.trace.catalogue.series import LOAD, SWITCHES
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.query import TraceQuery, head, since
 
 _MOST_BINS = 2000
 _MOST_ACTORS = 40
 
 
-def load(loaded: Loaded, asking: Asking) -> dict[str, Any]:
+def load(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     """``load``: shares of one CPU (of all CPUs together for ``everything``) in each bin."""
-    part, bins, by_name = asking.part(loaded), _bins(asking), asking.flag("by_name")
-    chosen = asking.actors(part)
-    found = series.load(part.analysis.sliced(), chosen, bins, by_name=by_name)
-    return _told(part, found, asking.whole("top", 8, 1, _MOST_ACTORS))
+    return _over_time(LOAD, loaded, query)
 
 
-def switches(loaded: Loaded, asking: Asking) -> dict[str, Any]:
+def switches(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     """``switches``: context switches a second in each bin; an actor's are those that left it."""
-    part, bins, by_name = asking.part(loaded), _bins(asking), asking.flag("by_name")
-    chosen = asking.actors(part)
-    found = series.switches(part.analysis.sliced(), chosen, bins, by_name=by_name)
-    return _told(part, found, asking.whole("top", 8, 1, _MOST_ACTORS))
+    return _over_time(SWITCHES, loaded, query)
 
 
-def _bins(asking: Asking) -> int:
-    return asking.whole("bins", 200, 1, _MOST_BINS)
-
-
-def _told(loaded: Loaded, found: OverTime, top: int) -> dict[str, Any]:
-    rest = found.actors[top:]
+def _over_time(
+    analysis: TraceAnalysis[OverTime], loaded: LoadedTrace, query: TraceQuery
+) -> dict[str, Any]:
+    part = query.part(loaded)
+    bins = query.whole("bins", 200, 1, _MOST_BINS)
+    answer = analysis.analyse((part,), query.request(part, bins=bins))
+    top = query.whole("top", 8, 1, _MOST_ACTORS)
+    rest = answer.actors[top:]
     return {
-        **head(loaded),
-        "unit": found.unit,
-        "first": since(loaded, found.begin),
-        "width": found.width,
-        "everything": _series(loaded, found.everything),
-        "cpus": [_series(loaded, one) for one in found.cpus],
-        "actors": [_series(loaded, one) for one in found.actors[:top]],
+        **head(part),
+        "unit": answer.unit,
+        "first": since(part, answer.begin),
+        "width": answer.width,
+        "everything": _series(part, answer.everything),
+        "cpus": [_series(part, series) for series in answer.cpus],
+        "actors": [_series(part, series) for series in answer.actors[:top]],
         "others": _others(rest) if rest else None,
     }
 
 
-def _series(loaded: Loaded, one: Series) -> dict[str, Any]:
+def _series(loaded: LoadedTrace, series: Series) -> dict[str, Any]:
     return {
-        "name": printable(one.name),
-        "ids": list(one.ids),
-        "whole": one.whole,
-        "values": list(one.values),
-        "peak": one.peak,
-        "peak_at": since(loaded, one.peak_at),
+        "name": printable(series.name),
+        "ids": list(series.ids),
+        "whole": series.whole,
+        "values": list(series.values),
+        "peak": series.peak,
+        "peak_at": since(loaded, series.peak_at),
     }
 
 
 def _others(rest: Sequence[Series]) -> dict[str, Any]:
     """All that have no line of their own, together."""
-    total = np.sum([one.values for one in rest], axis=0)
+    total = np.sum([series.values for series in rest], axis=0)
     return {
         "name": f"{len(rest)} others",
         "ids": [],
-        "whole": sum(one.whole for one in rest),
+        "whole": sum(series.whole for series in rest),
         "values": [round(float(value), 6) for value in total],
     }

@@ -10,11 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from benchvise.errors import UsageError
-from benchvise.flows.trace_analyses import Loaded
 from benchvise.text import printable
-from benchvise.trace.analysis.latency.ends import Condition, meets, parse_conditions, running
+from benchvise.trace.analysis.latency.ends import (
+    Condition,
+    booleans,
+    meets,
+    parse_conditions,
+    running,
+)
 from benchvise.trace.analysis.model import Analysis, Bools, Ints, Span, integers
-from benchvise.web.workspace.asking import Asking, head
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.query import TraceQuery, head
 
 _PAGE = 200
 _MOST = 1000
@@ -23,52 +29,52 @@ _FIELDS = 60
 _UNKNOWN_CPU = 65535
 
 
-def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
-    """``log``: a page of the events that are wanted, each with its fields as texts.
+def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
+    """``log``: a page of the events that are asked for, each with its fields as texts.
 
     ``event`` are names or patterns, ``actor`` those in whose context it happened, ``field``
     conditions as in ``prev_comm==make``. ``index`` of an event is its place in the time index.
     With ``at`` the page is the one that begins a little before that moment.
     """
-    part = asking.part(loaded)
-    rows = wanted(part, asking)
-    limit = asking.whole("limit", _PAGE, 1, _MOST)
-    offset = asking.whole("offset", 0, 0, 1 << 40)
-    at = asking.time("at", part)
+    part = query.part(loaded)
+    rows = matching_events(part, query)
+    limit = query.whole("limit", _PAGE, 1, _MOST)
+    offset = query.whole("offset", 0, 0, 1 << 40)
+    at = query.moment("at", part)
     times = integers(part.trace.index.column("time"))
     if at is not None:
         offset = max(0, int(np.searchsorted(times[rows], at)) - limit // 4)
-    shown = rows[offset : offset + limit]
+    page = rows[offset : offset + limit]
     return {
         **head(part),
         "total": int(rows.size),
         "offset": min(offset, int(rows.size)),
         "limit": limit,
-        "events": described(part, shown),
+        "events": event_documents(part, page),
     }
 
 
-def wanted(part: Loaded, asking: Asking) -> Ints:
+def matching_events(part: LoadedTrace, query: TraceQuery) -> Ints:
     """The places in the time index of what is asked for, in order of time."""
     index = part.trace.index
     times = integers(index.column("time"))
     span = part.analysis.span
     first, last = np.searchsorted(times, [span.begin, span.end])
     rows: Ints = np.arange(first, last)
-    if names := asking.words("event"):
+    if names := query.items("event"):
         numbers = _event_numbers(part, names)
         kinds = integers(index.column("event").slice(first, last - first))
         rows = rows[np.isin(kinds, numbers)]
-    if cpus := asking.words("cpu"):
+    if cpus := query.items("cpu"):
         rows = rows[np.isin(_taken(index, "cpu", rows), [_number(cpu) for cpu in cpus])]
-    if text := asking.text("field"):
+    if text := query.text("field"):
         rows = rows[_meeting(part, rows, parse_conditions(text, text))]
-    if asking.words("actor"):
-        rows = _of_actors(part.analysis, index, rows, [one.id for one in asking.actors(part)])
+    if query.items("actor"):
+        rows = _of_actors(part.analysis, index, rows, [actor.id for actor in query.actors(part)])
     return rows
 
 
-def described(part: Loaded, rows: Ints) -> list[dict[str, Any]]:
+def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
     """Events in full, by their places in the time index."""
     if rows.size == 0:
         return []
@@ -80,11 +86,11 @@ def described(part: Loaded, rows: Ints) -> list[dict[str, Any]]:
     context = running(around, cpus, times)
     kinds = part.trace.outline["events"]
     origin = analysis.whole.begin
-    found = []
+    documents = []
     for at in range(rows.size):
         name = kinds[events[at]]
         actor = int(analysis.instances["actor"][context[at]]) if context[at] >= 0 else None
-        found.append(
+        documents.append(
             {
                 "index": int(rows[at]),
                 "time": int(times[at]) - origin,
@@ -95,7 +101,7 @@ def described(part: Loaded, rows: Ints) -> list[dict[str, Any]]:
                 "fields": _fields(part.trace.tables[name], int(places[at])),
             }
         )
-    return found
+    return documents
 
 
 def _fields(table: pa.Table, row: int) -> list[list[str]]:
@@ -121,23 +127,23 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _event_numbers(part: Loaded, names: Sequence[str]) -> list[int]:
+def _event_numbers(part: LoadedTrace, names: Sequence[str]) -> list[int]:
     """The places of event types in the description.
 
     Raises:
         UsageError: a name means none of them.
     """
-    known = part.trace.outline["events"]
-    found: set[int] = set()
+    types = part.trace.outline["events"]
+    chosen: set[int] = set()
     for name in names:
-        numbers = {at for at, one in enumerate(known) if one == name or fnmatchcase(one, name)}
+        numbers = {at for at, kind in enumerate(types) if kind == name or fnmatchcase(kind, name)}
         if not numbers:
             raise UsageError(f"the trace has no event {name[:80]}", "the search finds its events")
-        found |= numbers
-    return sorted(found)
+        chosen |= numbers
+    return sorted(chosen)
 
 
-def _meeting(part: Loaded, rows: Ints, conditions: Sequence[Condition]) -> Bools:
+def _meeting(part: LoadedTrace, rows: Ints, conditions: Sequence[Condition]) -> Bools:
     """Which events have all the fields, and in them what is asked for.
 
     Raises:
@@ -147,7 +153,7 @@ def _meeting(part: Loaded, rows: Ints, conditions: Sequence[Condition]) -> Bools
     events, places = _taken(index, "event", rows), _taken(index, "row", rows)
     kept = np.zeros(rows.size, dtype=np.bool_)
     refused: UsageError | None = None
-    asked = 0
+    fitting = 0
     for number in np.unique(events):
         name = kinds[number]
         table = part.trace.tables[name]
@@ -159,21 +165,16 @@ def _meeting(part: Loaded, rows: Ints, conditions: Sequence[Condition]) -> Bools
         try:
             good = np.ones(some.num_rows, dtype=np.bool_)
             for condition in conditions:
-                good &= _booleans(meets(some, condition, f"event:{name}"))
+                good &= booleans(meets(some, condition, f"event:{name}"))
         except UsageError as error:  # a text in one event may be a number in another
             refused = error
             continue
-        asked += 1
+        fitting += 1
         kept[mine] = good[where]
-    if not asked:
+    if not fitting:
         names = ", ".join(condition.field for condition in conditions)
         raise refused or UsageError(f"no event of these has {names[:200]}", "")
     return kept
-
-
-def _booleans(column: Any) -> Bools:
-    filled: Bools = column.fill_null(False).to_numpy().astype(np.bool_)
-    return filled
 
 
 def _of_actors(analysis: Analysis, index: pa.Table, rows: Ints, actors: Sequence[int]) -> Ints:

@@ -36,14 +36,14 @@ def _steps(values: Ints, fine: int) -> list[dict[str, float]]:
     if values.size == 0:
         return []
     scaled = np.floor(np.log10(np.maximum(values, 1)) * fine).astype(np.int64)
-    found, counts = np.unique(scaled, return_counts=True)
+    distinct, counts = np.unique(scaled, return_counts=True)
     return [
         {
             "low": float(10 ** (step / fine)),
             "high": float(10 ** ((step + 1) / fine)),
             "share": float(count / values.size),
         }
-        for step, count in zip(found.tolist(), counts.tolist(), strict=True)
+        for step, count in zip(distinct.tolist(), counts.tolist(), strict=True)
     ]
 
 

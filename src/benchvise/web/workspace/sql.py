@@ -1,17 +1,16 @@
-"""SQL over the tables of a trace, bounded, with the rows of the answer tied to the time line."""
+"""SQL over the tables of a trace, bounded, with the rows of the answer tied to the timeline."""
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import Any
 
 import pyarrow as pa
 
 from benchvise.errors import UsageError
-from benchvise.flows.trace_analyses import Loaded
 from benchvise.text import printable
-from benchvise.trace.query import Answer, Limits, Tables, ask
-from benchvise.web.workspace.asking import Asking, head
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.trace.query import Limits, QueryAnswer, Tables, ask
+from benchvise.web.workspace.query import TraceQuery, head
 
 LIMITS = Limits(rows=1000, seconds=10, memory_mb=512)
 
@@ -19,7 +18,7 @@ SQL_LIMIT = 20_000
 """Characters of a query."""
 
 _MOMENTS = ("time", "begin", "ready", "ran", "queued", "issued", "completed", "end")
-"""Columns by which a row is found on the time line: the first that there is."""
+"""Columns by which a row is found on the timeline: the first that there is."""
 
 _EXACT = 1 << 53
 """Whole numbers beyond it are given as texts: JavaScript has no other way to keep them."""
@@ -27,7 +26,7 @@ _EXACT = 1 << 53
 _CELL = 2000
 
 
-def answer(loaded: Loaded, asking: Asking, sql: str) -> dict[str, Any]:
+def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> dict[str, Any]:
     """``query``: what one query gives, at most ``LIMITS.rows`` rows.
 
     The table ``selection`` has one row, ``begin`` and ``end`` of the part that is asked about, in
@@ -39,49 +38,48 @@ def answer(loaded: Loaded, asking: Asking, sql: str) -> dict[str, Any]:
     """
     if len(sql) > SQL_LIMIT:
         raise UsageError(f"the query has {len(sql)} characters", f"at most {SQL_LIMIT}")
-    part = asking.part(loaded)
+    part = query.part(loaded)
     span = part.analysis.span
     selection = pa.table({"begin": [span.begin], "end": [span.end]})
-    began = monotonic()
-    found = ask(part.trace, sql, LIMITS, {"selection": selection})
+    answer = ask(part.trace, sql, LIMITS, {"selection": selection})
     return {
         **head(part),
         "columns": [
             {"name": printable(name), "type": kind}
-            for name, kind in zip(found.columns, found.types, strict=True)
+            for name, kind in zip(answer.columns, answer.types, strict=True)
         ],
-        "rows": [[_plain(value) for value in row] for row in found.rows],
-        "times": _times(part, found),
-        "more": found.more,
-        "seconds": monotonic() - began,
+        "rows": [[_plain(value) for value in row] for row in answer.rows],
+        "times": _times(part, answer),
+        "more": answer.more,
+        "seconds": answer.seconds,
     }
 
 
-def tables(loaded: Loaded, _asking: Asking) -> dict[str, Any]:
+def tables(loaded: LoadedTrace, _query: TraceQuery) -> dict[str, Any]:
     """``tables``: what can be asked, with columns."""
     listed = Tables(loaded.trace).listing()
     return {
         "tables": [
             {
-                "name": printable(one.name),
-                "kind": one.kind,
-                "rows": one.rows,
-                "columns": printable(one.columns, _CELL),
+                "name": printable(table.name),
+                "kind": table.kind,
+                "rows": table.rows,
+                "columns": printable(table.columns, _CELL),
             }
-            for one in listed[:2000]
-            if one.rows != 0
+            for table in listed[:2000]
+            if table.rows != 0
         ]
         + [{"name": "selection", "kind": "trace", "rows": 1, "columns": "begin, end"}]
     }
 
 
-def _times(part: Loaded, found: Answer) -> list[int | None] | None:
+def _times(part: LoadedTrace, answer: QueryAnswer) -> list[int | None] | None:
     whole = part.analysis.whole
     for name in _MOMENTS:
-        if name in found.columns:
-            at = found.columns.index(name)
-            if found.types[at] == "NUMBER" or "INT" in found.types[at]:
-                return [_moment(row[at], whole.begin, whole.end) for row in found.rows]
+        if name in answer.columns:
+            at = answer.columns.index(name)
+            if answer.types[at] == "NUMBER" or "INT" in answer.types[at]:
+                return [_moment(row[at], whole.begin, whole.end) for row in answer.rows]
     return None
 
 

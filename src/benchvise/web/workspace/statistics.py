@@ -1,75 +1,70 @@
-"""The statistics table: what took the CPUs, and the figures of each actor's instances."""
+"""The statistics table: what took the CPUs, and the metrics of each actor's instances."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from benchvise.flows.trace_analyses import Loaded, plain
+from benchvise.documents import encode
 from benchvise.text import printable
-from benchvise.trace.analysis.actors import ActorFigures, actor_figures
-from benchvise.trace.analysis.model import Actor
-from benchvise.trace.analysis.stats import stats
-from benchvise.web.workspace.asking import Asking, head, since
+from benchvise.trace.analysis.actors import ActorMetrics
+from benchvise.trace.catalogue.actors import ACTORS
+from benchvise.trace.catalogue.stats import STATS
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.query import TraceQuery, head, since
 
 _MOST = 2000
-_FIGURES = ("execution", "response", "latency", "period")
+_METRICS = ("execution", "response", "latency", "period")
 
 
-def answer(loaded: Loaded, asking: Asking) -> dict[str, Any]:
+def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     """``actors``: one row an actor (``by_name``: one a name), the busiest first.
 
-    Times in ns. The figures of a row are None where it has no instance that is sure of them.
+    Times in ns. The metrics of a row are None where it has no instance that is complete.
     """
-    part = asking.part(loaded)
-    by_name = asking.flag("by_name")
-    most = asking.whole("limit", 500, 1, _MOST)
-    chosen = asking.actors(part)
-    found = stats(part.analysis.sliced(), chosen, by_name=by_name)
-    shown = found.actors[:most]
-    members = {identity for one in shown for identity in one.ids}
-    figures = {
-        one.ids: one
-        for one in actor_figures(
-            part.analysis,
-            _complete(chosen, members),
-            by_name=by_name,
-            unsure=asking.flag("unsure"),
-            worst=1,
-        )
+    part = query.part(loaded)
+    most = query.whole("limit", 500, 1, _MOST)
+    request = query.request(part)
+    stats = STATS.analyse((part,), request)
+    listed = stats.actors[:most]
+    members = {identity for actor in listed for identity in actor.ids}
+    actors = tuple(actor for actor in part.chosen(request) if actor.id in members)
+    metrics = {
+        actor.ids: actor for actor in ACTORS.analyse((part,), replace(request, actors=actors))
     }
     return {
         **head(part),
         "duration": part.analysis.span.duration,
-        "cpus": [plain(cpu) for cpu in found.cpus],
+        "cpus": encode(stats.cpus),
         "actors": [
-            {**plain(one), "actor": printable(one.actor), **_figures(part, figures.get(one.ids))}
-            for one in shown
+            {
+                **encode(actor),
+                "actor": printable(actor.actor),
+                **_metrics(part, metrics.get(actor.ids)),
+            }
+            for actor in listed
         ],
-        "more": len(found.actors) - len(shown),
+        "more": len(stats.actors) - len(listed),
     }
 
 
-def _complete(chosen: list[Actor], members: set[int]) -> list[Actor]:
-    return [actor for actor in chosen if actor.id in members]
-
-
-def _figures(loaded: Loaded, found: ActorFigures | None) -> dict[str, Any]:
-    if found is None:
+def _metrics(loaded: LoadedTrace, actor: ActorMetrics | None) -> dict[str, Any]:
+    if actor is None:
         return {
             "instances": 0,
             "unsure": 0,
             "preemptions": 0,
             "migrations": 0,
-            **dict.fromkeys(_FIGURES),
+            **dict.fromkeys(_METRICS),
             "worst": None,
         }
-    worst = found.worst[0] if found.worst else None
+    worst = actor.worst[0] if actor.worst else None
     return {
-        "instances": found.instances,
-        "unsure": found.unsure,
-        "preemptions": found.preemptions,
-        "migrations": found.migrations,
-        **{name: plain(getattr(found, name)) for name in _FIGURES},
+        "instances": actor.instances,
+        "unsure": actor.incomplete,
+        "preemptions": actor.preemptions,
+        "migrations": actor.migrations,
+        **{name: encode(getattr(actor, name)) for name in _METRICS},
         "worst": worst
         and {
             "actor": worst.actor_id,

@@ -1,6 +1,6 @@
-"""The answers to the views beneath the time line, each with an end to its patience.
+"""The answers to the views beneath the timeline, each within a limit of time.
 
-A question is a function of an opened trace and the words of the request. It runs in a thread of
+A question is a function of an opened trace and the query of the request. It runs in a thread of
 a few, so that neither the server nor the machine is taken up by whoever asks the most.
 """
 
@@ -13,17 +13,17 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
-from benchvise.flows.trace_analyses import Loaded
-from benchvise.web.answers import arrow
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.answers import Json, arrow
+from benchvise.web.context import context
 from benchvise.web.errors import Busy
 from benchvise.web.sent import sent_text
 from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
-from benchvise.web.workspace.asking import Asking
-from benchvise.web.workspace.opened import opened
+from benchvise.web.workspace.query import TraceQuery
 
 SECONDS = 30.0
 """After so long a question is given up, and so is one that has not begun by then."""
@@ -31,7 +31,7 @@ SECONDS = 30.0
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
 
 T = TypeVar("T")
-Question: TypeAlias = Callable[[Loaded, Asking], "Mapping[str, Any] | pa.Table"]
+Question: TypeAlias = Callable[[LoadedTrace, TraceQuery], "Mapping[str, Any] | pa.Table"]
 
 
 def view(name: str, question: Question) -> Route:
@@ -45,14 +45,14 @@ def view(name: str, question: Question) -> Route:
 
 def _answered(request: Request, question: Question) -> Response:
     """The answer, or that the browser's is still good."""
-    trace = opened(request)
+    trace = context(request).trace(request.path_params["key"])
     headers = {"ETag": f'"{trace.tag}"', "Cache-Control": "private, no-cache"}
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=304, headers=headers)
-    answer = question(trace.loaded, Asking(request.query_params))
+    answer = question(trace.loaded, TraceQuery(request.query_params))
     if isinstance(answer, pa.Table):
         return arrow(answer, headers)
-    return JSONResponse(answer, headers=headers)
+    return Json(answer, headers=headers)
 
 
 async def in_time(work: Callable[[], T]) -> T:
@@ -75,9 +75,14 @@ async def _query(request: Request) -> Response:
     text = await sent_text(request, "sql")
     if not text.strip():
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
-    asking = Asking(request.query_params)
-    answer = await in_time(lambda: sql.answer(opened(request).loaded, asking, text))
-    return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+    query = TraceQuery(request.query_params)
+
+    def ask() -> dict[str, Any]:
+        trace = context(request).trace(request.path_params["key"])
+        return sql.query_answer(trace.loaded, query, text)
+
+    answer = await in_time(ask)
+    return Json(answer, headers={"Cache-Control": "no-store"})
 
 
 routes = [

@@ -17,7 +17,7 @@ import numpy as np
 from benchvise.board.channel import NotAvailable
 from benchvise.documents import decode, encode
 from benchvise.errors import BoardUnreachable, MeasurementError
-from benchvise.state.model import Snapshot
+from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.why.bench import Bench, CrossCheck, Refused
 from benchvise.why.events import Event, ExperimentDecided, LeftOut, TrialFailed, TrialTaken
 from benchvise.why.experiments import estimate
@@ -125,9 +125,9 @@ class Laboratory:
         key = (str(side),)
         answer = self._log.recall("snapshot", key)
         if answer is None:
-            answer = self.bench.snapshot(side).as_json()
+            answer = encode(self.bench.snapshot(side))
             self._log.record("snapshot", key, answer, self.now())
-        return Snapshot.from_json(answer)
+        return snapshot_of(answer)
 
     def cross_check(self, keys: Sequence[str]) -> tuple[CrossCheck, ...]:
         """See ``Bench``; none where the probe cannot measure them."""

@@ -4,9 +4,29 @@
 them, ``answer`` puts it together, ``assertions`` holds it against limits.
 """
 
-from benchvise.trace.analysis.latency.answer import Latency, latency
+from benchvise.trace.analysis.latency.answer import (
+    CheckedAssertion,
+    Hop,
+    Latency,
+    Occurrence,
+    Stage,
+    Way,
+    latency,
+)
 from benchvise.trace.analysis.latency.assertions import Assertion, parse_assertion
 from benchvise.trace.analysis.latency.ends import parse_end
 from benchvise.trace.analysis.latency.links import Method
 
-__all__ = ["Assertion", "Latency", "Method", "latency", "parse_assertion", "parse_end"]
+__all__ = [
+    "Assertion",
+    "CheckedAssertion",
+    "Hop",
+    "Latency",
+    "Method",
+    "Occurrence",
+    "Stage",
+    "Way",
+    "latency",
+    "parse_assertion",
+    "parse_end",
+]

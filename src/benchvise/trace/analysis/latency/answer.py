@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import Distribution, distinct, distribution
+from benchvise.documents import in_json
+from benchvise.trace.analysis.distributions import Distribution, distinct, distribution
 from benchvise.trace.analysis.latency.ends import End, Points, points
 from benchvise.trace.analysis.latency.links import Links, Method, by_cause, by_order
 from benchvise.trace.analysis.latency.stages import Hops, hop, join
@@ -65,22 +66,34 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedAssertion:
+    """An assertion, the value it was held against (ns, share or count; None: no such metric)."""
+
+    text: str
+    holds: bool
+    value: float | None
+    unit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Latency:
     """The whole answer. Times in ns.
 
-    ``unsure`` occurrences are those on whose way events were lost; ``unsure_kept`` says whether
-    the figures hold them. ``total`` is None when nothing was matched.
+    ``incomplete`` occurrences are those on whose way events were lost; ``incomplete_kept`` says
+    whether the metrics hold them. ``total`` is None when nothing was matched.
     """
 
     hops: tuple[Hop, ...]
     occurrences: int
-    unsure: int
-    unsure_kept: bool
+    incomplete: int = field(metadata=in_json(name="unsure"))
+    incomplete_kept: bool = field(metadata=in_json(name="unsure_kept"))
     total: Distribution | None
     ways: tuple[Way, ...]
     worst: tuple[Occurrence, ...]
-    values: Ints
+    values: Ints = field(metadata=in_json(hidden=True))
     """The latencies in ascending order."""
+    assertions: tuple[CheckedAssertion, ...] = ()
 
 
 def latency(
@@ -89,7 +102,7 @@ def latency(
     *,
     method: Method | None = None,
     depth: int = 4,
-    unsure: bool = False,
+    incomplete: bool = False,
     worst: int = 5,
 ) -> Latency:
     """The latency from the first of ``ends`` by those between to the last, for starts in the span.
@@ -100,31 +113,32 @@ def latency(
     Raises:
         UsageError: the trace has no such actor, event or field.
     """
-    found = [points(analysis, end) for end in ends]
-    in_span = analysis.span.holds(found[0].time)
+    points_of = [points(analysis, end) for end in ends]
+    first, last = points_of[0], points_of[-1]
+    in_span = analysis.span.holds(first.time)
     chain: Hops | None = None
     hops = []
-    for start, end in pairwise(found):
+    for start, end in pairwise(points_of):
         links = _links(analysis, start, end, method, depth)
-        hops.append(_told(start, end, links, in_span if chain is None else None))
+        hops.append(_described(start, end, links, in_span if chain is None else None))
         piece = hop(analysis, start, end, links)
         chain = piece if chain is None else join(chain, piece)
     assert chain is not None  # noqa: S101 (there are two ends at least)
     chosen = in_span[chain.start]
-    doubtful = int((chain.unsure & chosen).sum())
-    if not unsure:
-        chosen &= ~chain.unsure
+    doubtful = int((chain.incomplete & chosen).sum())
+    if not incomplete:
+        chosen &= ~chain.incomplete
     rows = np.flatnonzero(chosen)
-    total = found[-1].time[chain.end[rows]] - found[0].time[chain.start[rows]]
+    total = last.time[chain.end[rows]] - first.time[chain.start[rows]]
     values = np.sort(total)
     return Latency(
         hops=tuple(hops),
         occurrences=int(rows.size),
-        unsure=doubtful,
-        unsure_kept=unsure,
+        incomplete=doubtful,
+        incomplete_kept=incomplete,
         total=distribution(values),
         ways=tuple(_ways(chain, rows, total)),
-        worst=tuple(_worst(analysis, found[0], found[-1], chain, rows, total, worst)),
+        worst=tuple(_worst(analysis, first, last, chain, rows, total, worst)),
         values=values,
     )
 
@@ -139,8 +153,8 @@ def _links(
     return by_order(analysis, start, end)
 
 
-def _told(start: Points, end: Points, links: Links, in_span: Bools | None) -> Hop:
-    """What is said of a hop; of the first only what begins in the span."""
+def _described(start: Points, end: Points, links: Links, in_span: Bools | None) -> Hop:
+    """How a hop was matched; of the first only what begins in the span."""
     linked = np.ones(len(links), np.bool_) if in_span is None else in_span[links.start]
     return Hop(
         start=start.text,
@@ -155,7 +169,7 @@ def _told(start: Points, end: Points, links: Links, in_span: Bools | None) -> Ho
 
 
 def _ways(chain: Hops, rows: Ints, total: Ints) -> list[Way]:
-    found = []
+    ways = []
     for number, names in enumerate(chain.ways):
         mine = chain.way[rows] == number
         times = chain.times[rows[mine]]
@@ -168,8 +182,8 @@ def _ways(chain: Hops, rows: Ints, total: Ints) -> list[Way]:
             if of_stage is not None:
                 share = of_stage.total / whole.total if whole.total else 0.0
                 stages.append(Stage(name, of_stage, share))
-        found.append(Way(int(mine.sum()), whole, tuple(stages)))
-    return sorted(found, key=lambda way: -way.count)
+        ways.append(Way(int(mine.sum()), whole, tuple(stages)))
+    return sorted(ways, key=lambda way: -way.count)
 
 
 def _worst(
@@ -181,14 +195,14 @@ def _worst(
     total: Ints,
     count: int,
 ) -> list[Occurrence]:
-    found = []
+    longest = []
     for at in np.argsort(-total, kind="stable")[:count]:
         row = rows[at]
         names = chain.ways[chain.way[row]]
         first, last = chain.start[row], chain.end[row]
         instance = int(end.instance[last])
         actor = int(analysis.instances["actor"][instance]) if instance >= 0 else -1
-        found.append(
+        longest.append(
             Occurrence(
                 begin=int(start.time[first]),
                 end=int(end.time[last]),
@@ -201,4 +215,4 @@ def _worst(
                 ),
             )
         )
-    return found
+    return longest

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchvise.errors import UsageError
-from benchvise.trace.analysis.figures import numbered
+from benchvise.trace.analysis.distributions import numbered
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Flag, Ints, integers
 from benchvise.trace.analysis.names import find, mask
 
@@ -221,6 +221,11 @@ def meets(table: pa.Table, condition: Condition, event: str) -> Any:
     scalar = pa.scalar(number, type=wide.type if pa.types.is_floating(wide.type) else None)
     scalar = scalar if pa.types.is_floating(wide.type) else pa.scalar(number).cast(wide.type)
     return operations[condition.operator](wide, scalar)
+
+
+def booleans(column: pa.ChunkedArray) -> Bools:
+    """What ``meets`` gives as an array; a null is no match."""
+    return np.asarray(pc.fill_null(column, False).to_numpy()).astype(np.bool_)
 
 
 def _text_meets(column: Any, condition: Condition) -> Any:

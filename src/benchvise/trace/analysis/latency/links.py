@@ -24,7 +24,7 @@ class Links:
 
     ``path`` has a column for each step back from the end: its own instance, the one that woke or
     raised that, and so on; ``depth`` is how many steps lead to the start's. A link by ``NEXT`` has
-    no path. ``unsure``: events were lost on the way.
+    no path. ``incomplete``: events were lost on the way.
     """
 
     method: Method
@@ -32,7 +32,7 @@ class Links:
     end: Ints
     depth: Ints
     path: Ints
-    unsure: Bools
+    incomplete: Bools
 
     def __len__(self) -> int:
         return int(self.start.size)
@@ -70,8 +70,8 @@ def by_cause(analysis: Analysis, start: Points, end: Points, hops: int) -> Links
     path, depth = path[kept], depth[kept]
     lossy = (analysis.instances["flags"] & Flag.LOSS) != 0
     on_path = np.arange(hops + 1) <= depth[:, None]
-    unsure = (lossy[np.maximum(path, 0)] & on_path).any(axis=1)
-    return Links(Method.CAUSE, found[kept], kept, depth, path, unsure)
+    incomplete = (lossy[np.maximum(path, 0)] & on_path).any(axis=1)
+    return Links(Method.CAUSE, found[kept], kept, depth, path, incomplete)
 
 
 class _Lookup:
@@ -108,9 +108,9 @@ def by_order(analysis: Analysis, start: Points, end: Points) -> Links:
     at = np.searchsorted(end.time, start.time, side="right" if start.text == end.text else "left")
     kept = np.flatnonzero(at < len(end))
     at = at[kept]
-    unsure = _meet_loss(analysis, start.time[kept], end.time[at])
+    incomplete = _meet_loss(analysis, start.time[kept], end.time[at])
     nothing = np.zeros((kept.size, 0), dtype=np.int64)
-    return Links(Method.NEXT, kept, at, np.zeros(kept.size, np.int64), nothing, unsure)
+    return Links(Method.NEXT, kept, at, np.zeros(kept.size, np.int64), nothing, incomplete)
 
 
 def _meet_loss(analysis: Analysis, begin: Ints, end: Ints) -> Bools:

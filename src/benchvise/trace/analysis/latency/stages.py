@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchvise.trace.analysis.figures import numbered
+from benchvise.trace.analysis.distributions import numbered
 from benchvise.trace.analysis.latency.ends import Edge, Points
 from benchvise.trace.analysis.latency.links import Links, Method
 from benchvise.trace.analysis.model import Analysis, Ints
@@ -30,7 +30,7 @@ class Hops:
     way: Ints
     ways: list[tuple[str, ...]]
     times: Ints
-    unsure: np.ndarray
+    incomplete: np.ndarray
 
     def __len__(self) -> int:
         return int(self.start.size)
@@ -42,7 +42,7 @@ def hop(analysis: Analysis, start: Points, end: Points, links: Links) -> Hops:
         times = (end.time[links.end] - start.time[links.start])[:, None]
         name = f"from {start.text} to the next {end.text}"
         way = np.zeros(len(links), dtype=np.int64)
-        return Hops(links.start, links.end, way, [(name,)], times, links.unsure)
+        return Hops(links.start, links.end, way, [(name,)], times, links.incomplete)
     groups = list(dict.fromkeys(actor.group for actor in analysis.actors))
     codes = {group: code for code, group in enumerate(groups)}
     group_of = np.array([codes[actor.group] for actor in analysis.actors], dtype=np.int64)
@@ -65,7 +65,7 @@ def hop(analysis: Analysis, start: Points, end: Points, links: Links) -> Hops:
             ways.append(_names([groups[code] for code in chain[::-1]], start, end))
         way[rows] = len(ways) - len(chains) + which
     width = max((len(names) for names in ways), default=1)
-    return Hops(links.start, links.end, way, ways, times[:, :width], links.unsure)
+    return Hops(links.start, links.end, way, ways, times[:, :width], links.incomplete)
 
 
 def _marks(
@@ -149,5 +149,5 @@ def join(first: Hops, second: Hops) -> Hops:
         way,
         ways,
         times,
-        first.unsure[of_first] | second.unsure[of_second],
+        first.incomplete[of_first] | second.incomplete[of_second],
     )

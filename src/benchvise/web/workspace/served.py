@@ -1,4 +1,4 @@
-"""The traces that are open: the last few that were looked at."""
+"""The traces that the workbench has open: the last few that were asked for."""
 
 from __future__ import annotations
 
@@ -11,22 +11,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from starlette.requests import Request
 
 from benchvise.errors import BenchviseError, TraceError, UsageError
-from benchvise.flows.trace_analyses import Loaded, ready
 from benchvise.trace.analysis.model import Span
 from benchvise.trace.decoder import decoder
 from benchvise.trace.levels import Levels, Row
+from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.opening import OpenTrace, open_trace
 from benchvise.trace.signature import Stat, signature
 from benchvise.web.errors import Busy
-
-if TYPE_CHECKING:
-    from benchvise.web.context import Context
-    from benchvise.web.files import Shelved
 
 MOST = 4
 """Traces that stay open. Their columns are mapped files: the kernel may take the memory back."""
@@ -42,7 +35,7 @@ PATIENCE_S = 30.0
 
 
 @dataclass
-class Opened:
+class ServedTrace:
     """An open trace, and what is made of it when it is first asked for.
 
     While one thread makes something, the others wait for it.
@@ -59,23 +52,23 @@ class Opened:
     """When it was there, decoded."""
     asked: float = field(default_factory=time.monotonic)
     """When it was asked for last."""
-    _loaded: Loaded | None = field(default=None, init=False)
+    _loaded: LoadedTrace | None = field(default=None, init=False)
     _levels: Levels | None = field(default=None, init=False)
     _loading: threading.Lock = field(default_factory=threading.Lock, init=False)
     _levelling: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedTrace:
         """The trace with its analysis, for all that is asked of both."""
         if self._loaded is None:
             with self._loading:
                 if self._loaded is None:
-                    self._loaded = ready(self.trace, self.path)
+                    self._loaded = load_opened(self.trace, self.path)
         return self._loaded
 
     @property
     def levels(self) -> Levels:
-        """Its time line."""
+        """Its timeline."""
         if self._levels is None:
             with self._levelling:
                 if self._levels is None:
@@ -84,7 +77,7 @@ class Opened:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows of the time line."""
+        """The rows of its timeline."""
         return self.levels.rows(self.loaded.analysis)
 
     @property
@@ -98,11 +91,11 @@ class _Place:
     """One trace: who opens it holds the lock, the others wait for it."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    opened: Opened | None = None
+    served: ServedTrace | None = None
     waiting: int = 0
 
 
-class OpenTraces:
+class ServedTraces:
     """The traces that were asked for last; one that has changed is opened again."""
 
     def __init__(self, most: int = MOST) -> None:
@@ -121,7 +114,7 @@ class OpenTraces:
 
         threading.Thread(target=open_it, daemon=True).start()
 
-    def get(self, path: Path) -> Opened:
+    def get(self, path: Path) -> ServedTrace:
         """The trace, with its events decoded.
 
         Raises:
@@ -133,19 +126,19 @@ class OpenTraces:
         with self._lock:
             if path in self._places:
                 self._places.move_to_end(path)
-            known = self._places.get(path)
-        found = known.opened if known else None
-        if found is not None and found.stats == stats:
-            found.asked = time.monotonic()
-            return found
+            place = self._places.get(path)
+        served = place.served if place else None
+        if served is not None and served.stats == stats:
+            served.asked = time.monotonic()
+            return served
         with self._waiting(path) as place, place.lock:
-            found = place.opened
-            if found is None or found.stats != stats:
-                found = place.opened = self._open(path, stats)
-            return found
+            served = place.served
+            if served is None or served.stats != stats:
+                served = place.served = self._open(path, stats)
+            return served
 
     def close(self) -> None:
-        """Lets go of all, when what is still to be kept has been."""
+        """Releases all, when what is still to be kept has been."""
         self._closing.set()
         with self._lock:
             self._places.clear()
@@ -168,64 +161,52 @@ class OpenTraces:
         finally:
             with self._lock:
                 place.waiting -= 1
-                if place.opened is None and not place.waiting:
+                if place.served is None and not place.waiting:
                     self._places.pop(path, None)
 
-    def _open(self, path: Path, stats: list[Stat]) -> Opened:
+    def _open(self, path: Path, stats: list[Stat]) -> ServedTrace:
         trace = open_trace(path, keep_later=True)
         if trace.span is None:
             raise UsageError(f"{path.name} holds no event", "")
         tag = _tag(trace.content or repr(stats))
-        opened = Opened(path, stats, trace, Span(*trace.span), tag)
-        thread = threading.Thread(target=self._keep, args=(opened,), daemon=True)
+        served = ServedTrace(path, stats, trace, Span(*trace.span), tag)
+        thread = threading.Thread(target=self._keep, args=(served,), daemon=True)
         with self._lock:
             self._keeping = [other for other in self._keeping if other.is_alive()]
             self._keeping.append(thread)
         thread.start()
-        return opened
+        return served
 
-    def _keep(self, opened: Opened) -> None:
+    def _keep(self, served: ServedTrace) -> None:
         """Keeps what was made, and puts the mapped files in its place: that frees the heap.
 
         What will be asked for first is made at once, all the rest before it is kept.
         """
         try:
-            _ = opened.levels, opened.loaded
+            _ = served.levels, served.loaded
             late = time.monotonic() + PATIENCE_S
-            while time.monotonic() < min(late, opened.asked + QUIET_S):
+            while time.monotonic() < min(late, served.asked + QUIET_S):
                 if self._closing.wait(QUIET_S / 4):
                     break
             else:
-                _ = dict(opened.trace.analysis)
-            if not opened.trace.keep():
+                _ = dict(served.trace.analysis)
+            if not served.trace.keep():
                 return
-            again = open_trace(opened.path)
+            again = open_trace(served.path)
             # Answers that were given stay valid.
-            mapped = Opened(opened.path, opened.stats, again, opened.whole, opened.tag)
+            mapped = ServedTrace(served.path, served.stats, again, served.whole, served.tag)
             _ = mapped.loaded, mapped.levels
-            is_same = again.keeping.reused and _signature(opened.path) == opened.stats
+            is_same = again.keeping.reused and _signature(served.path) == served.stats
         except BenchviseError:
             return  # it has changed since, or is gone: the next request sees that
         with self._lock:
-            place = self._places.get(opened.path)
-            if is_same and place is not None and place.opened is opened:
-                place.opened = mapped
+            place = self._places.get(served.path)
+            if is_same and place is not None and place.served is served:
+                place.served = mapped
 
 
 def _tag(content: str) -> str:
     return hashlib.sha256(f"{decoder().VERSION} {content}".encode()).hexdigest()[:24]
-
-
-def opened(request: Request) -> Opened:
-    """The trace that the request's address names.
-
-    Raises:
-        NotFound: there is none of that key.
-        UsageError, TraceError, Busy: see ``OpenTraces.get``.
-    """
-    shared: Context = request.app.state.context
-    file: Shelved = shared.traces.find(request.path_params["key"])
-    return shared.opened.get(file.path)
 
 
 def _signature(path: Path) -> list[Stat]:

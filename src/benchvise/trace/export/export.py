@@ -1,4 +1,4 @@
-"""What ``benchvise trace export`` does."""
+"""Writing a trace in the format of another program: what ``benchvise trace export`` does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchvise.flows.trace_analyses import load
 from benchvise.output_files import (
     check_new_directory,
     check_output_file,
@@ -18,15 +17,16 @@ from benchvise.output_files import (
 from benchvise.trace.export.chrome import write_chrome
 from benchvise.trace.export.parquet import write_parquet
 from benchvise.trace.export.perfetto import write_perfetto
+from benchvise.trace.loaded import load_trace
 
-Layout = Literal["perfetto", "chrome", "parquet"]
+ExportLayout = Literal["perfetto", "chrome", "parquet"]
 
-_CHECKS: Mapping[Layout, Callable[[Path, str], None]] = {
+_CHECKS: Mapping[ExportLayout, Callable[[Path, str], None]] = {
     "perfetto": check_output_file,
     "chrome": check_output_file,
     "parquet": check_new_directory,
 }
-_DRAFTS: Mapping[Layout, Callable[[Path, str], AbstractContextManager[Path]]] = {
+_DRAFTS: Mapping[ExportLayout, Callable[[Path, str], AbstractContextManager[Path]]] = {
     "perfetto": draft_output,
     "chrome": draft_output,
     "parquet": new_directory,
@@ -34,10 +34,10 @@ _DRAFTS: Mapping[Layout, Callable[[Path, str], AbstractContextManager[Path]]] = 
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedTrace:
     """What was written. ``remarks`` say what the format cannot hold."""
 
-    layout: Layout
+    layout: ExportLayout
     output: Path
     bytes: int
     written: int
@@ -45,14 +45,16 @@ class Exported:
     remarks: tuple[str, ...]
 
 
-def export(path: Path, layout: Layout, output: Path, *, use_cache: bool) -> Exported:
+def export_trace(
+    path: Path, layout: ExportLayout, output: Path, *, use_cache: bool
+) -> ExportedTrace:
     """Writes a trace in another format: Parquet to a new directory, the others to a file.
 
     Raises what ``check_new_directory`` and ``check_output_file`` raise, before the trace is read;
     TraceError when it cannot be read, OutputError when the output cannot be written.
     """
     _CHECKS[layout](output, "the trace")
-    loaded = load(path, None, None, use_cache=use_cache)
+    loaded = load_trace(path, use_cache=use_cache)
     with _DRAFTS[layout](output, "the trace") as draft:
         if layout == "perfetto":
             perfetto = write_perfetto(loaded.trace, draft)
@@ -77,7 +79,7 @@ def export(path: Path, layout: Layout, output: Path, *, use_cache: bool) -> Expo
             files = write_parquet(loaded.trace, draft)
             written, unit, remarks = sum(files.values()), "rows", [f"{len(files)} files"]
         size = _size(draft)
-    return Exported(layout, output, size, written, unit, (*remarks, *loaded.cautions))
+    return ExportedTrace(layout, output, size, written, unit, (*remarks, *loaded.cautions))
 
 
 def _size(path: Path) -> int:

@@ -26,7 +26,7 @@ def names() -> list[str]:
     return [*module.SCHEDULING, *module.SYSCALLS, *module.DEVICES]
 
 
-class Analyses(Mapping[str, pa.Table]):
+class AnalysisTables(Mapping[str, pa.Table]):
     """Actors, their instances, fragments and waits, system calls, ...: by name.
 
     May be asked by many threads at once; while one makes a part, the others wait.

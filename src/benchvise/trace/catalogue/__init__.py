@@ -1,0 +1,34 @@
+"""The catalogue of trace analyses: one record each, in the order of ``benchvise trace --help``.
+
+A new analysis is a function in ``trace.analysis`` that returns a dataclass, a record here, and its
+name in ``ANALYSES``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchvise.trace.catalogue.actors import ACTORS
+from benchvise.trace.catalogue.compare import COMPARE
+from benchvise.trace.catalogue.info import INFO
+from benchvise.trace.catalogue.kernel import BLOCK, SYSCALLS, TIMERS
+from benchvise.trace.catalogue.latency import LATENCY
+from benchvise.trace.catalogue.record import TraceAnalysis
+from benchvise.trace.catalogue.scheduling import SCHED, WAKEUPS
+from benchvise.trace.catalogue.series import LOAD, SWITCHES
+from benchvise.trace.catalogue.stats import STATS
+
+ANALYSES: tuple[TraceAnalysis[Any], ...] = (
+    INFO,
+    STATS,
+    ACTORS,
+    LOAD,
+    SWITCHES,
+    LATENCY,
+    SCHED,
+    WAKEUPS,
+    SYSCALLS,
+    BLOCK,
+    TIMERS,
+    COMPARE,
+)

@@ -1,0 +1,194 @@
+"""The records of ``benchvise trace actors``: metrics of instances, and the instances themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchvise.trace.catalogue.record import (
+    AnswerTable,
+    Column,
+    Emphasis,
+    TableShape,
+    TraceAnalysis,
+    Unit,
+    durations,
+    incomplete_left_out,
+    several,
+)
+from benchvise.trace.catalogue.request import Request
+
+if TYPE_CHECKING:
+    from benchvise.trace.analysis.actors import ActorMetrics, Instance
+    from benchvise.trace.analysis.distributions import Distribution
+    from benchvise.trace.loaded import LoadedTrace
+
+_DETAILED = 4
+"""Named actors get a table each up to here."""
+
+_WORST = 10
+"""Instances that an answer lists of each named actor."""
+
+
+@dataclass(frozen=True, slots=True)
+class _MetricLine:
+    """One metric of an actor."""
+
+    actor: str
+    metric: str
+    values: Distribution | None
+
+
+def _why_incomplete(instance: Instance) -> str:
+    return ", ".join(instance.incomplete) or (instance.cause or "")
+
+
+def _reason_emphasis(instance: Instance) -> Emphasis:
+    return "doubt" if instance.incomplete else "muted"
+
+
+_ACTORS: TableShape[ActorMetrics] = TableShape(
+    "actors",
+    "One line an actor: how often, how long, how late, how regular",
+    "more actors",
+    (
+        Column("Actor", Unit.ACTOR, lambda actor: actor.actor + several(actor.actors)),
+        Column("Instances", Unit.COUNT, lambda actor: actor.instances),
+        *durations(
+            "Execution", lambda actor: actor.execution, "median", "p99", "maximum", strong=True
+        ),
+        *durations(
+            "Response", lambda actor: actor.response, "median", "p99", "maximum", strong=True
+        ),
+        *durations("Latency", lambda actor: actor.latency, "median", "p99", strong=True),
+        *durations("Period", lambda actor: actor.period, "median"),
+    ),
+)
+_METRICS: TableShape[_MetricLine] = TableShape(
+    "metrics",
+    "One actor: every metric of its instances",
+    "more metrics",
+    (
+        Column("Actor", Unit.ACTOR, lambda line: line.actor, detail=True),
+        Column("Metric", Unit.TEXT, lambda line: line.metric),
+        Column("n", Unit.COUNT, lambda line: line.values.count if line.values else 0),
+        *durations(
+            "",
+            lambda line: line.values,
+            *("median", "interval", "p95", "p99", "maximum", "mean"),
+            strong=True,
+        ),
+    ),
+)
+_INSTANCES: TableShape[Instance] = TableShape(
+    "instances",
+    "Instances, each with its times",
+    "more instances",
+    (
+        Column("Actor", Unit.ACTOR, lambda instance: instance.actor),
+        Column("CPU", Unit.NUMBER, lambda instance: instance.cpu),
+        Column("Woken at", Unit.MOMENT, lambda instance: instance.ready),
+        Column("Runs at", Unit.MOMENT, lambda instance: instance.begin),
+        Column("Ends at", Unit.MOMENT, lambda instance: instance.end),
+        Column("Execution", Unit.NS, lambda instance: instance.execution),
+        Column("Response", Unit.NS, lambda instance: instance.response),
+        Column("Latency", Unit.NS, lambda instance: instance.latency),
+        Column("Period", Unit.NS, lambda instance: instance.period),
+        Column("Parts", Unit.COUNT, lambda instance: instance.fragments),
+        Column("Woken by", Unit.TEXT, _why_incomplete, _reason_emphasis),
+    ),
+)
+
+
+def _analyse(traces: Sequence[LoadedTrace], request: Request) -> list[ActorMetrics]:
+    from benchvise.trace.analysis.actors import actor_metrics
+
+    [trace] = traces
+    return actor_metrics(
+        trace.analysis,
+        trace.chosen(request),
+        by_name=request.by_name,
+        incomplete=request.incomplete,
+        worst=_WORST if request.names else 1,
+    )
+
+
+def _tables(answer: list[ActorMetrics], request: Request) -> Iterator[AnswerTable[Any]]:
+    if request.names and len(answer) <= _DETAILED:
+        for actor in answer:
+            yield _detail(actor)
+            yield _INSTANCES.filled("Its longest responses", actor.worst)
+        return
+    yield _ACTORS.filled(
+        f"{len(answer)} actors, the busiest first",
+        answer,
+        *incomplete_left_out(sum(actor.incomplete for actor in answer)),
+        "execution: on a CPU, without nested interrupts; response: from wake-up to the end; "
+        "latency: from wake-up to the first moment on a CPU",
+        top=request.top,
+    )
+
+
+def _detail(actor: ActorMetrics) -> AnswerTable[_MetricLine]:
+    name = actor.actor + several(actor.actors)
+    lines = [
+        _MetricLine(name, metric, values)
+        for metric, values in (
+            ("execution", actor.execution),
+            ("response", actor.response),
+            ("start latency", actor.latency),
+            ("period", actor.period),
+        )
+    ]
+    remarks = []
+    if actor.fragments:
+        remarks.append(
+            f"fragments: median {actor.fragments.median:g}, at most {actor.fragments.maximum:g}; "
+            f"{actor.preemptions} preemptions, {actor.migrations} migrations"
+        )
+    remarks += incomplete_left_out(actor.incomplete)
+    return _METRICS.filled(f"{name}: {actor.instances} instances", lines, *remarks)
+
+
+def _list_instances(traces: Sequence[LoadedTrace], request: Request) -> list[Instance]:
+    from benchvise.trace.analysis.actors import describe, instances_of
+
+    [trace] = traces
+    chosen = trace.choose([request.instances or ""])
+    return describe(trace.analysis, instances_of(trace.analysis, chosen))
+
+
+def _instance_tables(answer: list[Instance], request: Request) -> Iterator[AnswerTable[Any]]:
+    title = f"{len(answer)} instances of {request.instances}"
+    yield _INSTANCES.filled(title, answer, top=request.top)
+
+
+ACTORS: TraceAnalysis[list[ActorMetrics]] = TraceAnalysis(
+    name="actors",
+    kind="trace-actors",
+    summary="List how long instances of threads and handlers took, and how late and regular they "
+    "were.",
+    description="An instance is one activation: of a thread from its wake-up until it blocks, of a "
+    "handler from entry to return. A few actors that are named get every metric and their worst "
+    "instances.",
+    example="actors trace.dat irq:eth0 'task:iperf*'",
+    options=(
+        *("file", "names", "instances", "since", "until", "by_name", "incomplete", "top", "cache"),
+    ),
+    defaults={"top": 25},
+    shapes=(_ACTORS, _METRICS, _INSTANCES),
+    analyse=_analyse,
+    tables=_tables,
+    instead=lambda request: None if request.instances is None else INSTANCES,
+)
+INSTANCES: TraceAnalysis[list[Instance]] = TraceAnalysis(
+    name="actors",
+    kind="trace-instances",
+    summary=ACTORS.summary,
+    example="actors trace.dat --instances irq:eth0",
+    options=ACTORS.options,
+    shapes=(_INSTANCES,),
+    analyse=_list_instances,
+    tables=_instance_tables,
+)

@@ -1,0 +1,115 @@
+"""The record of ``benchvise trace compare``: two traces, actor by actor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchvise.trace.catalogue.record import (
+    AnswerTable,
+    Column,
+    Emphasis,
+    TableShape,
+    TraceAnalysis,
+    Unit,
+)
+from benchvise.trace.catalogue.request import Request
+
+if TYPE_CHECKING:
+    from benchvise.trace.analysis.compare import MetricChange, Rate, TraceComparison
+    from benchvise.trace.loaded import LoadedTrace
+
+_NAMED = 8
+"""Actors of one trace alone that are named; the others are counted."""
+
+
+def _change_emphasis(change: MetricChange) -> Emphasis:
+    return "strong" if change.changed else "plain"
+
+
+_CHANGES: TableShape[MetricChange] = TableShape(
+    "changes",
+    "What changed, the clearest first",
+    "more",
+    (
+        Column("Actor", Unit.ACTOR, lambda change: change.actor),
+        Column("Metric", Unit.TEXT, lambda change: change.metric),
+        Column("n A", Unit.COUNT, lambda change: change.a.count),
+        Column("n B", Unit.COUNT, lambda change: change.b.count),
+        Column("Median A", Unit.NS, lambda change: change.a.median),
+        Column("Median B", Unit.NS, lambda change: change.b.median),
+        Column("Change", Unit.RATIO, lambda change: change.ratio, _change_emphasis, key="ratio"),
+        Column("95 % of ratio", Unit.RATIO_RANGE, lambda change: change.interval, "muted"),
+        Column("Delta", Unit.EFFECT, lambda change: change.delta),
+        Column("p99 A", Unit.NS, lambda change: change.a.p99),
+        Column("p99 B", Unit.NS, lambda change: change.b.p99),
+        Column("Changed", Unit.NUMBER, lambda change: int(change.changed), detail=True),
+    ),
+)
+_RATES: TableShape[Rate] = TableShape(
+    "rates",
+    "How often each actor ran, and its share of a CPU",
+    "more actors",
+    (
+        Column("Actor", Unit.ACTOR, lambda rate: rate.actor),
+        Column("Load A", Unit.SHARE, lambda rate: rate.load[0]),
+        Column("Load B", Unit.SHARE, lambda rate: rate.load[1]),
+        Column("Instances/s A", Unit.PER_SECOND, lambda rate: rate.per_second[0]),
+        Column("B", Unit.PER_SECOND, lambda rate: rate.per_second[1], key="instances_per_s_b"),
+    ),
+)
+
+
+def _analyse(traces: Sequence[LoadedTrace], request: Request) -> TraceComparison:
+    """A name that only one of the traces knows is no error: that is an answer."""
+    from benchvise.trace.analysis.compare import compare
+
+    a, b = traces
+    chosen = a.known(request), b.known(request)
+    if request.names and not any(chosen):
+        a.choose(request.names)  # says which there are
+    return compare(a.analysis, b.analysis, chosen, incomplete=request.incomplete)
+
+
+def _tables(answer: TraceComparison, request: Request) -> Iterator[AnswerTable[Any]]:
+    listed = [change for change in answer.changes if request.everything or change.changed]
+    changed = sum(1 for change in answer.changes if change.changed)
+    remarks = []
+    if not request.everything:
+        unchanged = len(answer.changes) - changed
+        remarks.append(f"no change shown: {unchanged} metrics (--all lists them)")
+    for side, only in (("A", answer.only_in_a), ("B", answer.only_in_b)):
+        if only:
+            more = f" and {len(only) - _NAMED} more" if len(only) > _NAMED else ""
+            remarks.append(f"only in {side}: {', '.join(only[:_NAMED])}{more}")
+    if any(answer.incomplete):
+        of_a, of_b = answer.incomplete
+        remarks.append(f"incomplete instances left out: {of_a} in A, {of_b} in B")
+    remarks.append(
+        "delta: Cliff's, 1 when all of B is above all of A, -1 when below; instances of one actor "
+        "are not independent, so the intervals are somewhat too narrow"
+    )
+    a, b = request.files
+    title = f"{b.name} (B) against {a.name} (A): {changed} changed"
+    yield _CHANGES.filled(title, listed, *remarks, top=request.top)
+    largest = sorted(answer.rates, key=lambda rate: -abs(rate.load[1] - rate.load[0]))
+    title = "Load of a CPU and instances, the largest difference first"
+    yield _RATES.filled(title, largest, top=request.top)
+
+
+def _fails(answer: TraceComparison, request: Request) -> bool:
+    return request.threshold is not None and answer.worst_growth() > request.threshold
+
+
+COMPARE: TraceAnalysis[TraceComparison] = TraceAnalysis(
+    name="compare",
+    kind="trace-comparison",
+    summary="Compare two traces, of two boards or two kernels, actor by actor, matched by name.",
+    example="compare before.dat after.dat 'irq:*' --threshold 20",
+    options=("a", "b", "names", "threshold", "everything", "incomplete", "top", "cache"),
+    defaults={"top": 25},
+    shapes=(_CHANGES, _RATES),
+    analyse=_analyse,
+    tables=_tables,
+    fails=_fails,
+)

@@ -1,0 +1,208 @@
+"""The record of ``benchvise trace info``: what a trace holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from benchvise.quantities import format_clock, format_count, format_size, format_value
+from benchvise.trace.catalogue.record import (
+    AnswerTable,
+    Column,
+    Emphasis,
+    TableShape,
+    TraceAnalysis,
+    Unit,
+)
+from benchvise.trace.catalogue.request import Request
+
+if TYPE_CHECKING:
+    from benchvise.trace.loaded import LoadedTrace
+    from benchvise.trace.summary import EventCount, StreamCount, Summary
+
+_NS = 1_000_000_000
+
+_MOST_TYPES = 40
+"""Event types of a table that is not asked for all."""
+
+_MOST_PLACES = 8
+"""Losses and places of damage that are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Property:
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamLine:
+    stream: StreamCount
+    lost: str
+
+
+@dataclass(frozen=True, slots=True)
+class _TypeLine:
+    kind: EventCount
+    share: float
+
+
+def _lost_emphasis(line: _StreamLine) -> Emphasis:
+    return "muted" if line.lost == "0" else "bad"
+
+
+_PROPERTIES: TableShape[_Property] = TableShape(
+    "trace",
+    "The trace as a whole",
+    "more properties",
+    (
+        Column("property", Unit.TEXT, lambda line: line.name, "muted"),
+        Column("value", Unit.TEXT, lambda line: line.value),
+    ),
+)
+_STREAMS: TableShape[_StreamLine] = TableShape(
+    "streams",
+    "Its streams of events",
+    "more streams",
+    (
+        Column("stream", Unit.TEXT, lambda line: line.stream.name),
+        Column("CPU", Unit.NUMBER, lambda line: line.stream.cpu),
+        Column("events", Unit.COUNT, lambda line: line.stream.events),
+        Column("bytes", Unit.SIZE, lambda line: line.stream.bytes),
+        Column("lost", Unit.NUMBER, lambda line: line.lost, _lost_emphasis),
+    ),
+)
+_TYPES: TableShape[_TypeLine] = TableShape(
+    "types",
+    "The types of events that occurred, the most frequent first",
+    "rarer types",
+    (
+        Column("event", Unit.TEXT, lambda line: line.kind.name),
+        Column("system", Unit.TEXT, lambda line: line.kind.system, "muted"),
+        Column("events", Unit.COUNT, lambda line: line.kind.count),
+        Column("share", Unit.SHARE, lambda line: line.share),
+        Column("fields", Unit.NUMBER, lambda line: line.kind.fields, "muted"),
+    ),
+)
+
+
+def _analyse(_traces: Sequence[LoadedTrace], request: Request) -> Summary:
+    from benchvise.trace.summary import summarise
+
+    [path] = request.files
+    return summarise(path, use_cache=request.cache)
+
+
+def _tables(answer: Summary, request: Request) -> Iterator[AnswerTable[Any]]:
+    properties = [_Property(name, value) for name, value in _properties(answer)]
+    yield _PROPERTIES.filled(answer.path, properties, *_troubles(answer))
+    streams = [
+        _StreamLine(stream, _lost(answer, number)) for number, stream in enumerate(answer.streams)
+    ]
+    yield _STREAMS.filled(_plural(len(streams), "stream"), streams)
+    total = max(answer.events, 1)
+    silent = f"described but never seen: {_plural(answer.silent, 'type')}"
+    yield _TYPES.filled(
+        _plural(len(answer.types), "event type"),
+        [_TypeLine(kind, kind.count / total) for kind in answer.types],
+        *([silent] if answer.silent else []),
+        top=None if request.everything or request.top is None else _MOST_TYPES,
+        all_by="--all",
+    )
+
+
+INFO: TraceAnalysis[Summary] = TraceAnalysis(
+    name="info",
+    kind="trace-info",
+    summary="Show what a trace holds: format, clock, streams, events, losses, damage.",
+    example="info trace.dat",
+    options=("file", "everything", "cache"),
+    shapes=(_PROPERTIES, _STREAMS, _TYPES),
+    loads=False,
+    analyse=_analyse,
+    tables=_tables,
+)
+
+
+def _properties(summary: Summary) -> Iterator[tuple[str, str]]:
+    yield "format", f"{summary.format}, {summary.byte_order} endian"
+    yield "clock", _clock(summary.clock)
+    yield "recorded", _recorded(summary)
+    yield "span", _span(summary)
+    yield "events", _events(summary)
+    for name, value in summary.environment.items():
+        yield name.replace("_", " "), value
+    if summary.cached is not None:
+        yield "kept decoded", format_size(summary.cached)
+
+
+def _clock(clock: Mapping[str, Any]) -> str:
+    name = clock["name"] or "without a name"
+    frequency = clock["frequency_hz"]
+    return name if frequency == _NS else f"{name}, {format_value(frequency, 'Hz')}"
+
+
+def _recorded(summary: Summary) -> str:
+    offset = summary.clock["epoch_offset_ns"]
+    if offset is None or summary.first is None:
+        return "not known: the trace does not say when its clock began"
+    try:
+        moment = datetime.fromtimestamp((offset + summary.first) / _NS, UTC)
+    except (OverflowError, ValueError, OSError):
+        return "not known: the clock's offset is beyond any calendar"
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _span(summary: Summary) -> str:
+    if summary.first is None or summary.last is None:
+        return "no events"
+    length = (summary.last - summary.first) / _NS
+    return f"{format_clock(summary.first)} to {format_clock(summary.last)}: {length:.6f} s"
+
+
+def _events(summary: Summary) -> str:
+    events = format_count(summary.events)
+    if summary.first is None or summary.last is None or summary.last == summary.first:
+        return events
+    rate = summary.events * _NS / (summary.last - summary.first)
+    return f"{events}, {format_value(rate, '/s')} on average"
+
+
+def _lost(summary: Summary, stream: int) -> str:
+    """What a stream lost; a loss that was not counted is not 0."""
+    own = [loss for loss in summary.losses if loss["stream"] == stream]
+    parts = []
+    for kind in ("events", "packets"):
+        counts = [loss["count"] for loss in own if loss["kind"] == kind]
+        if counts:
+            counted = sum(count for count in counts if count is not None)
+            more = "at least " if None in counts and counted else ""
+            number = (
+                f"{more}{format_count(counted)}" if counted or None not in counts else "uncounted"
+            )
+            parts.append(number if kind == "events" else f"{number} packets")
+    return ", ".join(parts) or "0"
+
+
+def _troubles(summary: Summary) -> Iterator[str]:
+    for loss in summary.losses[:_MOST_PLACES]:
+        stream = summary.streams[loss["stream"]].name if summary.streams else "a stream"
+        count = "an unknown number of" if loss["count"] is None else format_count(loss["count"])
+        begin = "the beginning" if loss["begin"] is None else format_clock(loss["begin"])
+        end = "the end" if loss["end"] is None else format_clock(loss["end"])
+        yield f"lost in {stream}: {count} {loss['kind']} between {begin} and {end}"
+    if len(summary.losses) > _MOST_PLACES:
+        yield f"and {len(summary.losses) - _MOST_PLACES} more losses: --json lists all"
+    for place in summary.damage[:_MOST_PLACES]:
+        file = place["file"].rpartition("/")[2]
+        yield f"damage in {file} at byte {place['offset']}: {place['what']}"
+    if len(summary.damage) > _MOST_PLACES:
+        yield f"and {len(summary.damage) - _MOST_PLACES} more places of damage: --json lists all"
+    for note in summary.notes:
+        yield f"note: {note}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,202 @@
+"""The record of ``benchvise trace latency``: from one point of a trace to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from benchvise.quantities import format_value
+from benchvise.trace.catalogue.record import (
+    AnswerTable,
+    Column,
+    Conclusion,
+    TableShape,
+    TraceAnalysis,
+    Unit,
+    durations,
+)
+from benchvise.trace.catalogue.request import Match, Request
+
+if TYPE_CHECKING:
+    from benchvise.trace.analysis.latency import (
+        CheckedAssertion,
+        Latency,
+        Occurrence,
+        Stage,
+        Way,
+    )
+    from benchvise.trace.loaded import LoadedTrace
+
+
+@dataclass(frozen=True, slots=True)
+class _StageLine:
+    """A stage of one way, with their numbers."""
+
+    way: int
+    number: int
+    stage: Stage
+
+
+_TOTAL: TableShape[Latency] = TableShape(
+    "total",
+    "All occurrences together",
+    "more lines",
+    (
+        Column("Occurrences", Unit.COUNT, lambda answer: answer.occurrences),
+        *durations(
+            "",
+            lambda answer: answer.total,
+            *("median", "interval", "p95", "p99", "maximum", "mean", "p99_interval"),
+            strong=True,
+        ),
+    ),
+)
+_STAGES: TableShape[_StageLine] = TableShape(
+    "stages",
+    "The stages of each way that occurrences took, the most frequent way first",
+    "more stages",
+    (
+        Column("Way", Unit.NUMBER, lambda line: line.way, detail=True),
+        Column("#", Unit.NUMBER, lambda line: line.number, "muted", key="stage_number"),
+        Column("Stage", Unit.STAGE, lambda line: line.stage.name),
+        Column("Share", Unit.SHARE, lambda line: line.stage.share),
+        *durations(
+            "", lambda line: line.stage.time, "median", "p95", "p99", "maximum", strong=True
+        ),
+    ),
+)
+_LONGEST: TableShape[Occurrence] = TableShape(
+    "longest",
+    "The longest occurrences",
+    "more occurrences",
+    (
+        Column("Latency", Unit.NS, lambda occurrence: occurrence.latency, "strong"),
+        Column("From", Unit.MOMENT, lambda occurrence: occurrence.begin),
+        Column("CPU", Unit.NUMBER, lambda occurrence: occurrence.begin_cpu, key="from_cpu"),
+        Column("To", Unit.MOMENT, lambda occurrence: occurrence.end),
+        Column("CPU", Unit.NUMBER, lambda occurrence: occurrence.end_cpu, key="to_cpu"),
+        Column("Who", Unit.ACTOR, lambda occurrence: occurrence.end_actor),
+        Column(
+            "Stages",
+            Unit.NS_EACH,
+            lambda occurrence: [time for _, time in occurrence.stages],
+            "muted",
+        ),
+    ),
+)
+
+
+def _check(request: Request) -> None:
+    from benchvise.trace.analysis.latency import parse_assertion, parse_end
+
+    for end in (request.start, *request.via, request.end):
+        parse_end(end)
+    for text in request.assertions:
+        parse_assertion(text)
+
+
+def _analyse(traces: Sequence[LoadedTrace], request: Request) -> Latency:
+    from benchvise.trace.analysis.latency import Method, latency, parse_assertion, parse_end
+
+    [trace] = traces
+    answer = latency(
+        trace.analysis,
+        [parse_end(end) for end in (request.start, *request.via, request.end)],
+        method=None if request.match is Match.AUTO else Method(request.match.value),
+        depth=request.hops,
+        incomplete=request.incomplete,
+        worst=request.worst,
+    )
+    checked = tuple(parse_assertion(text).check(answer) for text in request.assertions)
+    return replace(answer, assertions=checked)
+
+
+def _tables(answer: Latency, request: Request) -> Iterator[AnswerTable[Any]]:
+    yield _total(answer)
+    ways = answer.ways[: request.ways]
+    rarer = answer.ways[len(ways) :]
+    for number, way in enumerate(ways, 1):
+        title = f"{way.count} occurrences this way" if len(answer.ways) > 1 else "Stages"
+        count = sum(way.count for way in rarer)
+        remark = f"{len(rarer)} rarer ways: {count} occurrences (--ways N)"
+        yield _STAGES.filled(
+            title, _stage_lines(number, way), *([remark] if rarer and number == len(ways) else [])
+        )
+    if answer.worst:
+        yield _LONGEST.filled("The longest", answer.worst)
+
+
+def _stage_lines(way_number: int, way: Way) -> list[_StageLine]:
+    return [_StageLine(way_number, number, stage) for number, stage in enumerate(way.stages, 1)]
+
+
+def _total(answer: Latency) -> AnswerTable[Latency]:
+    remarks = [_matched(answer, number) for number in range(len(answer.hops))]
+    if answer.incomplete:
+        kept = "kept" if answer.incomplete_kept else "left out (--incomplete keeps them)"
+        remarks.append(
+            f"INCOMPLETE: {answer.incomplete} occurrences with events missing on their way, {kept}"
+        )
+    if answer.total is None:
+        remarks.append("nothing matched: no start led to an end")
+    elif answer.total.p99_interval is None:
+        remarks.append(f"p99: {answer.occurrences} occurrences are too few for an interval of it")
+    title = f"From {answer.hops[0].start} to {answer.hops[-1].end}"
+    return _TOTAL.filled(title, [answer] if answer.total is not None else [], *remarks)
+
+
+_METHODS = {
+    "cause": "by cause (who woke or raised whom)",
+    "next": "NOT BY CAUSE: each start with the next end after it",
+}
+
+
+def _matched(answer: Latency, number: int) -> str:
+    """How one hop was matched, and how much of it."""
+    hop = answer.hops[number]
+    left = f"; {hop.left_out} cut by an end of the trace" if hop.left_out else ""
+    return (
+        f"{hop.start} → {hop.end}: {_METHODS[hop.method.value]}; "
+        f"{hop.starts_matched} of {hop.starts} starts led to an end, "
+        f"{hop.ends_matched} of {hop.ends} ends have a start{left}"
+    )
+
+
+def _conclusions(answer: Latency) -> list[Conclusion]:
+    """One line an assertion: whether it holds, and what the value is."""
+    return [
+        Conclusion(
+            f"{'holds' if limit.holds else 'FAILED'}: {limit.text} ({_value(limit)})",
+            "good" if limit.holds else "bad",
+        )
+        for limit in answer.assertions
+    ]
+
+
+def _value(limit: CheckedAssertion) -> str:
+    if limit.reason or limit.value is None:
+        return limit.reason or "no value"
+    if limit.unit == "share":
+        return f"it is {100 * limit.value:.2f} %"
+    value = format_value(limit.value, "ns") if limit.unit == "ns" else f"{limit.value:.0f}"
+    return f"it is {value}"
+
+
+LATENCY: TraceAnalysis[Latency] = TraceAnalysis(
+    name="latency",
+    kind="trace-latency",
+    summary="Measure from one point to another over all occurrences, stage by stage.",
+    description="From each end it climbs back along the wake-ups and raises to the nearest start.",
+    example="latency FILE --from irq:eth0 --to task:iperf3 --assert 'p99 < 80us'",
+    options=(
+        *("file", "start", "end", "via", "assertions", "match", "hops", "ways", "worst"),
+        *("since", "until", "incomplete", "cache"),
+    ),
+    shapes=(_TOTAL, _STAGES, _LONGEST),
+    check=_check,
+    analyse=_analyse,
+    tables=_tables,
+    conclusions=_conclusions,
+    fails=lambda answer, _request: not all(limit.holds for limit in answer.assertions),
+)

@@ -1,0 +1,301 @@
+"""What a record of a trace analysis holds: all that commands, tables, CSV, JSON and docs need.
+
+A ``TraceAnalysis`` says once, beside the arithmetic in ``trace.analysis``:
+
+- the command: its name, one line of help, a description, an example, and which fields of
+  ``Request`` it takes as options (each option is described there, once for all analyses);
+- ``analyse``: the function that makes the typed result from opened traces and a request;
+- the tables of the result: a ``TableShape`` each, with its columns, and ``tables``, which fills
+  them. A ``Column`` has a header, a unit, how its value is had from a row, and how much it stands
+  out (what is doubtful does);
+- what a program gets: ``kind`` of the JSON document, whose data are the result by its types
+  (``benchvise.documents``), and when the command fails.
+
+``cli.trace_analyses`` makes the commands, ``report.trace_tables`` terminal, Markdown and CSV,
+``web.workspace`` its answers, ``docs/generate.py`` the reference page.
+
+Records are imported for every ``--help``: whatever takes long to import (numpy, pyarrow, the
+decoder) is imported by the functions that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from benchvise.documents import encode
+from benchvise.trace.catalogue.request import Option, Request, option
+
+if TYPE_CHECKING:
+    from benchvise.trace.analysis.distributions import Distribution
+    from benchvise.trace.loaded import LoadedTrace
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Emphasis = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
+
+
+class Unit(Enum):
+    """What the values of a column are; its text stands in the names of CSV columns."""
+
+    TEXT = ""
+    ACTOR = "actor"
+    STAGE = "stage"
+    """The long name of a stage."""
+    NUMBER = "number"
+    """A number that names something: a CPU."""
+    COUNT = "count"
+    NS = "ns"
+    NS_EACH = "ns each"
+    """Several durations that add up."""
+    NS_RANGE = "ns range"
+    """``Bounds`` of a duration."""
+    MOMENT = "moment"
+    """Nanoseconds of the trace's clock."""
+    JIFFIES = "jiffies"
+    SHARE = "share"
+    """A share of one."""
+    PER_SECOND = "per_s"
+    """A number of things a second, whose header says so."""
+    EVENTS_PER_SECOND = "events_per_s"
+    """The same where only the value can say so."""
+    BYTES = "bytes"
+    BYTES_PER_SECOND = "bytes_per_s"
+    SIZE = "size"
+    """Bytes in powers of 1024."""
+    CPUS = "cpus"
+    """Numbers of CPUs."""
+    RATIO = "ratio"
+    """B / A, shown as a change in percent."""
+    RATIO_RANGE = "ratio range"
+    EFFECT = "delta"
+    """From -1 to 1."""
+    BARS = "bars"
+    """``Bars``: values over time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Values over time: one a bin of ``width`` ns from ``begin``. ``top`` is the highest bar's."""
+
+    values: Sequence[float]
+    top: float
+    begin: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[R]):
+    """One column: what is above it, in which unit, and how its value is had from a row.
+
+    A header that begins with a line break goes on below the one before: its first line is shared.
+    ``otherwise`` is shown where this one has no value. ``detail`` is for those who have room: CSV
+    and Markdown. ``key`` is the name in CSV where the header does not make one.
+    """
+
+    header: str
+    unit: Unit
+    value: Callable[[R], object]
+    emphasis: Emphasis | Callable[[R], Emphasis] = "plain"
+    otherwise: Column[R] | None = None
+    detail: bool = False
+    key: str = ""
+
+
+_STATISTICS = {
+    "median": "median",
+    "interval": "95 % interval",
+    "p95": "p95",
+    "p99": "p99",
+    "p99_interval": "p99 interval",
+    "maximum": "max",
+    "mean": "mean",
+    "total": "in all",
+}
+
+
+def durations(
+    header: str,
+    distribution: Callable[[R], Distribution | None],
+    *statistics: str,
+    strong: bool = False,
+) -> tuple[Column[R], ...]:
+    """Columns of a distribution of durations; ``strong`` makes its median stand out.
+
+    With an empty ``header`` each is called as its statistic; a line break goes on below the
+    header before.
+    """
+
+    def column(number: int, statistic: str) -> Column[R]:
+        name = _STATISTICS[statistic]
+        if header:
+            above = f"{'' if number else header.strip()}\n{name}"
+        else:
+            above = name if name.startswith(("p", "9")) else name.capitalize()
+
+        def value(row: R) -> object:
+            values = distribution(row)
+            return None if values is None else getattr(values, statistic)
+
+        unit = Unit.NS_RANGE if statistic.endswith("interval") else Unit.NS
+        return Column(above, unit, value, "strong" if strong and statistic == "median" else "plain")
+
+    return tuple(column(number, statistic) for number, statistic in enumerate(statistics))
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape(Generic[R]):
+    """One table of a result: its ``name`` for ``--table``, its columns."""
+
+    name: str
+    summary: str
+    rest: str
+    """What those rows are that are not listed, after their number: ``more actors``."""
+    columns: tuple[Column[R], ...]
+
+    def filled(
+        self,
+        title: str,
+        rows: Sequence[R],
+        *remarks: str,
+        top: int | None = None,
+        pinned: int = 0,
+        total: int | None = None,
+        all_by: str = "",
+    ) -> AnswerTable[R]:
+        """The table of these rows, of which people see those ``pinned`` and ``top`` more.
+
+        ``total`` counts all there are, where ``rows`` are not all. ``all_by`` is the option that
+        lists all, where it is not ``--top``.
+        """
+        count = len(rows) if total is None else total
+        all_by = all_by or f"--top {count - pinned}"
+        return AnswerTable(self, title, rows, remarks, top, pinned, count, all_by)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable(Generic[R]):
+    """A table with its rows; below it stands what has to be said in sentences."""
+
+    shape: TableShape[R]
+    title: str
+    rows: Sequence[R]
+    remarks: tuple[str, ...]
+    top: int | None
+    pinned: int
+    total: int
+    all_by: str
+    """The option that lists all of them."""
+
+    @property
+    def listed(self) -> Sequence[R]:
+        """The rows that people see."""
+        return self.rows if self.top is None else self.rows[: self.pinned + self.top]
+
+    @property
+    def left_out(self) -> int:
+        """How many there are besides."""
+        return self.total - len(self.listed)
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A line below all tables: whether what was demanded holds."""
+
+    text: str
+    emphasis: Emphasis
+
+
+def _nothing_to_check(_request: Request) -> None:
+    """Most requests are checked as they are parsed."""
+
+
+def _no_conclusions(_answer: object) -> Sequence[Conclusion]:
+    return ()
+
+
+def _never(_answer: object, _request: Request) -> bool:
+    return False
+
+
+def _itself(_request: Request) -> None:
+    """Most analyses have one kind of answer."""
+
+
+@dataclass(frozen=True)
+class TraceAnalysis(Generic[T]):
+    """One analysis: everything that is known of it outside of its arithmetic."""
+
+    name: str
+    """Of its command."""
+    kind: str
+    """Of its JSON document."""
+    summary: str
+    """One line that begins with a verb."""
+    example: str
+    """What stands after ``benchvise trace``."""
+    options: tuple[str, ...]
+    """The fields of ``Request`` that it takes, arguments first."""
+    shapes: tuple[TableShape[Any], ...]
+    analyse: Callable[[Sequence[LoadedTrace], Request], T]
+    """Makes the answer of as many opened traces as it takes files (none where it opens itself)."""
+    tables: Callable[[T, Request], Iterable[AnswerTable[Any]]]
+    description: str = ""
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    """Of options, where they are not those of ``Request``."""
+    loads: bool = True
+    """Whether ``analyse`` gets its traces opened, with their analysis."""
+    check: Callable[[Request], object] = _nothing_to_check
+    """Raises UsageError for a request that no trace could answer, before any is opened."""
+    conclusions: Callable[[T], Sequence[Conclusion]] = _no_conclusions
+    fails: Callable[[T, Request], bool] = _never
+    """Whether the command exits with 1."""
+    instead: Callable[[Request], TraceAnalysis[Any] | None] = _itself
+    """The analysis that the request means when its options ask for another one."""
+
+    def cautions(self, traces: Sequence[LoadedTrace]) -> list[str]:
+        """What makes an answer doubtful, whatever it is; of two traces with whose it is."""
+        if len(traces) < 2:
+            return [caution for trace in traces for caution in trace.cautions]
+        return [
+            f"{side} ({trace.path.name}): {caution}"
+            for side, trace in zip("AB", traces, strict=True)
+            for caution in trace.cautions
+        ]
+
+    def document(self, answer: T, traces: Sequence[LoadedTrace]) -> Any:
+        """The data of the JSON document: the answer, and above it of what it is."""
+        match traces:
+            case []:
+                return encode(answer)
+            case [trace]:
+                span = trace.analysis.span
+                head = {
+                    "file": str(trace.path),
+                    "span": {"begin": span.begin, "end": span.end},
+                }
+            case _:
+                head = {side: str(trace.path) for side, trace in zip("ab", traces, strict=True)}
+        return {**head, "cautions": self.cautions(traces), "answer": encode(answer)}
+
+    def described_options(self) -> list[Option]:
+        """Its options in the order of its command, with its own defaults."""
+        return [option(name, self.defaults) for name in self.options]
+
+
+def several(actors: int) -> str:
+    """`` (3)`` behind the name that several actors share."""
+    return f" ({actors})" if actors > 1 else ""
+
+
+def incomplete_left_out(count: int) -> tuple[str, ...]:
+    """The remark on instances that the distributions leave out; none for none."""
+    if not count:
+        return ()
+    return (
+        f"{count} incomplete instances left out: cut by an end of the trace, or active while "
+        "events are missing (--incomplete keeps them)",
+    )

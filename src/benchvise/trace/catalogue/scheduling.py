@@ -1,0 +1,131 @@
+"""The records of ``benchvise trace sched`` and ``wakeups``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from benchvise.trace.catalogue.record import (
+    AnswerTable,
+    Column,
+    TableShape,
+    TraceAnalysis,
+    Unit,
+    durations,
+    incomplete_left_out,
+    several,
+)
+from benchvise.trace.catalogue.request import Request
+
+if TYPE_CHECKING:
+    from benchvise.trace.analysis.scheduling import TaskScheduling
+    from benchvise.trace.analysis.wakeups import Wakeups, Waking
+    from benchvise.trace.loaded import LoadedTrace
+
+
+_TASKS: TableShape[TaskScheduling] = TableShape(
+    "tasks",
+    "One line a task: its waits for a CPU, time slices, preemptions, migrations",
+    "more tasks",
+    (
+        Column("Task", Unit.ACTOR, lambda task: task.actor + several(task.actors)),
+        Column("Waits\nn", Unit.COUNT, lambda task: task.run_queue.count if task.run_queue else 0),
+        *durations("\n", lambda task: task.run_queue, "median", "p99", "maximum", strong=True),
+        Column("Longest\nat", Unit.MOMENT, lambda task: task.longest_wait_at),
+        *durations("Slice", lambda task: task.time_slice, "median", "maximum"),
+        Column("Switches", Unit.COUNT, lambda task: task.switches),
+        Column("Pre-\nempted", Unit.COUNT, lambda task: task.preemptions),
+        Column("Migra-\ntions", Unit.COUNT, lambda task: task.migrations),
+    ),
+)
+
+
+def _schedule(traces: Sequence[LoadedTrace], request: Request) -> list[TaskScheduling]:
+    from benchvise.trace.analysis.scheduling import scheduling
+
+    [trace] = traces
+    return scheduling(trace.analysis, trace.chosen(request), by_name=request.by_name)
+
+
+def _task_tables(
+    answer: list[TaskScheduling], request: Request
+) -> Iterator[AnswerTable[TaskScheduling]]:
+    yield _TASKS.filled(
+        f"{len(answer)} tasks, who waited longest first",
+        answer,
+        "waits: for a CPU, after a wake-up or a preemption; slice: on a CPU until the next switch, "
+        "with the interrupts nested in it",
+        top=request.top,
+    )
+
+
+SCHED = TraceAnalysis(
+    name="sched",
+    kind="trace-sched",
+    summary="List what the scheduler did: waits for a CPU, time slices, preemptions, migrations.",
+    example="sched trace.dat 'task:iperf*'",
+    options=("file", "names", "since", "until", "by_name", "top", "cache"),
+    defaults={"top": 25},
+    shapes=(_TASKS,),
+    analyse=_schedule,
+    tables=_task_tables,
+)
+
+
+def _waking_columns(*waker: Column[Waking]) -> tuple[Column[Waking], ...]:
+    return (
+        Column("Woken", Unit.ACTOR, lambda waking: waking.woken),
+        *waker,
+        Column("n", Unit.COUNT, lambda waking: waking.count),
+        *durations(
+            "Latency",
+            lambda waking: waking.latency,
+            *("median", "p95", "p99", "maximum"),
+            strong=True,
+        ),
+        Column(
+            "Longest\nat",
+            Unit.MOMENT,
+            lambda waking: waking.worst[0].ready if waking.worst else None,
+        ),
+        Column("Other\nCPU", Unit.COUNT, lambda waking: waking.other_cpu),
+    )
+
+
+_WOKEN = TableShape("tasks", "Wake-ups of each task, by whomever", "more lines", _waking_columns())
+_PAIRS = TableShape(
+    "pairs",
+    "Wake-ups of each task by each waker",
+    "more lines",
+    _waking_columns(Column("By", Unit.ACTOR, lambda waking: waking.by)),
+)
+
+
+def _wake(traces: Sequence[LoadedTrace], request: Request) -> Wakeups:
+    from benchvise.trace.analysis.wakeups import wakeups
+
+    [trace] = traces
+    return wakeups(
+        trace.analysis,
+        trace.chosen(request),
+        by_name=request.by_name,
+        incomplete=request.incomplete,
+    )
+
+
+def _waking_tables(answer: Wakeups, request: Request) -> Iterator[AnswerTable[Waking]]:
+    incomplete = incomplete_left_out(sum(waking.incomplete for waking in answer.tasks))
+    yield _WOKEN.filled("Wake-ups by task", answer.tasks, *incomplete, top=request.top)
+    yield _PAIRS.filled("Who wakes whom", answer.pairs, top=request.top)
+
+
+WAKEUPS = TraceAnalysis(
+    name="wakeups",
+    kind="trace-wakeups",
+    summary="List who wakes whom, and how long the woken wait until they run.",
+    example="wakeups trace.dat task:iperf3 --by-name",
+    options=("file", "names", "since", "until", "by_name", "incomplete", "top", "cache"),
+    shapes=(_WOKEN, _PAIRS),
+    analyse=_wake,
+    tables=_waking_tables,
+)

@@ -1,0 +1,122 @@
+"""The record of ``benchvise trace stats``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from benchvise.quantities import format_clock, format_value
+from benchvise.trace.catalogue.record import (
+    AnswerTable,
+    Column,
+    Emphasis,
+    TableShape,
+    TraceAnalysis,
+    Unit,
+    several,
+)
+from benchvise.trace.catalogue.request import Request
+
+if TYPE_CHECKING:
+    from benchvise.trace.analysis.model import Span
+    from benchvise.trace.analysis.stats import ActorStats, CpuStats, Stats
+    from benchvise.trace.loaded import LoadedTrace
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _InSpan(Generic[R]):
+    """A row, and the span that it is about."""
+
+    row: R
+    span: Span
+
+    def share(self, time: int) -> float:
+        return time / self.span.duration
+
+    def rate(self, count: int) -> float:
+        return count / (self.span.duration / 1e9)
+
+
+def _unknown_emphasis(line: _InSpan[CpuStats]) -> Emphasis:
+    return "doubt" if line.row.unknown else "muted"
+
+
+def _lost(line: _InSpan[CpuStats]) -> object:
+    cpu = line.row
+    return "some, not counted" if cpu.losses and cpu.lost_events is None else cpu.lost_events or 0
+
+
+def _lost_emphasis(line: _InSpan[CpuStats]) -> Emphasis:
+    return "bad" if line.row.losses else "muted"
+
+
+_CPUS: TableShape[_InSpan[CpuStats]] = TableShape(
+    "cpus",
+    "What took the time of each CPU",
+    "more CPUs",
+    (
+        Column("CPU", Unit.TEXT, lambda line: line.row.cpu),
+        Column("Tasks", Unit.SHARE, lambda line: line.share(line.row.task)),
+        Column("Interrupts", Unit.SHARE, lambda line: line.share(line.row.irq)),
+        Column("Softirqs", Unit.SHARE, lambda line: line.share(line.row.softirq)),
+        Column("Idle", Unit.SHARE, lambda line: line.share(line.row.idle)),
+        Column(
+            "Not known",
+            Unit.SHARE,
+            lambda line: line.share(line.row.unknown),
+            _unknown_emphasis,
+        ),
+        Column("Switches/s", Unit.PER_SECOND, lambda line: line.rate(line.row.switches)),
+        Column("Wake-ups/s", Unit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
+        Column("Interrupts/s", Unit.PER_SECOND, lambda line: line.rate(line.row.interrupts)),
+        Column("Lost events", Unit.NUMBER, _lost, _lost_emphasis),
+    ),
+)
+_ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
+    "actors",
+    "What each actor took, the busiest first",
+    "more actors",
+    (
+        Column("Actor", Unit.ACTOR, lambda line: line.row.actor + several(line.row.actors)),
+        Column("Busy", Unit.NS, lambda line: line.row.busy),
+        Column("Of a CPU", Unit.SHARE, lambda line: line.row.share),
+        Column("Switches/s", Unit.PER_SECOND, lambda line: line.rate(line.row.switches)),
+        Column("Wake-ups/s", Unit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
+        Column("CPUs", Unit.CPUS, lambda line: line.row.cpus, "muted"),
+    ),
+)
+
+
+def _analyse(traces: Sequence[LoadedTrace], request: Request) -> Stats:
+    from benchvise.trace.analysis.stats import stats
+
+    [trace] = traces
+    return stats(trace.analysis.sliced(), trace.chosen(request), by_name=request.by_name)
+
+
+def _tables(answer: Stats, request: Request) -> Iterator[AnswerTable[Any]]:
+    span = answer.span
+    length = format_value(span.duration, "ns")
+    title = f"{format_clock(span.begin)} to {format_clock(span.end)} ({length})"
+    yield _CPUS.filled(title, [_InSpan(cpu, span) for cpu in answer.cpus])
+    yield _ACTORS.filled(
+        "Actors, the busiest first",
+        [_InSpan(actor, span) for actor in answer.actors],
+        "busy: on a CPU, without the interrupts nested in it; a handler's switches are its returns",
+        top=request.top,
+    )
+
+
+STATS = TraceAnalysis(
+    name="stats",
+    kind="trace-stats",
+    summary="Show what took the CPUs: tasks, interrupts, softirqs, idle; switches and losses.",
+    example="stats trace.dat --by-name",
+    options=("file", "names", "since", "until", "by_name", "top", "cache"),
+    shapes=(_CPUS, _ACTORS),
+    analyse=_analyse,
+    tables=_tables,
+)

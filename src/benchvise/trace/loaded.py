@@ -1,0 +1,163 @@
+"""A trace that is ready to be asked: opened, with its analysis, its span and its cautions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchvise.errors import UsageError
+from benchvise.quantities import format_clock
+from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, Span
+from benchvise.trace.analysis.names import find_all
+from benchvise.trace.catalogue.request import Request
+from benchvise.trace.opening import OpenTrace, open_trace
+
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTrace:
+    """A trace that is ready to be asked, and what has to be said of every answer."""
+
+    path: Path
+    trace: OpenTrace
+    analysis: Analysis
+    cautions: tuple[str, ...]
+
+    def choose(self, names: Sequence[str], *, idle: bool = False) -> list[Actor]:
+        """The actors of the names; without any, all (idle tasks only with ``idle``).
+
+        Raises:
+            UsageError: a name means no actor, or actors of several kinds.
+        """
+        actors = find_all(self.analysis.actors, names)
+        return actors if names or idle else [actor for actor in actors if actor.kind != "idle"]
+
+    def chosen(self, request: Request, *, idle: bool = False) -> Sequence[Actor]:
+        """The actors that a request means."""
+        if request.actors is not None:
+            return request.actors
+        return self.choose(request.names, idle=idle)
+
+    def known(self, request: Request) -> list[Actor]:
+        """The actors that a request means; a name that the trace does not know means none."""
+        if not request.names:
+            return self.choose(())
+        actors: dict[int, Actor] = {}
+        for name in request.names:
+            with suppress(UsageError):
+                actors |= {actor.id: actor for actor in self.choose([name])}
+        return list(actors.values())
+
+
+def load_trace(
+    path: Path, since: str | None = None, until: str | None = None, *, use_cache: bool = True
+) -> LoadedTrace:
+    """Opens a trace and its analysis tables.
+
+    ``since`` and ``until`` are seconds of the trace's clock, or ``+S`` from its first event.
+
+    Raises:
+        UsageError: there is no such trace, or nothing of it lies in the span.
+        TraceError: it cannot be read.
+    """
+    return load_opened(open_trace(path, use_cache=use_cache), path, since, until)
+
+
+def load_opened(
+    trace: OpenTrace, path: Path, since: str | None = None, until: str | None = None
+) -> LoadedTrace:
+    """The same of a trace that is open.
+
+    Raises:
+        UsageError: it holds no event, or nothing of it lies in the span.
+    """
+    if trace.span is None:
+        raise UsageError(f"{path} holds no event", "")
+    whole = Span(trace.span[0], trace.span[1])
+    within = _span(whole, since, until)
+
+    def events(name: str) -> pa.Table | None:
+        table = trace.tables.get(name)
+        return table if table is not None and table.num_rows else None
+
+    # Not the tables themselves: there are thousands, and each would be mapped.
+    names = tuple(name for name in trace.tables if name in trace.counts)
+    losses = tuple(_losses(trace))
+    analysis = Analysis(trace.analysis, whole, losses, events, names, within)
+    return LoadedTrace(path, trace, analysis, tuple(_cautions(trace, analysis)))
+
+
+def _span(whole: Span, since: str | None, until: str | None) -> Span:
+    """The part asked for. An answer's span holds its last event, so the end is exclusive."""
+    begin = whole.begin if since is None else _parse_moment(since, whole.begin)
+    end = whole.end + 1 if until is None else _parse_moment(until, whole.begin)
+    if begin >= end or begin > whole.end or end <= whole.begin:
+        raise UsageError(
+            "nothing of the trace lies in the span asked for",
+            f"it has events from {format_clock(whole.begin)} to {format_clock(whole.end)} s",
+        )
+    return Span(max(begin, whole.begin), min(end, whole.end + 1))
+
+
+def _parse_moment(text: str, first: int) -> int:
+    """The moment in nanoseconds that a text means: ``12.5``, or ``+0.5`` from the ``first`` event.
+
+    Raises:
+        UsageError: it means none.
+    """
+    seconds, _, fraction = text.removeprefix("+").removesuffix("s").partition(".")
+    if not (seconds or fraction) or not (seconds + fraction).isdecimal() or len(fraction) > 9:
+        raise UsageError(
+            f"{text} is no moment", "say seconds of the trace's clock, or +S from its first event"
+        )
+    value = int(seconds or 0) * _NS + int(fraction.ljust(9, "0"))
+    return first + value if text.startswith("+") else value
+
+
+def _losses(trace: OpenTrace) -> list[Loss]:
+    cpus = trace.outline["streams"]
+    return [
+        Loss(
+            cpu=cpus[loss["stream"]] if loss["stream"] < len(cpus) else None,
+            begin=loss["begin"],
+            end=loss["end"],
+            count=loss["count"],
+            what=str(loss["kind"]),
+        )
+        for loss in trace.losses
+    ]
+
+
+def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
+    """What makes all values of a trace doubtful, the worst first."""
+    cautions = []
+    losses = analysis.losses
+    flags = analysis.tables["instances"].column("flags").to_numpy()
+    missing = int(np.count_nonzero(flags & Flag.LOSS))
+    if losses:
+        counts = [loss.count for loss in losses]
+        counted = sum(count or 0 for count in counts)
+        more = " and more that were not counted" if None in counts else ""
+        kinds = "/".join(sorted({loss.what for loss in losses}))
+        cautions.append(
+            f"LOST: {counted} {kinds}{more} in {len(losses)} places: "
+            "instances that were active then are incomplete"
+        )
+    elif missing:
+        cautions.append(
+            f"MISSING: {missing} instances do not fit what came before them, though the trace "
+            "tells of no loss: they are incomplete"
+        )
+    if trace.damage:
+        cautions.append(
+            f"DAMAGED: {len(trace.damage)} places could not be read; trace info lists them"
+        )
+    if analysis.events("sched_switch") is None:
+        cautions.append("no sched_switch: the trace does not say which task ran when")
+    return [*cautions, *trace.remarks]
