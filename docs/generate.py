@@ -1,17 +1,20 @@
 """Writes the reference pages from what the program itself knows.
 
-Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue, rules of the kernel log and counters of health from their
-records, what ``why`` knows beforehand, mechanisms and the fields of a diagnosis from their tables.
+Commands come from the command table, analyses of traces from their records, benchmarks from the
+probe, suites from their files, items of state and knobs from the catalogue, rules of the kernel log
+and counters of health from their records, what ``why`` knows beforehand, mechanisms and the fields
+of a diagnosis from their tables, the JSON of commands from its types.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchvise.cli.bench import DRIVEN_BY
+from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
 from benchvise.documents import schema
 from benchvise.flows.benchmarks import local_registry
@@ -22,9 +25,11 @@ from benchvise.kernel_log import LogClass, Rule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
+from benchvise.report.trace_tables import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
+from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
@@ -67,6 +72,31 @@ def _command(command: object, path: str) -> Iterator[str]:
             *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", _unmarked(o.help)) for o in options),
         ],
     )
+
+
+def analyses_page() -> str:
+    """Every analysis of a trace with the tables of its answer."""
+    lines = [
+        "# Trace analyses",
+        "",
+        "What `benchvise trace` answers. Each analysis prints tables, `--markdown` the same as "
+        "Markdown, `--csv` all rows of a table (`--table` chooses which) with values as they are, "
+        "and `--json` the whole answer.",
+        "",
+    ]
+    for analysis in ANALYSES:
+        lines += [f"## `trace {analysis.name}`", "", analysis.summary, ""]
+        lines += [analysis.description, ""] if analysis.description else []
+        for shape in analysis.shapes:
+            lines += [f"### `{shape.name}`", "", f"{shape.summary}.", ""]
+            lines += _table(
+                ("column", "unit", "in CSV"),
+                [
+                    (header, unit, ", ".join(f"`{name}`" for name in names))
+                    for header, unit, names in described_columns(shape)
+                ],
+            )
+    return "\n".join(lines)
 
 
 def _unmarked(text: str | None) -> str:
@@ -596,10 +626,25 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
     yield ""
 
 
+def json_page() -> str:
+    """The JSON Schema of every kind of ``--json`` document."""
+    lines = [
+        "# JSON documents",
+        "",
+        "With `--json`, a command prints one document. Below is the JSON Schema (draft 2020-12) of "
+        "each kind. Keys may be added in later versions; those here stay.",
+    ]
+    for kind, data in sorted(json_kinds().items()):
+        schema = json.dumps(document_schema(kind, data), indent=1, ensure_ascii=False)
+        lines += ["", f"## `{kind}`", "", "```json", schema, "```"]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Writes all pages."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     (OUTPUT / "commands.md").write_text(commands_page())
+    (OUTPUT / "trace-analyses.md").write_text(analyses_page())
     (OUTPUT / "benchmarks.md").write_text(benchmarks_page(local_registry()))
     (OUTPUT / "suites.md").write_text(suites_page())
     (OUTPUT / "state.md").write_text(state_page())
@@ -611,6 +656,7 @@ def main() -> None:
     (OUTPUT / "kernel-log.md").write_text(kernel_log_page())
     (OUTPUT / "health.md").write_text(health_page())
     (OUTPUT / "alerts.md").write_text(alerts_page())
+    (OUTPUT / "json.md").write_text(json_page())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+from benchvise.cli.json_kinds import json_kinds
 from benchvise.cli.main import program
 from benchvise.documents import schema
 from benchvise.errors import BenchviseError
@@ -25,6 +26,7 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
+from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
@@ -76,6 +78,15 @@ def test_every_benchmark_and_parameter_is_documented(generate: ModuleType) -> No
             assert text and text in section
         for parameter in benchmark.parameters:
             assert f"| `{parameter.name}` |" in section and parameter.summary
+
+
+def test_every_analysis_of_a_trace_is_documented(generate: ModuleType) -> None:
+    page = generate.analyses_page()
+    for analysis in ANALYSES:
+        section = page.split(f"## `trace {analysis.name}`\n")[1].split("\n## ")[0]
+        assert analysis.summary in section
+        for shape in analysis.shapes:
+            assert f"### `{shape.name}`" in section and shape.summary in section
 
 
 def test_every_suite_is_documented_and_valid(generate: ModuleType) -> None:
@@ -181,6 +192,13 @@ def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None
             assert f"| {remedy.system} |" in section
     for name in COUNTERS:
         assert f"| `{name}` |" in page
+
+
+def test_every_kind_of_json_has_its_schema(generate: ModuleType) -> None:
+    page = generate.json_page()
+    for kind in json_kinds():
+        assert f"## `{kind}`" in page
+    assert "Why one side has no value." in page
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:

@@ -1,8 +1,8 @@
 """``benchvise why``: find out why two boards differ, keep the evidence, and put everything back.
 
 A diagnosis has a directory: ``request.json`` holds what was asked, ``evidence.jsonl`` every answer
-of its boards, ``progress.jsonl`` what is known so far (for those who follow it), ``diagnosis.json``,
-``diagnosis.md`` and ``index.html`` the answer. One that was stopped or killed goes on from there.
+of its boards, ``progress.jsonl`` what is known so far, for those who follow it; the answer is in
+``diagnosis.json``, ``diagnosis.md`` and ``index.html``. One that was stopped or killed goes on from there.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchvise.documents import computed, decode, encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
-from benchvise.flows.boards import RigObserver
 from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.output_files import check_output_directory, write_output
 from benchvise.report.why_page import write_page
@@ -39,6 +39,9 @@ from benchvise.why.plan import Plan
 from benchvise.why.plan import plan as make_plan
 from benchvise.why.progress_log import ProgressWriter
 from benchvise.why.rules import DiagnosisRules
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 REQUEST = "request.json"
 _FORMAT = 1
@@ -115,7 +118,7 @@ def why(
     *,
     directory: Path | None = None,
     resume: bool = False,
-    observe_rig: RigObserver | None = None,
+    observe_rig: EventObserver | None = None,
 ) -> Answer:
     """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
 
@@ -159,7 +162,7 @@ def why(
     return answer
 
 
-def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None = None) -> Plan:
+def plan(request: WhyRequest, store: str | None, observe_rig: EventObserver | None = None) -> Plan:
     """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)
