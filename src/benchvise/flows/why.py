@@ -2,7 +2,8 @@
 
 A diagnosis has a directory: ``request.json`` holds what was asked, ``evidence.jsonl`` every answer
 of its boards, ``progress.jsonl`` what is known so far, for those who follow it; the answer is in
-``diagnosis.json``, ``diagnosis.md`` and ``index.html``. One that was stopped or killed goes on from there.
+``diagnosis.json``, ``diagnosis.md`` and ``index.html``. One that was stopped or killed goes on from
+there.
 """
 
 from __future__ import annotations
