@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 from labgrid import Target
 from labgrid.driver import SerialDriver
 from labgrid.resource import NetworkSerialPort
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rig_consoles import console_text, watched
 from rig_shells import Wire
 
 from benchvise.report.boot_tables import timeline_view, timelines_view
+from benchvise.report.sinks import Terminal
 from benchvise.rig.boot.timeline import replay
 from benchvise.rig.boot.verdict import BootReport, Verdict
 from benchvise.rig.console.quality import check_console, compare
@@ -63,7 +64,7 @@ def labgrid_console() -> Iterator[tuple[Any, socket.socket]]:
 
 def rendered(view: RenderableType, width: int = 110) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, force_terminal=False).print(view)
+    Terminal(file=out, width=width, force_terminal=False).print(view)
     return out.getvalue()
 
 

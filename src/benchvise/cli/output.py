@@ -15,8 +15,8 @@ from rich.text import Text
 
 from benchvise import __version__
 from benchvise.errors import BenchviseError
-from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text
-from benchvise.text import printable
+from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
+from benchvise.text import AnyText, printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 StoreOption = Annotated[
@@ -41,6 +41,11 @@ def stdout() -> Terminal:
 def stderr() -> Terminal:
     """The console for progress and errors."""
     return Terminal(stderr=True, highlight=False)
+
+
+def text_line(text: AnyText, style: str = "") -> Text:
+    """Any text as one line for a console."""
+    return Text(sentence(text), style=style)
 
 
 def print_json(kind: str, data: Any) -> None:

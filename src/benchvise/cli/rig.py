@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_compose import compose
 from benchvise.cli.rig_options import RigOption
@@ -75,7 +75,7 @@ def status(
         for outcome in outcomes:
             features = ", ".join(sorted(loaded.features[outcome.board]))
             table.add_row(outcome.board, *_state(outcome), features)
-        stdout().print(Text(f"Rig {loaded.path}", style="bold"))
+        stdout().print(text_line(f"Rig {loaded.path}", style="bold"))
         stdout().print(table)
     _fail(outcomes, quiet=as_json)
 
@@ -174,7 +174,7 @@ def boot(
             stdout().print(timelines_view(shown))
         for outcome in outcomes:
             if outcome.error is None:
-                stdout().print(Text(f"{outcome.board}: {_reached(outcome)}", style="dim"))
+                stdout().print(text_line(f"{outcome.board}: {_reached(outcome)}", style="dim"))
     _fail(outcomes, quiet=as_json)
 
 
@@ -212,19 +212,19 @@ def _reached(outcome: Outcome) -> str:
 
 def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
     if outcome.error is not None:
-        return Text("?", style="red"), Text("?"), Text(printable(outcome.error.message, 80))
+        return Text("?", style="red"), Text("?"), text_line(printable(outcome.error.message, 80))
 
     def shown(value: object) -> Text:
         if isinstance(value, dict):
-            return Text(f"? {printable(str(value.get('na', '')), 60)}", style="red")
+            return text_line(f"? {printable(str(value.get('na', '')), 60)}", style="red")
         text = "-" if value is None else str(value)
-        return Text(text, style="green" if text == "on" else "")
+        return text_line(text, style="green" if text == "on" else "")
 
     holder = outcome.found.get("holder")
     used = "free"
     if isinstance(holder, dict):  # one elsewhere has no process here
         used = f"{holder['what']} ({holder['pid']})" if holder["pid"] else str(holder["what"])
-    return shown(outcome.found.get("power")), shown(outcome.found.get("mux")), Text(used)
+    return shown(outcome.found.get("power")), shown(outcome.found.get("mux")), text_line(used)
 
 
 def _show(
@@ -239,7 +239,7 @@ def _show(
     else:
         for outcome in outcomes:
             if outcome.error is None:
-                stdout().print(Text(f"{outcome.board}: {line(outcome.found)}"))
+                stdout().print(text_line(f"{outcome.board}: {line(outcome.found)}"))
     _fail(outcomes, quiet=as_json)
 
 
@@ -248,9 +248,9 @@ def _fail(outcomes: list[Outcome], *, quiet: bool) -> None:
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     for error in () if quiet else errors:
         fault = getattr(error, "fault", "")
-        line = Text(f"{fault}: " if fault else "", style="bold red")
-        remedy = f": {printable(error.remedy, 400)}" if error.remedy else ""
-        line.append(f"{printable(error.message, 800)}{remedy}", style="default")
+        line = text_line(f"{fault}: " if fault else "", style="bold red")
+        remedy = f": {error.remedy}" if error.remedy else ""
+        line.append_text(text_line(f"{error.message}{remedy}", "default"))
         stderr().print(line, soft_wrap=True)
     if errors:
         raise typer.Exit(errors[0].exit_code)

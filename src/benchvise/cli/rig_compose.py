@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.compose.compose import Composition
@@ -52,7 +50,7 @@ def compose(
 
     def show_step(step: str) -> None:
         if console.is_terminal:
-            console.print(Text(step, style="dim"))
+            console.print(text_line(step, style="dim"))
 
     if not layer:
         layout = describe(base)
@@ -76,9 +74,9 @@ def parse_layers(options: Sequence[str]) -> dict[str, Path]:
     for option in options:
         name, equals, path = option.partition("=")
         if not equals or not path:
-            raise UsageError(f"--layer {printable(option)} is not LAYER=IMAGE", "kernel=fast.wic")
+            raise UsageError(f"--layer {option} is not LAYER=IMAGE", "kernel=fast.wic")
         if name in layers:
-            raise UsageError(f"--layer {printable(name)} is given twice", "choose one image")
+            raise UsageError(f"--layer {name} is given twice", "choose one image")
         layers[name] = Path(path).expanduser()
     return layers
 
@@ -88,14 +86,14 @@ def _show_composition(composition: Composition) -> None:
     for column in ("Layer", "From", "Done"):
         table.add_column(column)
     for swapped in composition.layers:
-        done = "; ".join(printable(step, 200) for step in swapped.steps)
-        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
-    stdout().print(Text(f"{composition.out}: {composition.base.path.name} with", style="bold"))
+        done = "; ".join(swapped.steps)
+        table.add_row(swapped.layer, text_line(swapped.image.path.name), text_line(done))
+    stdout().print(text_line(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
     for warning in composition.warnings:
-        stdout().print(Text(f"note: {printable(warning, 400)}", style="yellow"))
+        stdout().print(text_line(f"note: {warning}", style="yellow"))
     stdout().print(
-        Text(
+        text_line(
             f"\nSHA-256 {composition.sha256}. Next: benchvise rig flash NAME {composition.out}",
             style="dim",
         )
@@ -104,4 +102,4 @@ def _show_composition(composition: Composition) -> None:
 
 def _show_layout(layout: Layout) -> None:
     for line in layout.lines():
-        stdout().print(Text(line), soft_wrap=True)
+        stdout().print(text_line(line), soft_wrap=True)

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import Interrupted, UsageError
 from benchvise.flows import rig as rig_flow
@@ -65,7 +64,7 @@ def soak(
 
     def told(boot: Boot | RigFault) -> None:
         if console.is_terminal:
-            console.print(Text(boot_line(boot), style="dim"))
+            console.print(text_line(boot_line(boot), style="dim"))
 
     if name.startswith(flow.PREFIX):
         result = flow.soak_program(name, boots, ram_fill, boot_hart, seed, told)

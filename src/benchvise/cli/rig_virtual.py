@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stdout
+from benchvise.cli.output import JsonOption, print_json, stdout, text_line
 from benchvise.flows import rig_virtual as flow
 from benchvise.rig.virtual.bench import inject
 from benchvise.rig.virtual.injectable import INJECTABLE
-from benchvise.text import printable
 
 app = typer.Typer(
     help="Boards that QEMU simulates, behind the same endpoints as real ones.",
@@ -56,7 +54,7 @@ def up(
         return
     _table(bench)
     stdout().print(
-        Text(
+        text_line(
             f"\nThe rig file is {bench.rig_file}. Next: benchvise run rig:all --image "
             "own --suite quick",
             style="dim",
@@ -106,7 +104,7 @@ def fault(
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
-        stdout().print(Text(f"{printable(board)}: {printable(name)} = {printable(value)}"))
+        stdout().print(text_line(f"{board}: {name} = {value}"))
 
 
 @app.command("image")
@@ -132,6 +130,6 @@ def _table(bench: flow.RunningBench) -> None:
         table.add_column(column)
     for board in bench.boards:
         document = flow.board_document(board)
-        table.add_row(*(Text(printable(str(document[key]))) for key in flow.COLUMNS))
-    stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
+        table.add_row(*(text_line(str(document[key])) for key in flow.COLUMNS))
+    stdout().print(text_line(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.trace_analyses import (
     CacheOption,
     FormatOption,
@@ -95,7 +95,6 @@ def export(
 
     Example: benchvise trace export trace.dat --to perfetto -o trace.perfetto-trace
     """
-    from rich.text import Text
 
     from benchvise.documents import encode
     from benchvise.quantities import format_value
@@ -109,9 +108,9 @@ def export(
     console = stdout()
     size = format_value(exported.bytes, "B")
     summary = f"{exported.output}: {exported.written} {exported.unit}, {size}"
-    console.print(Text(summary), soft_wrap=True)
+    console.print(text_line(summary), soft_wrap=True)
     for remark in exported.remarks:
-        console.print(Text(remark, style="dim"), soft_wrap=True)
+        console.print(text_line(remark, style="dim"), soft_wrap=True)
 
 
 _analyses = {analysis.name: command(analysis) for analysis in ANALYSES}

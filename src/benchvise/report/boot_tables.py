@@ -1,7 +1,4 @@
-"""Boots for the terminal: the timeline of one, those of several on one scale, and a soak.
-
-Every text of a board passes ``clean``, and is a Text object, so that no markup is read in it.
-"""
+"""Boots for the terminal: the timeline of one, those of several on one scale, and a soak."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.report.text import clean
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.soak.soak import Boot, RigFault, SoakResult
@@ -31,7 +27,7 @@ _OUTLIERS_SHOWN = 10
 def timeline_view(report: BootReport, *, name: str = "", width: int = _WIDTH) -> RenderableType:
     """One boot: a row for each phase, its bar where on the timeline it lies, and the verdict."""
     table = Table(
-        title=Text(clean(name), style="bold") if name else None,
+        title=Text(name, style="bold") if name else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -82,7 +78,7 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
             cells = _cells(report.seconds, longest, width)
             bar.append("░" * (cells - filled), style="red")
         table.add_row(
-            Text(clean(name)),
+            Text(name),
             bar,
             Text(report.stage),
             Text(_seconds(report.phases.get(report.stage, 0.0))),
@@ -95,15 +91,15 @@ def _verdict(report: BootReport) -> list[Text]:
     fault = report.verdict.fault
     lines = []
     if fault is None:
-        lines.append(Text(clean(report.verdict.sentence), style="bold blue"))
+        lines.append(Text(report.verdict.sentence, style="bold blue"))
     else:
-        sentence = clean(report.verdict.sentence, 400)
+        sentence = report.verdict.sentence
         lines.append(Text.assemble((fault, "bold red"), f": {sentence}"))
         if report.verdict.evidence:
-            lines.append(Text(f"  '{clean(report.verdict.evidence)}'"))
+            lines.append(Text(f"  '{report.verdict.evidence}'"))
         if report.verdict.remedy:
             lines.append(Text(f"  {report.verdict.remedy}", style="dim"))
-        lines.append(Text(f"  console: {clean(report.console, 400)}", style="dim"))
+        lines.append(Text(f"  console: {report.console}", style="dim"))
     return lines
 
 

@@ -196,7 +196,7 @@ def _decoded(opened: Opened) -> tuple[Decoded, dict[str, str] | None]:
 
 
 def _failed(error: BenchviseError) -> dict[str, str]:
-    return {"message": printable(error.message, 600), "remedy": printable(error.remedy, 600)}
+    return {"message": error.message, "remedy": error.remedy}
 
 
 def _tables(opened: Opened, found: Decoded) -> list[Table]:

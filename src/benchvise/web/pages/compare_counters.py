@@ -11,7 +11,6 @@ from starlette.requests import Request
 from benchvise.measure.compare import Verdict
 from benchvise.measure.counters import counters_per_iteration, missing_counters
 from benchvise.report.data import ReportData
-from benchvise.report.text import clean
 from benchvise.store import Store
 from benchvise.web.context import Context
 from benchvise.web.pages.compare_changes import Row, rows_of, series_url
@@ -54,14 +53,12 @@ def costs(store: Store, data: ReportData, row: Row) -> Costs:
         found.append(counters_per_iteration(records[0]) if records else {})
         if records:
             for reason, names in missing_counters(records[0]).items():
-                missing[clean(reason)] = tuple(
-                    dict.fromkeys((*missing.get(clean(reason), ()), *map(clean, names)))
-                )
+                missing[reason] = tuple(dict.fromkeys((*missing.get(reason, ()), *names)))
     return Costs(row.key, row, _side_by_side(found), missing)
 
 
 def _side_by_side(found: Sequence[dict[str, float]]) -> dict[str, tuple[float | None, ...]]:
     """By counter what each run has of it; those that are zero everywhere are left out."""
     names = dict.fromkeys(name for counted in found for name in counted)
-    table = {clean(name): tuple(counted.get(name) for counted in found) for name in names}
+    table = {name: tuple(counted.get(name) for counted in found) for name in names}
     return {name: values for name, values in table.items() if any(values)}

@@ -10,7 +10,6 @@ from benchvise.report.data import ReportData
 from benchvise.report.figures import Figures, sample_figure
 from benchvise.report.html import sample_groups
 from benchvise.report.latency_figures import latency_figures
-from benchvise.report.text import clean
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound
 from benchvise.web.figures import drawn
@@ -23,7 +22,7 @@ def series(_request: Request, shared: Context, data: ReportData, key: str) -> Vi
     """The series with this key. NotFound when none of the runs has it."""
     row = next((row for row in rows_of(data) if row.key == key), None)
     if row is None:
-        raise NotFound(f"none of the runs has a series {clean(key)!r}", "see what changed")
+        raise NotFound(f"none of the runs has a series {key!r}", "see what changed")
     runs = [
         replace(run, series=tuple(one for one in run.series if one.key == key)) for run in data.runs
     ]

@@ -17,7 +17,6 @@ from benchvise.flows.why import directories
 from benchvise.report.why_document import Document, readable
 from benchvise.report.why_evidence import MOST, evidence
 from benchvise.report.why_page import FILTERS, content
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound
@@ -97,11 +96,11 @@ def _standing(going_on: Told) -> dict[str, Any]:
     return {
         "running": going_on.running,
         "ended": going_on.ended,
-        "stage": printable(going_on.stage),
+        "stage": going_on.stage,
         "asked": None if going_on.asked is None else asdict(going_on.asked),
         "seconds": going_on.at,
-        "left_out": [printable(text, 300) for text in going_on.left_out],
-        "failed": [printable(text, 300) for text in going_on.failed],
+        "left_out": list(going_on.left_out),
+        "failed": list(going_on.failed),
         "resume": f"benchvise why --resume {going_on.directory}",
     }
 
@@ -111,9 +110,7 @@ def _directory(name: str) -> Path:
     for directory in told.tellings(directories()):
         if directory.name == name:
             return directory
-    raise NotFound(
-        f"there is no diagnosis '{printable(name, 80)}'", "see the list: was it in another store?"
-    )
+    raise NotFound(f"there is no diagnosis '{name}'", "see the list: was it in another store?")
 
 
 def _unfinished() -> Iterator[told.Heading]:
@@ -133,9 +130,9 @@ def _listed(one: told.Heading) -> dict[str, Any]:
         "running": one.running,
         "seconds": one.at,
         "started": str(document.get("started", "")),
-        "good": printable(str(document.get("good", ""))),
-        "bad": printable(str(document.get("bad", ""))),
-        "metric": printable(str((document.get("metric") or {}).get("name", ""))),
+        "good": str(document.get("good", "")),
+        "bad": str(document.get("bad", "")),
+        "metric": str((document.get("metric") or {}).get("name", "")),
         "simulated": bool(document.get("simulated")),
     }
 

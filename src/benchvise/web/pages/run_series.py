@@ -13,7 +13,6 @@ from benchvise.report.data import ReportData, RunData, SeriesData
 from benchvise.report.evidence import Batch, batches, evidence_figure, missing_evidence
 from benchvise.report.figures import Figures, sample_figure
 from benchvise.report.latency_figures import latency_figures
-from benchvise.report.text import clean
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound
 from benchvise.web.figures import drawn
@@ -27,7 +26,7 @@ def series(_request: Request, shared: Context, data: ReportData, key: str) -> Vi
     shown = next((one for one in run.series if one.key == key), None)
     records = shared.store.series_of(run.id, key)
     if shown is None or not records:
-        raise NotFound(f"the run {run.id} has no series {clean(key)!r}", "see its results")
+        raise NotFound(f"the run {run.id} has no series {key!r}", "see its results")
     record = records[0]
     found = batches(record, shared.store.host_of(run.id))
     evidence = (evidence_figure(sample_figure(shown), found),) if shown.summary else ()
@@ -36,9 +35,7 @@ def series(_request: Request, shared: Context, data: ReportData, key: str) -> Vi
     document = {
         "series": {**asdict(replace(shown, samples=())), "samples": [asdict(b) for b in found]},
         "counters": counters_per_iteration(record),
-        "not_counted": {
-            clean(reason): list(names) for reason, names in missing_counters(record).items()
-        },
+        "not_counted": {reason: list(names) for reason, names in missing_counters(record).items()},
         "not_read": missing_evidence(record),
     }
     figures = Figures(data.format, (), latencies, (), ())

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from benchvise.documents import encode
 from benchvise.report.data import ReportData
 from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
-from benchvise.report.text import clean
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Entry, Snapshot
@@ -33,9 +32,9 @@ def state(request: Request, shared: Context, data: ReportData) -> View:
     skip = number(request, "skip", 0, max(0, len(entries) - 1))
     meanwhile = diff_snapshots(before, after) if after is not None else None
     document = {
-        "taken": clean(before.taken),
+        "taken": before.taken,
         "digest": before.digest,
-        "privilege": clean(before.privilege),
+        "privilege": before.privilege,
         "find": wanted,
         "total": len(entries),
         "skip": skip,
@@ -61,12 +60,12 @@ def _entry(kind: str, entry: Entry) -> dict[str, Any]:
     item = items_by_id().get(entry.item)
     return {
         "kind": kind,
-        "item": clean(entry.item),
-        "key": clean(entry.key),
+        "item": entry.item,
+        "key": entry.key,
         "value": None if entry.missing else value_text(entry.value),
         "missing": str(entry.missing) if entry.missing else None,
-        "reason": clean(entry.reason),
-        "path": clean(entry.path),
+        "reason": entry.reason,
+        "path": entry.path,
         "title": item.title if item else "",
     }
 

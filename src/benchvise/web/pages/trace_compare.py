@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
 from benchvise.trace.analysis.compare import METRICS
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
@@ -93,13 +92,11 @@ def _detail(
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
         return None
-    row = next((row for row in found.rows if printable(row.actor) == actor), None)
+    row = next((row for row in found.rows if row.actor == actor), None)
     if row is None:
-        raise UsageError(
-            f"no actor of both traces is {printable(actor, 80)}", "choose one of the table"
-        )
+        raise UsageError(f"no actor of both traces is {actor}", "choose one of the table")
     return {
-        "actor": printable(row.actor),
+        "actor": row.actor,
         "verdict": row.verdict,
         "lines": _lines(files, sides, row.actor),
         "figures": {
