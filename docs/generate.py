@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import typer.main
-
 from benchvise.cli.bench import DRIVEN_BY
-from benchvise.cli.main import table
+from benchvise.cli.main import program
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import spell
@@ -36,7 +34,7 @@ OUTPUT = Path(__file__).parent / "reference" / "generated"
 
 def commands_page() -> str:
     """Every command with its options, as ``--help`` says it."""
-    return "\n".join(["# Commands", "", *_command(typer.main.get_command(table()), "benchvise")])
+    return "\n".join(["# Commands", "", *_command(program(), "benchvise")])
 
 
 def _command(command: object, path: str) -> Iterator[str]:

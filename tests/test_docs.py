@@ -13,9 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import typer.main
 
-from benchvise.cli.main import table
+from benchvise.cli.main import program
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
@@ -52,7 +51,7 @@ def leaf_commands(command: object, path: str) -> Iterator[tuple[str, object]]:
         yield from leaf_commands(subcommand, f"{path} {name}")
 
 
-COMMANDS = dict(leaf_commands(typer.main.get_command(table()), "benchvise"))
+COMMANDS = dict(leaf_commands(program(), "benchvise"))
 
 
 @pytest.mark.parametrize("path", COMMANDS)

@@ -8,6 +8,7 @@ import lzma
 import shutil
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from benchvise.rig.images import raw_loader as raw
 from benchvise.rig.images.blockmap import BLOCK, used_ranges
 from benchvise.rig.images.fat import Fat, free_clusters
 from benchvise.rig.images.filesystems import FileSystem, file_system
-from benchvise.rig.images.kernel import Kernel, identify
+from benchvise.rig.images.kernel import KernelImage, identify
 from benchvise.rig.images.table import read_table
 from benchvise.rig.images.tools import Tools
 
@@ -147,19 +148,19 @@ def test_no_table_brings_it_down(
 def test_kernels_are_told_by_their_headers() -> None:
     image = images.arm64_kernel("6.1.0-test")
     riscv = image[:56] + b"RSC\x05" + image[60:]
-    assert identify(image) == Kernel("Image", "aarch64", "6.1.0-test")
-    assert identify(riscv) == Kernel("Image", "riscv64", "6.1.0-test")
-    assert identify(gzip.compress(image)) == Kernel("Image.gz", "aarch64", "6.1.0-test")
+    assert identify(image) == KernelImage("Image", "aarch64", "6.1.0-test")
+    assert identify(riscv) == KernelImage("Image", "riscv64", "6.1.0-test")
+    assert identify(gzip.compress(image)) == KernelImage("Image.gz", "aarch64", "6.1.0-test")
     head = b"\0" * 0x24 + b"\x18\x28\x6f\x01" + bytes(200)
     for packed in (gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress):
-        assert identify(head + packed(image)) == Kernel("zImage", "arm", "6.1.0-test")
-    assert identify(head, "vmlinuz-5.4-x") == Kernel("zImage", "arm", "5.4-x")
+        assert identify(head + packed(image)) == KernelImage("zImage", "arm", "6.1.0-test")
+    assert identify(head, "vmlinuz-5.4-x") == KernelImage("zImage", "arm", "5.4-x")
     bz = bytearray(0x300)
     bz[0x202:0x206], bz[0x20E:0x210], bz[0x236] = b"HdrS", struct.pack("<H", 0x80), 1
     bz[0x280:0x28C] = b"6.1-x (a) #1"
-    assert identify(bytes(bz)) == Kernel("bzImage", "x86_64", "6.1-x")
+    assert identify(bytes(bz)) == KernelImage("bzImage", "x86_64", "6.1-x")
     uimage = b"\x27\x05\x19\x56" + bytes(25) + bytes([22, 2, 0]) + b"Linux-5.10.1".ljust(32, b"\0")
-    assert identify(uimage + image) == Kernel("uImage", "aarch64", "6.1.0-test")
+    assert identify(uimage + image) == KernelImage("uImage", "aarch64", "6.1.0-test")
     assert identify(b"no kernel").form == ""
 
 
@@ -202,13 +203,42 @@ def test_a_damaged_program_brings_nothing_down(at: int, noise: bytes) -> None:
     elf.parse(bytes(data), symbols=True)
 
 
+def test_sections_that_repeat_cost_no_time() -> None:
+    """65,535 symbol tables over the same megabyte, all names the same long one."""
+    data = bytearray(program(needed=("libc.so.6",), text=b"x" * (1 << 20)))
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    table, strings = (data[sections + 64 * n : sections + 64 * (n + 1)] for n in (1, 2))
+    struct.pack_into("<Q", table, 24, 0)
+    struct.pack_into("<Q", table, 32, len(data))
+    struct.pack_into("<QH", data, 40, len(data), 0)
+    struct.pack_into("<H", data, 60, 0xFFFF)
+    data += bytes(64) + bytes(table) + bytes(strings) + bytes(table) * 0xFFFC
+    began = time.process_time()
+    elf.parse(bytes(data), symbols=True)
+    assert time.process_time() - began < 5
+
+
+def test_names_that_overlap_are_not_collected() -> None:
+    """Each symbol's name begins one byte further in the same long text."""
+    names = [f"{'y' * 4000}{n}" for n in range(2)]
+    data = bytearray(program(needed=("libc.so.6",), exports=names))
+    assert len(elf.parse(bytes(data), symbols=True).exports) == 2  # type: ignore[union-attr]
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    (begin,) = struct.unpack_from("<Q", data, sections + 64 + 24)
+    symbols = bytes(data[begin : begin + 24])
+    for n in range(2000):
+        symbols += struct.pack("<IBBHQQ", 12 + n, 0x12, 0, 1, 0, 0)
+    struct.pack_into("<QQ", data, sections + 64 + 24, len(data), len(symbols))
+    assert elf.parse(bytes(data) + symbols, symbols=True) is None
+
+
 def test_what_a_libc_lacks_is_named() -> None:
-    wanted = abi.Needs(
+    wanted = abi.LibcNeeds(
         versions={("libc.so.6", "GLIBC_2.9"): ["/a"], ("libc.so.6", "GLIBC_2.34"): ["/b", "/c"]},
         symbols={"gone": ["/d"], "elsewhere": ["/d"]},
     )
-    old = abi.Offer({}, frozenset({"gone"}))
-    new = abi.Offer({"libc.so.6": frozenset({"GLIBC_2.9"})}, frozenset())
+    old = abi.LibcOffer({}, frozenset({"gone"}))
+    new = abi.LibcOffer({"libc.so.6": frozenset({"GLIBC_2.9"})}, frozenset())
     lacking = abi.missing(wanted, new, old)
     assert lacking == {"GLIBC_2.34 of libc.so.6": ["/b", "/c"], "the function gone": ["/d"]}
     with pytest.raises(ImageError, match=r"for 3 programs .*: /b needs GLIBC_2\.34 of libc"):

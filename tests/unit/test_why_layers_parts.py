@@ -94,7 +94,7 @@ def test_pieces_are_the_same_from_both_sides_and_all_of_them_are_the_other_text(
     one: list[str], other: list[str]
 ) -> None:
     found = pieces(one, other)
-    assert [(p.other, p.one) for p in found] == [(p.one, p.other) for p in pieces(other, one)]
+    assert [(p.second, p.first) for p in found] == [(p.first, p.second) for p in pieces(other, one)]
     assert mixed(one, other, set(range(len(found)))) == other or not found
 
 

@@ -13,15 +13,12 @@ from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.model import Figure, Parameter
 
-app = typer.Typer(help="What can be measured.", no_args_is_help=True)
-
 DRIVEN_BY = {
     "probe": "the probe on the board",
     "host": "this machine, with the board at the other end",
 }
 
 
-@app.command("list")
 def list_benchmarks(as_json: JsonOption = False) -> None:
     """List the benchmarks.
 
@@ -46,7 +43,6 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
     stdout().print("\nMore on one: benchvise bench show ID", style="dim")
 
 
-@app.command("show")
 def show_benchmark(
     benchmark_id: Annotated[str, typer.Argument(metavar="ID", help="For example memory.copy.")],
     as_json: JsonOption = False,

@@ -14,24 +14,13 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
-from benchvise.cli.rig_compose import compose
 from benchvise.cli.rig_options import RigOption
-from benchvise.cli.rig_soak import soak
-from benchvise.cli.rig_virtual import app as virtual
 from benchvise.errors import UsageError
 from benchvise.flows import rig as flow
 from benchvise.flows import rig_console
 from benchvise.flows.rig import Outcome
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.text import printable
-
-app = typer.Typer(
-    help="Hold boards: power, card, console, boot; and boards that are simulated.",
-    no_args_is_help=True,
-)
-app.add_typer(virtual, name="virtual")
-app.command("soak")(soak)
-app.command("compose")(compose)
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Boards; all; or tag=FEATURE.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A board; all; or tag=FEATURE.")]
@@ -52,7 +41,6 @@ class MuxTo(StrEnum):
     DUT = "dut"
 
 
-@app.command("status")
 def status(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Boards; all; or tag=FEATURE.")
@@ -80,7 +68,6 @@ def status(
     _fail(outcomes, quiet=as_json)
 
 
-@app.command("power")
 def power(
     name: Name,
     to: Annotated[PowerTo, typer.Argument(help="on, off, or cycle.")],
@@ -97,7 +84,6 @@ def power(
     _show(outcomes, "rig-power", lambda found: f"power {found['power']}", as_json=as_json)
 
 
-@app.command("mux")
 def mux(
     name: Name,
     to: Annotated[MuxTo, typer.Argument(help="host (this machine) or dut (the board).")],
@@ -112,7 +98,6 @@ def mux(
     _show(outcomes, "rig-mux", lambda found: f"card at {found['mux']}", as_json=as_json)
 
 
-@app.command("flash")
 def flash(
     words: Annotated[
         list[str],
@@ -145,7 +130,6 @@ def flash(
     )
 
 
-@app.command("boot")
 def boot(
     names: Names,
     off: Annotated[bool, typer.Option("--off", help="Switch them off again afterwards.")] = False,
@@ -178,7 +162,6 @@ def boot(
     _fail(outcomes, quiet=as_json)
 
 
-@app.command("console")
 def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> None:
     """Speak with a board on its serial console; Ctrl-] leaves. What is said is kept.
 

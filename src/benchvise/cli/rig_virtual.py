@@ -14,10 +14,6 @@ from benchvise.flows import rig_virtual as flow
 from benchvise.rig.virtual.bench import inject
 from benchvise.rig.virtual.injectable import INJECTABLE
 
-app = typer.Typer(
-    help="Boards that QEMU simulates, behind the same endpoints as real ones.",
-    no_args_is_help=True,
-)
 DirectoryOption = Annotated[
     Path | None,
     typer.Option(
@@ -29,7 +25,6 @@ DirectoryOption = Annotated[
 ]
 
 
-@app.command("up")
 def up(
     boards: Annotated[
         str,
@@ -62,7 +57,6 @@ def up(
     )
 
 
-@app.command("status")
 def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
     """List the simulated boards and their state.
 
@@ -75,7 +69,6 @@ def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> No
         _table(bench)
 
 
-@app.command("down")
 def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None:
     """Switch all simulated boards off and end the bench; the cards are kept.
 
@@ -88,7 +81,6 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
         stdout().print("The virtual bench is down.")
 
 
-@app.command("fault")
 def fault(
     board: Annotated[str, typer.Argument(metavar="NAME", help="A board of the virtual bench.")],
     name: Annotated[str, typer.Argument(metavar="FAULT", help=f"One of {', '.join(INJECTABLE)}.")],
@@ -107,7 +99,6 @@ def fault(
         stdout().print(text_line(f"{board}: {name} = {value}"))
 
 
-@app.command("image")
 def image(
     kind: Annotated[str, typer.Argument(metavar="NAME|KIND", help="A board, or a kind of board.")],
     variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",

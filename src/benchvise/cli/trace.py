@@ -14,13 +14,8 @@ from benchvise.cli.trace_analyses import (
     FormatOption,
     OutputFormat,
     TraceArgument,
-    command,
     print_tables,
 )
-from benchvise.cli.trace_record import record
-from benchvise.trace.catalogue import ANALYSES
-
-app = typer.Typer(help="Record, query, analyse and export kernel traces.", no_args_is_help=True)
 
 
 class ExportFormat(StrEnum):
@@ -111,12 +106,3 @@ def export(
     console.print(text_line(summary), soft_wrap=True)
     for remark in exported.remarks:
         console.print(text_line(remark, style="dim"), soft_wrap=True)
-
-
-_analyses = {analysis.name: command(analysis) for analysis in ANALYSES}
-app.command("info")(_analyses.pop("info"))
-app.command("query")(query)
-app.command("record")(record)
-for _name, _command in _analyses.items():
-    app.command(_name)(_command)
-app.command("export")(export)

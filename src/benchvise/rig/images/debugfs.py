@@ -38,29 +38,29 @@ def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool =
     output = tools.run(argv, input=encoded(script), allowed=range(256))
     complaints = [line for line in output.stderr.splitlines() if line and b"debugfs 1." not in line]
     if complaints:
-        said = printable(complaints[0])
-        if "unsupported" in said:
+        complaint = printable(complaints[0])
+        if "unsupported" in complaint:
             raise ImageError(
-                f"the ext file system has a feature that debugfs does not know ({said})",
+                f"the ext file system has a feature that debugfs does not know ({complaint})",
                 "install a newer e2fsprogs",
             )
         raise ImageError(
-            f"the ext file system is not as it should be ({said})",
+            f"the ext file system is not as it should be ({complaint})",
             "check the image's partition with e2fsck -f, or get the image again",
         )
     return output.stdout
 
 
-def answers(said: bytes, commands: Sequence[str]) -> list[bytes]:
-    """What debugfs said to each of the commands, in their order."""
+def answers(output: bytes, commands: Sequence[str]) -> list[bytes]:
+    """What debugfs output to each of the commands, in their order."""
     begins: list[tuple[int, int]] = []
     at = 0
     for command in commands:
         head = b"debugfs: " + encoded(command) + b"\n"
-        at = said.find(head, at)
+        at = output.find(head, at)
         if at < 0:
             raise ImageError("debugfs did not answer as it should", "update e2fsprogs")
         begins.append((at, at + len(head)))
         at += len(head)
-    ends = [*(head for head, _ in begins), len(said)][1:]
-    return [said[begin:end] for (_, begin), end in zip(begins, ends, strict=True)]
+    ends = [*(head for head, _ in begins), len(output)][1:]
+    return [output[begin:end] for (_, begin), end in zip(begins, ends, strict=True)]

@@ -10,11 +10,11 @@ from pathlib import Path
 from benchvise.rig.images import ImageError, raw_loader
 from benchvise.rig.images.boot_files import STYLES
 from benchvise.rig.images.boot_files.raspberry import firmware_files
-from benchvise.rig.images.boot_files.style import Boot, Side
+from benchvise.rig.images.boot_files.style import BootEntry, BootSide
 from benchvise.rig.images.ext import Ext, free_blocks
 from benchvise.rig.images.fat import Fat, free_clusters
 from benchvise.rig.images.filesystems import EXT, FAT, Files, FileSystem, file_system
-from benchvise.rig.images.kernel import Kernel, identify
+from benchvise.rig.images.kernel import KernelImage, identify
 from benchvise.rig.images.table import Partition, PartitionTable, read_table
 from benchvise.rig.images.tools import Tools
 from benchvise.rig.images.userland import Userland, is_root, userland
@@ -40,8 +40,8 @@ class Layout:
     partitions: tuple[tuple[Partition, FileSystem], ...]
     boot_loader: str
     boot_partition: int | None
-    boot: Boot | None
-    kernels: tuple[tuple[str, Kernel], ...]
+    boot: BootEntry | None
+    kernels: tuple[tuple[str, KernelImage], ...]
     root_partition: int | None
     modules: tuple[str, ...]
     userland: Userland | None
@@ -223,7 +223,7 @@ class OpenedImage:
             free.append((max(ends), self.table.size))
         return sorted(free)
 
-    def side(self) -> Side:
+    def boot_side(self) -> BootSide:
         """Its boot files. ImageError when there are none, or they are not understood."""
         if self.boot_files is None or self.layout.boot is None:
             raise ImageError(
@@ -236,7 +236,7 @@ class OpenedImage:
                 f"{self.name} cannot be changed in how it boots: {self.layout.boot.obstacle}",
                 "replace it by an extlinux.conf, which says what is loaded",
             )
-        return Side(self.boot_files, self.layout.boot)
+        return BootSide(self.boot_files, self.layout.boot)
 
     def need_root(self) -> Ext:
         """Its root file system. ImageError when there is none that can be handled."""
@@ -268,7 +268,7 @@ def open_layout(tools: Tools, file: str, name: str) -> OpenedImage:
     root = reachable.get(root_partition) if root_partition is not None else None
     assert root is None or isinstance(root, Ext)  # noqa: S101 - says it to the type checker
     boot_files = reachable.get(boot_partition) if boot_partition is not None else None
-    kernels: list[tuple[str, Kernel]] = []
+    kernels: list[tuple[str, KernelImage]] = []
     if boot is not None and boot_files is not None:
         for kernel in boot.kernels:
             if boot_files.is_file(kernel):
@@ -312,7 +312,7 @@ def _open(
 
 def _find_boot(
     table: PartitionTable, reachable: Mapping[int, Ext | Fat]
-) -> tuple[int | None, Boot | None]:
+) -> tuple[int | None, BootEntry | None]:
     """As U-Boot looks: first where the table says bootable, then in the order of the table."""
     ordered = sorted(table.partitions, key=lambda p: (not p.bootable, p.number))
     for style in STYLES:
@@ -328,7 +328,7 @@ def _find_root(
     table: PartitionTable,
     systems: Mapping[int, FileSystem],
     reachable: Mapping[int, Ext | Fat],
-    boot: Boot | None,
+    boot: BootEntry | None,
 ) -> int | None:
     """What the command line says; else the one file system that looks like it."""
     named = _named_root(boot.command_line or "" if boot else "", table, systems)

@@ -42,7 +42,7 @@ _LOOK = "see daemon.log there, or stop it: benchvise rig virtual down"
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class VirtualBench:
     """A bench that runs. ``boards`` are those of bench.json.
 
     ``started`` is False when it ran already.
@@ -70,7 +70,7 @@ def up(
     *,
     kinds: str = daemon.KINDS_MODULE,
     images: Mapping[str, Path] | None = None,
-) -> Bench:
+) -> VirtualBench:
     """Starts a bench of ``boards``, pairs of name and kind, and waits until it is ready.
 
     When the same boards run there already, nothing is changed, and ``started`` is False.
@@ -78,8 +78,8 @@ def up(
     name in the rig file, by kind. UsageError when others run there, or
     a kind is unknown; RigError when this machine lacks something, or it cannot be started.
     """
-    known = importlib.import_module(kinds)
-    chosen = tuple(boards if boards is not None else known.BENCH)
+    module = importlib.import_module(kinds)
+    chosen = tuple(boards if boards is not None else module.BENCH)
     place = daemon.private_directory(directory or default_directory())
     with _one_at_a_time(place):
         running = _running(place)
@@ -87,7 +87,7 @@ def up(
             _refuse_others(place, running, chosen)
             bench = running
         else:
-            _prepare(place, known, chosen)
+            _prepare(place, module, chosen)
             _start(place, chosen, kinds)
             started = _running(place)
             if started is None:
@@ -95,8 +95,8 @@ def up(
                     Fault.RIG_BROKEN, f"the virtual bench in {place} has ended at once", _LOOK
                 )
             bench = started
-        rig_file = rigfile.write(place, bench.url, bench.boards, known.ssh_key(), images or {})
-    return Bench(place, rig_file, bench.url, bench.pid, bench.boards, running is None)
+        rig_file = rigfile.write(place, bench.url, bench.boards, module.ssh_key(), images or {})
+    return VirtualBench(place, rig_file, bench.url, bench.pid, bench.boards, running is None)
 
 
 def status(directory: Path | None = None) -> BenchStatus | None:
@@ -165,11 +165,11 @@ def down(directory: Path | None = None) -> bool:
     )
 
 
-def _prepare(place: Path, known: ModuleType, boards: Sequence[tuple[str, str]]) -> None:
+def _prepare(place: Path, module: ModuleType, boards: Sequence[tuple[str, str]]) -> None:
     """Sees to it that each kind can run, so that no power switch has to wait for a download."""
-    for name in sorted({kind for _, kind in boards if kind in known.KINDS}):
-        kind = known.KINDS[name]
-        lacking = known.missing(kind)
+    for name in sorted({kind for _, kind in boards if kind in module.KINDS}):
+        kind = module.KINDS[name]
+        lacking = module.missing(kind)
         if lacking:
             raise RigError(
                 Fault.RIG_BROKEN,

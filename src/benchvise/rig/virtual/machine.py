@@ -69,8 +69,8 @@ class Machine:
             return self._failed
         code = self._code
         how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-        said = last_line(bytes(self._said))
-        return f"the machine {how}{f': {said}' if said else ''}"
+        reason = last_line(bytes(self._said))
+        return f"the machine {how}{f': {reason}' if reason else ''}"
 
     @property
     def pid(self) -> int | None:

@@ -346,7 +346,7 @@ def part_terms(layer: str, part: LayerPart, reach: Reach) -> tuple[Term, ...]:
     if layer == "command-line":
         found = option_terms("words", part.name, reach)
     else:
-        found = tuple(_knob_terms(f"{part.one}\n{part.other}", reach))
+        found = tuple(_knob_terms(f"{part.first}\n{part.second}", reach))
     return found or (Term("nothing known", 0.0, "it is in no list of what matters"),)
 
 

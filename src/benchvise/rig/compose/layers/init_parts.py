@@ -10,7 +10,7 @@ from benchvise.rig.compose.layers.layer import LayerPart, Swap, digest
 from benchvise.rig.compose.layers.lines import first_active, is_active, mixed, pieces
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import quoted
-from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.ext import Ext, Inode
 from benchvise.rig.images.graft import graft
 from benchvise.text import printable
 
@@ -21,22 +21,22 @@ _MODE = "mode"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SettingsFile:
     """A file of the settings: ``lines`` are None for what is no text, such as a link."""
 
-    node: Node
+    node: Inode
     content: str
     lines: tuple[str, ...] | None
 
     @property
-    def shown(self) -> str:
+    def summary(self) -> str:
         """What it is, in a word."""
         return f"link to {self.content}" if self.node.is_link else f"file {self.content[:12]}"
 
 
-def files(root: Ext, tops: Sequence[str]) -> dict[str, File]:
+def files(root: Ext, tops: Sequence[str]) -> dict[str, SettingsFile]:
     """All files below these, by path; directories are not among them."""
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, Inode] = {}
     for top in tops:
         located = root.locate(top, follow=False)
         if located is not None:
@@ -45,35 +45,35 @@ def files(root: Ext, tops: Sequence[str]) -> dict[str, File]:
     texts = dict(root.contents({n.inode: n for n in wanted.values() if n.is_file}.values()))
     by_inode = {node.inode: data for node, data in texts.items()}
     return {
-        path: File(node, root.target(node), None)
+        path: SettingsFile(node, root.target(node), None)
         if node.is_link
-        else File(node, digest(by_inode[node.inode]), _lines(by_inode[node.inode]))
+        else SettingsFile(node, digest(by_inode[node.inode]), _lines(by_inode[node.inode]))
         for path, node in sorted(wanted.items())
     }
 
 
-def parts(here: Mapping[str, File], there: Mapping[str, File]) -> list[LayerPart]:
+def parts(here: Mapping[str, SettingsFile], there: Mapping[str, SettingsFile]) -> list[LayerPart]:
     """What differs between two sets of files: lines where both are text, else whole files."""
-    found: list[LayerPart] = []
+    differences: list[LayerPart] = []
     for path in sorted({*here, *there}):
-        one, other = here.get(path), there.get(path)
-        if one is not None and other is not None:
-            if one.node.is_file and other.node.is_file and one.node.mode != other.node.mode:
-                found.append(LayerPart(f"{path}#{_MODE}", _mode(one), _mode(other), path))
-            if one.content == other.content:
+        first, second = here.get(path), there.get(path)
+        if first is not None and second is not None:
+            if first.node.is_file and second.node.is_file and first.node.mode != second.node.mode:
+                differences.append(LayerPart(f"{path}#{_MODE}", _mode(first), _mode(second), path))
+            if first.content == second.content:
                 continue
-        found += _inside(path, one, other)
-    return found
+        differences += _inside(path, first, second)
+    return differences
 
 
 def apply_parts(
-    swap: Swap, names: Sequence[str], settings: Callable[[Ext], Mapping[str, File]]
+    swap: Swap, names: Sequence[str], settings: Callable[[Ext], Mapping[str, SettingsFile]]
 ) -> list[str]:
     """Puts these parts of the source's settings into the target's."""
     ours, theirs = swap.target.need_root(), swap.source.need_root()
     here, there = settings(ours), settings(theirs)
-    known = {part.name for part in parts(here, there)}
-    unknown = sorted(set(names) - known)
+    names_there = {part.name for part in parts(here, there)}
+    unknown = sorted(set(names) - names_there)
     if unknown:
         raise ImageError(
             f"the init settings of {swap.target.name} and {swap.source.name} do not differ in "
@@ -96,7 +96,12 @@ def apply_parts(
 
 
 def _put(
-    ours: Ext, theirs: Ext, path: str, old: File | None, new: File | None, wanted: set[str]
+    ours: Ext,
+    theirs: Ext,
+    path: str,
+    old: SettingsFile | None,
+    new: SettingsFile | None,
+    wanted: set[str],
 ) -> None:
     """One file becomes the source's, in all or in some pieces. Its mode and owner stay its own."""
     text = None  # the whole file
@@ -114,40 +119,40 @@ def _put(
         ours.put(path, "".join(f"{line}\n" for line in text).encode(errors="surrogateescape"))
 
 
-def _inside(path: str, one: File | None, other: File | None) -> list[LayerPart]:
+def _inside(path: str, first: SettingsFile | None, second: SettingsFile | None) -> list[LayerPart]:
     """The pieces of one file that differ; one without number for the file as a whole.
 
     None where they differ in comments only.
     """
-    here, there = _text(one), _text(other)
+    here, there = _text(first), _text(second)
     if here is None or there is None or not (here or there):
-        shown = ["" if file is None else file.shown for file in (one, other)]
-        return [LayerPart(path, shown[0], shown[1], path)]
+        summaries = ["" if file is None else file.summary for file in (first, second)]
+        return [LayerPart(path, summaries[0], summaries[1], path)]
     return [
         LayerPart(
             f"{path}#{number}",
-            _shown(here, piece.one),
-            _shown(there, piece.other),
+            _active_text(here, piece.first),
+            _active_text(there, piece.second),
             path,
-            first_active(here, *piece.one),
-            first_active(there, *piece.other),
+            first_active(here, *piece.first),
+            first_active(there, *piece.second),
         )
         for number, piece in enumerate(pieces(here, there))
     ]
 
 
-def _text(file: File | None) -> list[str] | None:
+def _text(file: SettingsFile | None) -> list[str] | None:
     """The lines of a text, none where there is no file; None for what is no text."""
     if file is None:
         return []
     return None if file.lines is None else list(file.lines)
 
 
-def _mode(file: File) -> str:
+def _mode(file: SettingsFile) -> str:
     return f"mode {file.node.mode & 0o7777:o}"
 
 
-def _shown(lines: Sequence[str], piece: tuple[int, int]) -> str:
+def _active_text(lines: Sequence[str], piece: tuple[int, int]) -> str:
     return "\n".join(line.strip() for line in lines[slice(*piece)] if is_active(line))
 
 

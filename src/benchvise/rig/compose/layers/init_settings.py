@@ -9,7 +9,7 @@ from benchvise.rig.compose.layers import init_parts
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, digest
 from benchvise.rig.compose.layers.lines import is_active
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.ext import Ext, Inode
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.layout import OpenedImage
 
@@ -31,7 +31,7 @@ SETTINGS = (
 """In /etc. Accounts, addresses, certificates, fstab and what packages note for themselves are not
 among them: these belong to the root file system, whose files carry the owners that they name."""
 
-_SHOWN = 5
+_MOST_NAMED = 5
 
 
 class InitSettings:
@@ -64,17 +64,17 @@ class InitSettings:
         """All files but for comments: by path, mode and contents."""
         if opened.root is None:
             return LayerSummary("", "")
-        found = files(opened.root)
+        settings_files = files(opened.root)
         pairs = [
             part
-            for path, file in found.items()
-            for part in (path, f"{file.node.mode:o}", "\n".join(_said(file)))
+            for path, file in settings_files.items()
+            for part in (path, f"{file.node.mode:o}", "\n".join(_effective_lines(file)))
         ]
-        return LayerSummary(digest(*pairs), f"{len(found)} files")
+        return LayerSummary(digest(*pairs), f"{len(settings_files)} files")
 
-    def parts(self, one: OpenedImage, other: OpenedImage) -> list[LayerPart]:
+    def parts(self, first: OpenedImage, second: OpenedImage) -> list[LayerPart]:
         """Lines of texts, and files that are no text or that one side does not have."""
-        return init_parts.parts(files(one.need_root()), files(other.need_root()))
+        return init_parts.parts(files(first.need_root()), files(second.need_root()))
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
         """These lines and files become the source's."""
@@ -82,12 +82,12 @@ class InitSettings:
         return init_parts.apply_parts(swap, names, files)
 
 
-def files(root: Ext) -> dict[str, init_parts.File]:
+def files(root: Ext) -> dict[str, init_parts.SettingsFile]:
     """All files of the init settings by path."""
     return init_parts.files(root, [posixpath.join("/etc", name) for name in settings(root)])
 
 
-def _said(file: init_parts.File) -> list[str]:
+def _effective_lines(file: init_parts.SettingsFile) -> list[str]:
     """What a file says: a text without its comments, all else by its contents."""
     return (
         [file.content] if file.lines is None else [line for line in file.lines if is_active(line)]
@@ -113,7 +113,7 @@ def settings(root: Ext) -> list[str]:
     return [name for name in SETTINGS if root.find(f"/etc/{name}", follow=False) is not None]
 
 
-def _dangling(ours: Ext, theirs: Ext, items: dict[str, Node]) -> list[str]:
+def _dangling(ours: Ext, theirs: Ext, items: dict[str, Inode]) -> list[str]:
     """Links of the source that meant something there and mean nothing here."""
     links = {path: node for path, node in items.items() if node.is_link}
     missing = [
@@ -123,5 +123,5 @@ def _dangling(ours: Ext, theirs: Ext, items: dict[str, Node]) -> list[str]:
     ]
     if not missing:
         return []
-    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-    return [f"settings name what this root has not: {', '.join(missing[:_SHOWN])}{more}"]
+    more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+    return [f"settings name what this root has not: {', '.join(missing[:_MOST_NAMED])}{more}"]

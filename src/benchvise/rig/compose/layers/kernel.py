@@ -65,19 +65,23 @@ def config(opened: OpenedImage) -> bytes:
                 return files.read(place, _MOST_CONFIG)
     boot, files = opened.layout.boot, opened.boot_files
     kernels = [] if boot is None or files is None else boot.kernels
-    found = [embedded_config(files.read(path)) for path in kernels if files and files.is_file(path)]
-    return next(filter(None, found), b"")
+    for path in kernels:
+        if files is not None and files.is_file(path):
+            embedded = embedded_config(files.read(path))
+            if embedded:
+                return embedded
+    return b""
 
 
 def _modules(swap: Swap, root: Ext) -> list[str]:
     """Replaces /lib/modules by those directories that fit the source's kernels."""
     theirs = swap.source.need_root()
     has = swap.source.layout.modules
-    known = {kernel.version for _, kernel in swap.source.layout.kernels}
-    wanted = [version for version in has if version in known or "" in known]
+    versions = {kernel.version for _, kernel in swap.source.layout.kernels}
+    wanted = [version for version in has if version in versions or "" in versions]
     if not wanted and has:
         swap.warnings.append(
-            f"{swap.source.name} has no modules for its kernel {', '.join(sorted(known))}, "
+            f"{swap.source.name} has no modules for its kernel {', '.join(sorted(versions))}, "
             f"only for {', '.join(has)}: the kernel gets none"
         )
     where = modules_directory(root)

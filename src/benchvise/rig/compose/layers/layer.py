@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.boot_files.style import Side
+from benchvise.rig.images.boot_files.style import BootSide
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
 
@@ -43,17 +43,17 @@ class LayerSummary:
 class LayerPart:
     """A difference inside a layer that can be taken alone.
 
-    ``name`` is the same from whichever image it is looked at. ``one`` and ``other`` are what the
+    ``name`` is the same from whichever image it is looked at. ``first`` and ``second`` are what the
     two images have there, as text; empty where one has nothing. ``file`` is where that is, and the
     lines count from 1; 0 where it has no line.
     """
 
     name: str
-    one: str
-    other: str
+    first: str
+    second: str
     file: str = ""
-    one_line: int = 0
-    other_line: int = 0
+    first_line: int = 0
+    second_line: int = 0
 
 
 def digest(*contents: bytes | str) -> str:
@@ -65,9 +65,9 @@ def digest(*contents: bytes | str) -> str:
     return sha.hexdigest() if any(contents) else ""
 
 
-def same_style(swap: Swap, layer: str) -> tuple[Side, Side]:
+def same_style(swap: Swap, layer: str) -> tuple[BootSide, BootSide]:
     """The boot files of target and source. ImageError unless both boot in the same style."""
-    target, source = swap.target.side(), swap.source.side()
+    target, source = swap.target.boot_side(), swap.source.boot_side()
     if target.boot.style != source.boot.style:
         raise ImageError(
             f"the layer {layer} cannot go from {swap.source.name} to {swap.target.name}: "
@@ -98,7 +98,7 @@ class ImageLayer(Protocol):
 class DivisibleLayer(Protocol):
     """A layer of which parts can be taken alone."""
 
-    def parts(self, one: OpenedImage, other: OpenedImage) -> list[LayerPart]:
+    def parts(self, first: OpenedImage, second: OpenedImage) -> list[LayerPart]:
         """What differs; ImageError when that cannot be told."""
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from benchvise.rig.images.filesystems import Files
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
+class BootEntry:
     """What one image's boot loader loads. Paths are those of the file system that it reads.
 
     ``trees`` are device trees and overlays, files or whole directories. ``command_line`` is None
@@ -27,14 +27,14 @@ class Boot:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BootSide:
     """The boot files of an image, and what its boot loader is told."""
 
     files: Files
-    boot: Boot
+    boot: BootEntry
 
 
-class Style(Protocol):
+class BootStyle(Protocol):
     """A way to tell a boot loader. What is put comes from an image of the same style.
 
     The methods that put something return what they did, in words, and raise ImageError when
@@ -45,14 +45,14 @@ class Style(Protocol):
     def name(self) -> str:
         """How users call it."""
 
-    def find(self, files: Files) -> Boot | None:
+    def find(self, files: Files) -> BootEntry | None:
         """What lies there, if the file system holds a boot of this style."""
 
-    def put_kernel(self, target: Side, source: Side) -> list[str]:
+    def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
         """Kernel and initial RAM disk become the source's, and the boot loader takes them."""
 
-    def put_trees(self, target: Side, source: Side) -> list[str]:
+    def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
         """Device trees and overlays become the source's."""
 
-    def put_command_line(self, target: Side, line: str) -> list[str]:
+    def put_command_line(self, target: BootSide, line: str) -> list[str]:
         """The command line becomes this one."""
