@@ -2,15 +2,18 @@
 
 Commands come from the command table, benchmarks from the probe, suites from their files, items of
 state and knobs from the catalogue, rules of the kernel log and counters of health from their
-records, what ``why`` knows beforehand, mechanisms and the fields of a diagnosis from their tables.
+records, what ``why`` knows beforehand, mechanisms and the fields of a diagnosis from their tables,
+the JSON of commands from its types.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from benchvise.cli.bench import DRIVEN_BY
+from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
@@ -561,6 +564,20 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
     yield ""
 
 
+def json_page() -> str:
+    """The JSON Schema of every kind of ``--json`` document."""
+    lines = [
+        "# JSON documents",
+        "",
+        "With `--json`, a command prints one document. Below is the JSON Schema (draft 2020-12) of "
+        "each kind. Keys may be added in later versions; those here stay.",
+    ]
+    for kind, data in sorted(json_kinds().items()):
+        schema = json.dumps(document_schema(kind, data), indent=1, ensure_ascii=False)
+        lines += ["", f"## `{kind}`", "", "```json", schema, "```"]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Writes all pages."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -576,6 +593,7 @@ def main() -> None:
     (OUTPUT / "kernel-log.md").write_text(kernel_log_page())
     (OUTPUT / "health.md").write_text(health_page())
     (OUTPUT / "alerts.md").write_text(alerts_page())
+    (OUTPUT / "json.md").write_text(json_page())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+from benchvise.cli.json_kinds import json_kinds
 from benchvise.cli.main import program
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
@@ -175,6 +176,13 @@ def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None
             assert f"| {remedy.system} |" in section
     for name in COUNTERS:
         assert f"| `{name}` |" in page
+
+
+def test_every_kind_of_json_has_its_schema(generate: ModuleType) -> None:
+    page = generate.json_page()
+    for kind in json_kinds():
+        assert f"## `{kind}`" in page
+    assert "Why one side has no value." in page
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:

@@ -34,8 +34,8 @@ from benchvise.measure.model import (
 from benchvise.state.model import Entry, Missing, Snapshot
 from benchvise.store import RunFilter, Store
 from benchvise.store.location import locate
-from benchvise.store.models import Base
 from benchvise.store.schema import NEWEST, VERSION_TABLE
+from benchvise.store.tables import METADATA
 from benchvise.store.watches import Watched
 
 pytest_plugins = ["store_fixtures"]
@@ -395,7 +395,7 @@ def test_the_tables_are_what_the_models_say(store: Store, place: Place) -> None:
     engine = create_engine(locate(place.url).url)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert compare_metadata(context, Base.metadata) == []
+        assert compare_metadata(context, METADATA) == []
     engine.dispose()
 
 

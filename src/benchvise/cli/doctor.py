@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import typer
 from rich.table import Table
 
@@ -20,7 +18,7 @@ def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:
     """
     findings = examine(store)
     if as_json:
-        print_json("doctor", [asdict(finding) for finding in findings])
+        print_json("doctor", findings)
     else:
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for finding in findings:

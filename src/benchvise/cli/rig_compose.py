@@ -13,6 +13,7 @@ from rich.table import Table
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.documents import encode
 from benchvise.errors import UsageError
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.rig.compose.compose import Composition
@@ -86,8 +87,8 @@ def _show_composition(composition: Composition) -> None:
     for column in ("Layer", "From", "Done"):
         table.add_column(column)
     for swapped in composition.layers:
-        done = "; ".join(swapped.steps)
-        table.add_row(swapped.layer, text_line(swapped.image.path.name), text_line(done))
+        steps = "; ".join(f"{Untrusted(step)}" for step in swapped.steps)
+        table.add_row(swapped.layer, text_line(swapped.image.path.name), text_line(steps))
     stdout().print(text_line(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
     for warning in composition.warnings:

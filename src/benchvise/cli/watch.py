@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -87,7 +87,7 @@ def watch(
     with Store.open(store) as opened:
         outcomes = flow.watch(request, opened, lambda told: _tell(told, as_json=as_json))
     if as_json:
-        print_json("watch", [_data(outcome) for outcome in outcomes])
+        print_json("watch", outcomes)
     else:
         for outcome in outcomes:
             _print_outcome(outcome, request.every)
@@ -144,22 +144,6 @@ def _print_outcome(outcome: Outcome, every: float) -> None:
     if outcome.error is not None:
         console.print(text_line(str(outcome.error), "bold red"), soft_wrap=True)
     console.print(text_line(f"benchvise watch --show {outcome.board}", "dim"), soft_wrap=True)
-
-
-def _data(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "board": outcome.board,
-        "looks": outcome.looks,
-        "watched_s": outcome.watched,
-        "events": outcome.events,
-        "alerts": outcome.alerts,
-        "raised": outcome.open_alerts,
-        "contact_lost": outcome.lost,
-        "cpu_s": outcome.cpu,
-        "cost": outcome.cost,
-        "longest_look_s": outcome.longest_look,
-        "error": None if outcome.error is None else str(outcome.error),
-    }
 
 
 def _show(

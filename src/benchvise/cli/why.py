@@ -21,7 +21,6 @@ from benchvise.flows.why_sides import Sides
 from benchvise.report.html import PAGE
 from benchvise.report.why_plan import plan_page
 from benchvise.report.why_terminal import tables
-from benchvise.text import printable
 from benchvise.why.benches.live_board import PATIENCE_S
 from benchvise.why.events import Event
 
@@ -185,7 +184,7 @@ def _sides(boards: list[str], good: str | None, root: Path | None) -> tuple[str,
     """The good one and the bad one; UsageError where that is not what the words say."""
     if root is not None:
         if not root.exists():
-            raise UsageError(f"there is no {printable(str(root))}", "name a directory or an image")
+            raise UsageError(f"there is no {root}", "name a directory or an image")
         if len(boards) != 1:
             raise UsageError(
                 f"{len(boards)} boards are named beside --good-root",

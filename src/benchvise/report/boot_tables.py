@@ -11,8 +11,8 @@ from rich.text import Text
 
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.boot.verdict import BootReport
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult
-from benchvise.rig.soak.statistics import Rate
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult
+from benchvise.rig.soak.statistics import FailureRate
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -73,7 +73,7 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
             cells = _cells(report.phases[phase], longest, width)
             bar.append("█" * (cells - filled), style=_STYLES[i % len(_STYLES)])
             filled = max(filled, cells)
-        fault = report.verdict.fault
+        fault = report.fault
         if fault is not None:
             cells = _cells(report.seconds, longest, width)
             bar.append("░" * (cells - filled), style="red")
@@ -88,17 +88,16 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
 
 
 def _verdict(report: BootReport) -> list[Text]:
-    fault = report.verdict.fault
+    fault = report.fault
     lines = []
     if fault is None:
-        lines.append(Text(report.verdict.sentence, style="bold blue"))
+        lines.append(Text(report.sentence, style="bold blue"))
     else:
-        sentence = report.verdict.sentence
-        lines.append(Text.assemble((fault, "bold red"), f": {sentence}"))
-        if report.verdict.evidence:
-            lines.append(Text(f"  '{report.verdict.evidence}'"))
-        if report.verdict.remedy:
-            lines.append(Text(f"  {report.verdict.remedy}", style="dim"))
+        lines.append(Text.assemble((fault, "bold red"), f": {report.sentence}"))
+        if report.evidence:
+            lines.append(Text(f"  '{report.evidence}'"))
+        if report.remedy:
+            lines.append(Text(f"  {report.remedy}", style="dim"))
         lines.append(Text(f"  console: {report.console}", style="dim"))
     return lines
 
@@ -147,7 +146,7 @@ def soak_table(result: SoakResult) -> RenderableType:
     return Group(*parts)
 
 
-def boot_line(boot: Boot | RigFault) -> str:
+def boot_line(boot: SoakBoot | RigFault) -> str:
     """One boot in one line, for the progress of a soak."""
     if isinstance(boot, RigFault):
         return f"boot {boot.number}: the rig: {boot.fault}: {boot.sentence}"
@@ -158,7 +157,7 @@ def boot_line(boot: Boot | RigFault) -> str:
     return f"boot {boot.number}{conditions}: up after {seconds:.2f} s"
 
 
-def rate_text(rate: Rate) -> str:
+def rate_text(rate: FailureRate) -> str:
     """``3 of 100 failed: 3.00 %, between 0.62 % and 8.52 % with 95 % confidence``."""
     return (
         f"{rate.count} of {rate.total} failed: {100 * rate.value:.2f} %, between "

@@ -10,7 +10,6 @@ from typing import Any
 from benchvise.measure.model import RunRecord
 from benchvise.quantities import ABSENT, format_time
 from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.text import clean
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import Difference, Kind, Part, StateDiff
 from benchvise.state.model import Entry, Family, Item, Missing, Snapshot
@@ -133,7 +132,7 @@ def diff_rows(result: StateDiff, a: str, b: str, *, everything: bool = False) ->
         for kind in Kind
         if kind.is_difference and result.counts[kind]
     )
-    title = f"{b} (B) against {clean(a, 60)} (A): {counts or 'no difference'}"
+    title = f"{b} (B) against {a} (A): {counts or 'no difference'}"
     remarks = [f"{result.same} settings are the same", *_role_remarks(result)]
     if result.unseen:
         remarks.append(f"{len(result.unseen)} settings were seen on one side only: {_why(result)}")

@@ -23,7 +23,7 @@ from benchvise.quantities import (
 from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Table
 from benchvise.report.tables import Column as Head
-from benchvise.report.text import clean
+from benchvise.text import printable
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Bars,
@@ -35,7 +35,6 @@ from benchvise.trace.catalogue.record import (
 if TYPE_CHECKING:
     from benchvise.trace.query import QueryAnswer
 
-_CELL = 200
 _ACTOR = 60
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _LEFT = frozenset({Unit.TEXT, Unit.ACTOR, Unit.STAGE, Unit.NS_EACH, Unit.BARS})
@@ -111,9 +110,9 @@ def _bars(bars: Bars) -> str:
 
 
 _WRITERS: dict[Unit, Callable[[Any], str]] = {
-    Unit.TEXT: lambda value: clean(value, _CELL),
-    Unit.ACTOR: lambda name: clean(name, _ACTOR),
-    Unit.STAGE: lambda name: clean(name, _CELL),
+    Unit.TEXT: str,
+    Unit.ACTOR: lambda name: printable(name, _ACTOR),
+    Unit.STAGE: str,
     Unit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
     Unit.COUNT: format_count,
     Unit.NS: lambda time: format_value(time, "ns"),
@@ -224,12 +223,9 @@ def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
 
     numeric = [_is_numeric(kind) for kind in answer.types]
     names = zip(answer.columns, numeric, strict=True)
-    columns = tuple(Head(clean(name), right=right) for name, right in names)
+    columns = tuple(Head(name, right=right) for name, right in names)
     rows = tuple(
-        tuple(
-            Cell(ABSENT, "muted") if value is None else Cell(clean(sql_text(value), _CELL))
-            for value in row
-        )
+        tuple(Cell(ABSENT, "muted") if value is None else Cell(sql_text(value)) for value in row)
         for row in answer.rows
     )
     more = ("there are more rows: --limit N shows them",) if answer.more else ()

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from benchvise.errors import BenchviseError
 from benchvise.quantities import format_number, format_value
-from benchvise.report.text import SENTENCE_LIMIT, clean
+from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.model import FORMAT, Outcome, Purpose, Side
 from benchvise.why.shape import UNKNOWN, faults
 from benchvise.why.wording import apart, reach, share
@@ -32,13 +32,13 @@ def readable(document: Document) -> Document:
     """
     if isinstance(document, Mapping) and document.get("format") != FORMAT:
         raise BenchviseError(
-            f"the diagnosis has format {clean(document.get('format'))}, expected {FORMAT}",
+            f"the diagnosis has format {document.get('format')}, expected {FORMAT}",
             "show it with the Benchvise that made it",
         )
     wrong = next((fault for fault in faults(document) if not fault.endswith(UNKNOWN)), None)
     if wrong is not None:
         raise BenchviseError(
-            f"the diagnosis cannot be shown: {clean(wrong)}", "was its file or its store changed?"
+            f"the diagnosis cannot be shown: {wrong}", "was its file or its store changed?"
         )
     safe: dict[str, Any] = _cleaned(document)
     for cause in safe["causes"]:
@@ -50,9 +50,9 @@ def readable(document: Document) -> Document:
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return clean(value, SENTENCE_LIMIT)
+        return printable(value, SENTENCE_LIMIT)
     if isinstance(value, Mapping):
-        cleaned = {clean(key): _cleaned(item) for key, item in value.items()}
+        cleaned = {printable(str(key)): _cleaned(item) for key, item in value.items()}
         if "system" in value and "text" in value:
             lines = str(value["text"]).strip("\n").split("\n")
             kept = [_clean_line(line) for line in lines[:LINES]]
@@ -68,7 +68,7 @@ def _cleaned(value: Any) -> Any:
 
 def _clean_line(line: str) -> str:
     indent = len(line) - len(line.lstrip(" \t"))
-    return " " * min(indent, 40) + clean(line, SENTENCE_LIMIT)
+    return " " * min(indent, 40) + printable(line, SENTENCE_LIMIT)
 
 
 # -- figures in words ------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from typing import Any
 
 from benchvise.quantities import format_value
 from benchvise.report.tables import Tone
-from benchvise.report.text import clean
 from benchvise.report.why_document import (
     Document,
     arms_text,
@@ -32,6 +31,7 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
+from benchvise.text import printable
 from benchvise.why.model import NOT_FOUND, Grade, Purpose, Side, Support, Verdict
 from benchvise.why.wording import apart, percent, scatters
 
@@ -394,7 +394,7 @@ def _untested(document: Document) -> Iterator[Line]:
     files = [o["file"] for cause in document["causes"] for o in cause["origins"] if o["line"]]
     cannot = [s for s in untested(document) if not any(file in s["id"] for file in files)]
     for suspect in cannot[:_SHOWN]:
-        values = f"{clean(suspect['good'], _VALUE)} / {clean(suspect['bad'], _VALUE)}"
+        values = f"{printable(suspect['good'], _VALUE)} / {printable(suspect['bad'], _VALUE)}"
         yield Line(f"{suspect['id']} ({values}): {suspect['untestable']}")
     if len(cannot) > _SHOWN:
         yield Line(f"and {len(cannot) - _SHOWN} more, in the evidence page", "muted")

@@ -3,8 +3,8 @@
 The revision lies in a table of our own name, so that another program's database, even one that
 Alembic manages too, is never taken for a store. When there is nothing to do, opening only reads.
 
-Until the first release there is one migration, changed along with ``models.py``. From then on, to
-add one: change ``models.py``, write ``migrations/versions/vNNNN_what.py`` with ``revision =
+Until the first release there is one migration, changed along with ``tables.py``. From then on, to
+add one: change ``tables.py``, write ``migrations/versions/vNNNN_what.py`` with ``revision =
 "NNNN"``, and set ``NEWEST``. ``tests/test_store_databases.py`` says what differs.
 """
 

@@ -160,7 +160,8 @@ def _requested(base: Path, layers: Mapping[str, Path], out: Path) -> list[tuple[
         raise UsageError(f"{out} is one of the images to compose from", "name another result")
     if out.suffix not in (".img", ".wic", ".raw", ".sdcard"):
         raise UsageError(
-            f"the result {out.name} is an uncompressed image", "let its name end in .img or .wic"
+            f"the name {out.name} is not that of an uncompressed image",
+            "let it end in .img or .wic",
         )
     return [(layer, layers[name]) for name, layer in LAYERS.items() if name in layers]
 

@@ -227,14 +227,15 @@ class OpenedImage:
         """Its boot files. ImageError when there are none, or they are not understood."""
         if self.boot_files is None or self.layout.boot is None:
             raise ImageError(
-                f"{self.name} has no boot configuration that is understood: no extlinux.conf, "
+                f"{self.name} has no supported boot configuration: no extlinux.conf, "
                 "no config.txt of a Raspberry Pi, no kernel of a usual name",
-                "the layers bootloader, root, init-settings and libc can be taken all the same",
+                "take only the layers bootloader, root, init-settings and libc",
             )
         if self.layout.boot.obstacle:
             raise ImageError(
-                f"{self.name} cannot be changed in how it boots: {self.layout.boot.obstacle}",
-                "replace it by an extlinux.conf, which says what is loaded",
+                f"the boot configuration of {self.name} cannot be changed: "
+                f"{self.layout.boot.obstacle}",
+                "replace it by an extlinux.conf, which names what is loaded",
             )
         return BootSide(self.boot_files, self.layout.boot)
 
@@ -243,8 +244,8 @@ class OpenedImage:
         if self.root is None:
             kinds = ", ".join(s.kind for s in self.systems.values() if s.kind) or "none"
             raise ImageError(
-                f"{self.name} has no root file system that can be handled: "
-                f"only ext2, ext3 and ext4 can, and it has {kinds}",
+                f"{self.name} has no supported root file system: "
+                f"only ext2, ext3 and ext4 are, and it has {kinds}",
                 "build the image with ext4",
             )
         return self.root

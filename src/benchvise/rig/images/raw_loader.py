@@ -101,7 +101,7 @@ def boot_code(image: Path) -> bytes:
 
 
 def describe(image: Path, where: list[Region]) -> str:
-    """Whose boot ROM reads it, and which U-Boot it is; empty when there is none."""
+    """Which boot ROM reads it, and which U-Boot it is; empty when there is none."""
     holding = [region for region in where if used(image, region)]
     if not holding:
         return ""

@@ -176,7 +176,7 @@ class Workplace:
             raise ImageError(
                 f"{self._target.scratch} has not enough room: {need} bytes are needed, "
                 f"{free} are free",
-                "free some, or name another place for the result",
+                "free disk space, or name another place for the result",
             )
 
     def _set_clock(self, name: str) -> None:

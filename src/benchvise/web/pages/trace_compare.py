@@ -15,7 +15,7 @@ from benchvise.errors import UsageError
 from benchvise.trace.analysis.compare import METRICS
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
-from benchvise.web.files import Shelved
+from benchvise.web.file_index import IndexedFile
 from benchvise.web.http import Query
 from benchvise.web.pages.traces import listed
 from benchvise.web.workspace import comparison
@@ -37,14 +37,14 @@ def trace_compare(request: Request) -> Response:
 
     ``?t=KEY&t=KEY``, as the list of traces asks, goes on to the older one as ``a``.
     """
-    shelf = context(request).traces
+    index = context(request).traces
     picked = request.query_params.getlist("t")
     if picked:
-        return RedirectResponse(_address(request, _in_order([shelf.find(key) for key in picked])))
+        return RedirectResponse(_address(request, _in_order([index.find(key) for key in picked])))
     query = Query(request.query_params)
     if not query.text("a") or not query.text("b"):
         raise UsageError("a comparison has two traces", "choose two in the list of traces")
-    files = shelf.find(query.text("a")), shelf.find(query.text("b"))
+    files = index.find(query.text("a")), index.find(query.text("b"))
     sides = [context(request).served_traces.get(file.path) for file in files]
     found = _compared(sides[0], sides[1])
     kind = query.choice("kind", comparison.KINDS)
@@ -63,11 +63,11 @@ def trace_compare(request: Request) -> Response:
         crumbs=[Crumb("Traces", "/traces")],
         kind_names=_NAMES,
         figures=_figures(document),
-        others=[listed(file) for file in shelf.files()],
+        others=[listed(file) for file in index.files()],
     )
 
 
-def _in_order(files: list[Shelved]) -> list[Shelved]:
+def _in_order(files: list[IndexedFile]) -> list[IndexedFile]:
     """Two different traces, the older first.
 
     Raises:
@@ -81,13 +81,13 @@ def _in_order(files: list[Shelved]) -> list[Shelved]:
     return sorted(files[:2], key=lambda file: file.changed)
 
 
-def _address(request: Request, files: list[Shelved]) -> str:
+def _address(request: Request, files: list[IndexedFile]) -> str:
     twin = ".json" if getattr(request.state, "twin", False) else ""
     return f"/traces/compare{twin}?{urlencode({'a': files[0].key, 'b': files[1].key})}"
 
 
 def _detail(
-    files: tuple[Shelved, Shelved], sides: list[ServedTrace], found: SideBySide, actor: str
+    files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], found: SideBySide, actor: str
 ) -> dict[str, Any] | None:
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
@@ -108,7 +108,7 @@ def _detail(
 
 
 def _lines(
-    files: tuple[Shelved, Shelved], sides: list[ServedTrace], actor: str
+    files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], actor: str
 ) -> dict[str, str | None]:
     """Addresses of the time lines where the actor is at its usual work: of each trace, and of both
     beside each other, moved so that the two instances stand at the same place."""

@@ -29,8 +29,8 @@ class TraceQuery(Query):
         Raises:
             UsageError: it is no number.
         """
-        time = self.nanoseconds(name)
-        return None if time is None else loaded.analysis.whole.begin + time
+        time = self.time(name)
+        return None if time is None else loaded.analysis.whole.begin + round(time)
 
     def part(self, loaded: LoadedTrace) -> LoadedTrace:
         """The trace asked about ``begin`` to ``end``, as far as it reaches; else about all of it.

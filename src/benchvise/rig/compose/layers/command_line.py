@@ -9,7 +9,7 @@ from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, di
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import style
 from benchvise.rig.images.layout import OpenedImage
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _PLACES = {"root", "rootfstype", "resume", "resume_offset", "nfsroot", "ubi.mtd"}
 """Words that say where things are on this card: they stay."""
@@ -55,7 +55,7 @@ class CommandLine:
         if unknown:
             raise ImageError(
                 f"the command lines of {swap.target.name} and {swap.source.name} do not differ in "
-                f"'{printable(unknown[0], 100)}'",
+                f"'{Untrusted(unknown[0]):100}'",
                 "name an option in which they do",
             )
         return _put(swap, with_options(ours, theirs, names))

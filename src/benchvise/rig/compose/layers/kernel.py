@@ -27,7 +27,8 @@ class KernelAndModules:
         if not source.boot.kernels or not target.boot.kernels:
             which = swap.source if not source.boot.kernels else swap.target
             raise ImageError(
-                f"{which.name} has no kernel in its boot partition", "look at what it holds"
+                f"{which.name} has no kernel in its boot partition",
+                "list its contents: benchvise rig compose --from IMAGE",
             )
         old = _versions(swap.target)
         done = style(target.boot.style).put_kernel(target, source)

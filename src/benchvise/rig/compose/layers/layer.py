@@ -82,7 +82,7 @@ class ImageLayer(Protocol):
 
     @property
     def name(self) -> str:
-        """How users call it."""
+        """Its name on the command line."""
 
     def apply(self, swap: Swap) -> list[str]:
         """Puts the source's layer into the target; what was done, in words.

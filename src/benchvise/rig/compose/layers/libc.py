@@ -117,7 +117,7 @@ def _same_abi(swap: Swap, ours: bytes, theirs: bytes) -> tuple[str, int, bool]:
             for program in (old, new)
         ]
         raise ImageError(
-            f"the libc of {swap.source.name} is for another kind of processor ({abis[1]}) than "
+            f"the libc of {swap.source.name} is for another architecture ({abis[1]}) than "
             f"the programs of {swap.target.name} ({abis[0]})",
             "take images that are built for the same architecture",
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from benchvise.rig.compose.layers.init_settings import files as settings_files
+from benchvise.rig.compose.layers.init_settings import settings_files
 from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.compose.layers.libc import library_files
 from benchvise.rig.images import ImageError

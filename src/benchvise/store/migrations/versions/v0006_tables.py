@@ -1,6 +1,6 @@
 """All tables.
 
-Until the first release there is one revision, and a change of ``models.py`` changes it. Its number
+Until the first release there is one revision, and a change of ``tables.py`` changes it. Its number
 is that of the last of six that came before, so that stores which those made open as they are.
 """
 
