@@ -100,7 +100,7 @@ def mux(
 
 
 def flash(
-    words: Annotated[
+    targets: Annotated[
         list[str],
         typer.Argument(
             metavar="NAME... IMAGE",
@@ -115,10 +115,10 @@ def flash(
 
     Example: benchvise rig flash arm64-1 arm64-2 build/core-image.wic.bz2
     """
-    if len(words) < 2:
+    if len(targets) < 2:
         raise UsageError("an image and at least one board are needed", "NAME... IMAGE")
     with RigProgress(stderr()) as progress:
-        outcomes = actions.flash(actions.load(rig), words[:-1], words[-1], progress.observe)
+        outcomes = actions.flash(actions.load(rig), targets[:-1], targets[-1], progress.observe)
     _show(
         outcomes,
         "rig-flash",
@@ -147,12 +147,12 @@ def boot(
         from benchvise.report.boot_tables import timeline_view, timelines_view
 
         reports = {outcome.board: _report(outcome) for outcome in outcomes}
-        shown = {board: report for board, report in reports.items() if report is not None}
-        if len(shown) == 1:
-            ((board, report),) = shown.items()
+        booted = {board: report for board, report in reports.items() if report is not None}
+        if len(booted) == 1:
+            ((board, report),) = booted.items()
             stdout().print(timeline_view(report, name=board))
-        elif shown:
-            stdout().print(timelines_view(shown))
+        elif booted:
+            stdout().print(timelines_view(booted))
         for outcome in outcomes:
             if outcome.result is not None:
                 reached = _reached(outcome.result)

@@ -69,10 +69,10 @@ class Outlet:
         """
         with self._device():
             try:
-                known = self.state()
+                state = self.state()
             except Exception:  # noqa: BLE001 - labgrid's drivers raise what they like
-                known = None
-            if known is not False:
+                state = None
+            if state is not False:
                 self.driver.off()
                 self._read_back(wanted=False)
             self._note(watts=None)
@@ -104,12 +104,12 @@ class Outlet:
 
     def _read_back(self, *, wanted: bool) -> None:
         deadline = time.monotonic() + _READ_BACK_SECONDS
-        while (found := self.state()) is not None and found is not wanted:
+        while (state := self.state()) is not None and state is not wanted:
             if time.monotonic() >= deadline:
                 raise RigError(
                     Fault.RELAY_STUCK,
                     f"{self.board}: the relay was told to switch {'on' if wanted else 'off'} and "
-                    f"says that it is {'on' if found else 'off'}",
+                    f"says that it is {'on' if state else 'off'}",
                     "look at the relay and its cable; cut the power by hand if the board must be "
                     "off",
                 )
@@ -183,10 +183,10 @@ def device_key(resource: Any) -> str:
     box. A driver without a resource, one that runs commands for instance, is a box of its board's.
     """
     match = getattr(resource, "match", None)
-    found = " ".join(filter(None, (getattr(resource, key, None) for key in ("host", "path"))))
+    address = " ".join(filter(None, (getattr(resource, key, None) for key in ("host", "path"))))
     looked_for = ",".join(f"{k}={v}" for k, v in sorted(match.items())) if match else None
     own = (getattr(resource, "name", None), getattr(resource, "cmd_on", None))
     target = getattr(getattr(resource, "target", None), "name", None)
-    where = found or looked_for or " ".join(filter(None, (*own, target)))
+    where = address or looked_for or " ".join(filter(None, (*own, target)))
     port = getattr(resource, "port", None)
     return f"{type(resource).__name__} {where}{f':{port}' if port else ''}"

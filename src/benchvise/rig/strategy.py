@@ -328,14 +328,14 @@ class CardStrategy(Strategy):
 
 def _missing(error: NoResourceFoundError) -> str:
     """What labgrid has waited for, in the words of the rig file."""
-    said = []
+    parts = []
     for resource in error.filter or ():
         match = getattr(resource, "match", {})
         # The rest is labgrid's own, the same for all devices of the class.
         own = {k: v for k, v in match.items() if k.lstrip("@") in _OWN_KEYS}
         where = " and ".join(f"{key} {value}" for key, value in own.items())
-        said.append(f"no {type(resource).__name__}{f' with {where}' if where else ''}")
-    return "; ".join(sorted(said)) or str(error)
+        parts.append(f"no {type(resource).__name__}{f' with {where}' if where else ''}")
+    return "; ".join(sorted(parts)) or str(error)
 
 
 def _no_console(name: str) -> RigError:

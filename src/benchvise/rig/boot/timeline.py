@@ -104,8 +104,8 @@ class Timeline:
         """The prompt that the board stands at, if nothing but white space follows it."""
         text = self._splitter.open
         for pattern in self.patterns.prompts:
-            for found in pattern.regex.finditer(text):
-                if not text[found.end() :].strip():
+            for match in pattern.regex.finditer(text):
+                if not text[match.end() :].strip():
                     return pattern
         return None
 
@@ -160,14 +160,14 @@ class Timeline:
 
         In the order in which they were complete, as if the text had come byte by byte.
         """
-        found = [
+        matches = [
             (match.end(), match[0], pattern)
             for pattern in self.patterns.prompts
             if pattern.id not in self._seen and (match := pattern.regex.search(text))
         ]
-        for _, shown, pattern in sorted(found, key=lambda item: item[0]):
+        for _, text_shown, pattern in sorted(matches, key=lambda item: item[0]):
             self._seen.add(pattern.id)
-            self._saw(pattern, shown)
+            self._saw(pattern, text_shown)
 
     def _saw(self, pattern: BootPattern, text: str) -> None:
         if pattern.banner:

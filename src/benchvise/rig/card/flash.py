@@ -133,7 +133,7 @@ class _Watch:
         order = {
             "path": self._medium.path,
             "size": self._image.size,
-            **self._process.given,
+            **self._process.order,
         }
         send(self._process, json.dumps(order).encode() + b"\n")
         self._feeder.start()
@@ -169,7 +169,7 @@ class _Watch:
             self._meter.at(self._done, self._source.fraction())
 
     def _owes_frames(self) -> bool:
-        return self._feeder.sent > self._done
+        return self._feeder.sent_bytes > self._done
 
     def _verified(self, written: int) -> str:
         self._meter.begin("verify", written)
@@ -181,7 +181,7 @@ class _Watch:
                 self._source.check()  # the writer may have read what is not there any more
                 raise FlashError(
                     Fault.CARD_VERIFY,
-                    f"the card in '{self._medium.shown}' does not hold what was written to it "
+                    f"the card in '{self._medium.name}' does not hold what was written to it "
                     f"(wrong between {before / 1e6:.0f} and {done / 1e6:.0f} MB of "
                     f"{written / 1e6:.0f} MB written)",
                     "the card is worn out, counterfeit or badly seated: try another one",
@@ -220,7 +220,7 @@ class _Watch:
             elif time.monotonic() - waiting_since > limit_s:
                 raise FlashError(
                     Fault.CARD_WRITE,
-                    f"the card in '{self._medium.shown}' has not answered for {limit_s:.0f} s",
+                    f"the card in '{self._medium.name}' has not answered for {limit_s:.0f} s",
                     "take the power of the mux or reader away and give it again",
                 )
         if "fault" in line:
@@ -230,9 +230,9 @@ class _Watch:
         return line
 
     def _fault(self, line: dict[str, Any]) -> Exception:
-        said = [str(line.get(key, "")) for key in ("message", "remedy")]
+        texts = [str(line.get(key, "")) for key in ("message", "remedy")]
         on = f"{self._medium.host}: " if self._medium.host else ""
-        return FlashError(Fault(str(line["fault"])), on + said[0], said[1])
+        return FlashError(Fault(str(line["fault"])), on + texts[0], texts[1])
 
     def _broken_off(self) -> BaseException:
         """Why the writer ended without a word, or said something else."""
@@ -240,17 +240,17 @@ class _Watch:
             return self._feeder.error
         self._process.kill()
         status = self._process.child.wait()
-        self._process.said.seek(0)
-        said = last_line(self._process.said.read(64 << 10)) or f"it ended with {status}"
+        self._process.stderr.seek(0)
+        reason = last_line(self._process.stderr.read(64 << 10)) or f"it ended with {status}"
         if self._medium.host is None:
             return FlashError(
                 Fault.CARD_WRITE,
-                f"the writer of '{self._medium.shown}' broke off ({said})",
+                f"the writer of '{self._medium.name}' broke off ({reason})",
                 "write it again",
             )
         return RigError(
             Fault.RIG_BROKEN,
-            f"'{self._medium.host}' cannot write the card ({said})",
+            f"'{self._medium.host}' cannot write the card ({reason})",
             f"python3 must be there, and this must work: ssh {self._medium.host} true",
         )
 
@@ -267,8 +267,8 @@ class _Lines:
     def get(self, timeout: float) -> dict[str, Any] | None:
         """The next line, empty at the end; None when there is none in time."""
         while True:
-            line, found, rest = self._data.partition(b"\n")
-            if found:
+            line, newline, rest = self._data.partition(b"\n")
+            if newline:
                 self._data = rest
                 with contextlib.suppress(ValueError):
                     answer = json.loads(line)
@@ -290,23 +290,23 @@ class _Meter:
         self._progress = progress
         self._phase: Literal["write", "verify"] = "write"
         self._total: int | None = None
-        self._begun = self._told = 0.0
+        self._begun = self._reported_at = 0.0
         self._seen: deque[tuple[float, int]] = deque()
 
     def begin(self, phase: Literal["write", "verify"], total: int | None) -> None:
         """A phase begins; ``total`` is in bytes."""
         self._phase, self._total = phase, total
         self._begun = time.monotonic()
-        self._told = 0.0
+        self._reported_at = 0.0
         self._seen = deque([(self._begun, 0)])
 
     def at(self, done: int, fraction: float) -> None:
         """So many bytes are done; ``fraction`` of the image's file has been read."""
         now = time.monotonic()
         last = done == self._total
-        if now - self._told < _PROGRESS_S and not last:
+        if now - self._reported_at < _PROGRESS_S and not last:
             return
-        self._told = now
+        self._reported_at = now
         self._seen.append((now, done))
         while len(self._seen) > 2 and now - self._seen[0][0] > _RATE_S:
             self._seen.popleft()
@@ -334,7 +334,7 @@ class Medium:
     host: str | None = None
 
     @property
-    def shown(self) -> str:
+    def name(self) -> str:
         """For messages."""
         return f"{self.host}:{self.path}" if self.host else self.path
 
@@ -362,9 +362,9 @@ class WriterProcess:
     """
 
     child: subprocess.Popen[bytes]
-    said: IO[bytes]
+    stderr: IO[bytes]
     way: Transfer
-    given: dict[str, object]
+    order: dict[str, object]
     slots: list[memoryview]
 
     def kill(self) -> None:
@@ -376,7 +376,7 @@ class WriterProcess:
     def close(self) -> None:
         """Ends it if need be, and closes what leads to it."""
         self.kill()
-        self.said.close()
+        self.stderr.close()
         for pipe in (self.child.stdin, self.child.stdout):
             with contextlib.suppress(OSError):
                 cast("IO[bytes]", pipe).close()
@@ -397,13 +397,13 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
     )
     python = [sys.executable if medium.host is None else "python3", "-I", "-S", "-c", loader]
     command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
-    said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
     memory = os.memfd_create("benchvise-slots")
-    way, given, passed = Transfer.FRAMES, dict[str, object](), tuple[int, ...]()
+    way, order, passed = Transfer.FRAMES, dict[str, object](), tuple[int, ...]()
     if not medium.host and image is None:
-        way, given, passed = Transfer.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
+        way, order, passed = Transfer.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
     elif not medium.host and image is not None:
-        way, given, passed = Transfer.FILE, {"image": image}, (image,)
+        way, order, passed = Transfer.FILE, {"image": image}, (image,)
     try:
         os.ftruncate(memory, SLOTS * CHUNK)
         whole = memoryview(mmap.mmap(memory, SLOTS * CHUNK))
@@ -411,14 +411,14 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=stderr,
             bufsize=0,
             pipesize=_PIPE,
             start_new_session=True,
             pass_fds=passed,
         )
     except OSError as error:
-        said.close()
+        stderr.close()
         raise RigError(
             Fault.RIG_BROKEN,
             f"'{command[0]}' cannot be started ({error.strerror})",
@@ -427,7 +427,7 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
     finally:
         os.close(memory)
     slots = [whole[at : at + CHUNK] for at in range(0, len(whole), CHUNK)]
-    process = WriterProcess(child, said, way, given, slots)
+    process = WriterProcess(child, stderr, way, order, slots)
     send(process, memoryview(program))
     return process
 
@@ -476,7 +476,7 @@ class Feeder:
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in works
         ]
-        self.sent = 0  # bytes
+        self.sent_bytes = 0  # bytes
         self.ended = False  # all is sent
         self.error: BaseException | None = None
         self.digests: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -533,7 +533,7 @@ class Feeder:
         table = b"".join(itertools.starmap(PIECE.pack, pieces))
         if not send(self._process, FRAME.pack(len(pieces), length), table, data):
             return False
-        self.sent += length
+        self.sent_bytes += length
         return True
 
     def _send_end(self) -> None:

@@ -89,9 +89,9 @@ class Job:
     def state(self) -> JobState:
         """Asks how it stands."""
         for line in self._files.call("state", self.name).lines:
-            found = _STATE.search(line)
-            if found:
-                status, *sizes = found.groups()
+            match = _STATE.search(line)
+            if match:
+                status, *sizes = match.groups()
                 return JobState(True, int(status) if status else None, *map(int, sizes))
         return JobState(False, None, 0, 0)
 
@@ -173,9 +173,9 @@ class ConsoleBoard:
         """See Board.contact_lost."""
         if returncode not in (LOST_STATUS, -1) and returncode >= 0:
             return None
-        said = last_line(stderr) or "the bridge to the console ended"
+        reason = last_line(stderr) or "the bridge to the console ended"
         return BoardUnreachable(
-            f"{self.name}: the console was lost ({said})", "check the cable and the board's power"
+            f"{self.name}: the console was lost ({reason})", "check the cable and the board's power"
         )
 
     def host_address(self) -> str | None:

@@ -64,8 +64,8 @@ class _Requests:
     def next(self) -> bytes | None:
         """The next line that is no acknowledgement, or None at the end of input."""
         while True:
-            line, found, rest = self._rest.partition(b"\n")
-            if found:
+            line, newline, rest = self._rest.partition(b"\n")
+            if newline:
                 self._rest = rest
                 if line.strip():
                     return line

@@ -172,13 +172,13 @@ class Symbols:
         """
         try:
             with Path(path).open("rb") as stream:
-                found = cls._read(ELFFile(stream))
+                symbols = cls._read(ELFFile(stream))
         except (OSError, ELFError) as error:
             reason = getattr(error, "strerror", None) or error or "damaged"
             raise _no_symbols(path, f"cannot be read as a program ({reason})") from error
-        if not found._addresses:
+        if not symbols._addresses:
             raise _no_symbols(path, "has no symbols")
-        return found
+        return symbols
 
     @classmethod
     def _read(cls, elf: ELFFile) -> Self:

@@ -69,8 +69,8 @@ def summary(log: ConsoleLog) -> dict[str, Any]:
         changed = log.path.stat().st_mtime_ns
     except OSError:
         changed = 0
-    found = _phases(log.path, log.size, changed)
-    return {"key": log.key, "started": log.started, "size": log.size, **found}
+    phases = _phases(log.path, log.size, changed)
+    return {"key": log.key, "started": log.started, "size": log.size, **phases}
 
 
 def text(log: ConsoleLog) -> tuple[list[str], bool]:

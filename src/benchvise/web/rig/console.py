@@ -36,12 +36,12 @@ def following(board: str) -> Source:
                 elif newest is not None and (log is None or newest.key != log.key):
                     log, followed = newest, _Followed(newest.path)
                     publish("log", {"key": log.key, "started": log.started})
-            said = followed.more() if followed is not None else None
-            if said is None:
+            message = followed.more() if followed is not None else None
+            if message is None:
                 silent += 1
             else:
-                publish("lines", said)
-                silent = 0 if said["lines"] else silent + 1
+                publish("lines", message)
+                silent = 0 if message["lines"] else silent + 1
             stopped.wait(LOOK_SECONDS)
 
     return source

@@ -59,8 +59,8 @@ class ConsoleSessions:
         if name not in rig.names:
             raise NotFound("there is no such board in the rig", "see the list of boards")
         with self._lock:
-            known = name in self._boards
-        if not known:
+            is_open = name in self._boards
+        if not is_open:
             held = HeldBoard(rig, name, PURPOSE)
             try:
                 held.open_console(logs_directory(name) / "console.log")
