@@ -16,7 +16,7 @@ from benchvise.rig.soak.statistics import FailureRate
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"
-# Told apart by all kinds of colour vision; the names of the phases say it anyway.
+# Distinct for all kinds of colour vision; the phases are named beside them anyway.
 _STYLES = ("blue", "cyan", "yellow", "magenta")
 
 _NUMBERS_SHOWN = 8

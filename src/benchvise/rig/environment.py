@@ -19,7 +19,7 @@ from benchvise.rig.virtual.rigfile import RIG_FILE
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"
 SIMULATED = "simulated"
-"""The feature that marks boards whose figures are not those of hardware."""
+"""The feature of boards whose results are not those of hardware."""
 
 
 @dataclass(frozen=True, slots=True)

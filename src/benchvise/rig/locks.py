@@ -1,6 +1,6 @@
 """Locks between processes on what only one of them may use: a board, a relay box, the muxes.
 
-The kernel holds them (flock), so that a process that is killed has let go of its own. They lie in
+The kernel holds them (flock), so that a process that is killed releases its own. They lie in
 a directory that all users of this machine share, as they share the hardware; BENCHVISE_LOCK_DIR
 names another one.
 """
@@ -28,15 +28,15 @@ _SHARED = Path("/run/lock")
 _POLL_SECONDS = 0.05
 _HOLDER_LIMIT = 4096
 _LEAVE_SECONDS = 30.0
-_UNNOTED_SECONDS = 1.0  # a holder notes itself at once, and who only looks has gone by then
+_UNNOTED_SECONDS = 1.0  # a holder leaves its note at once, a reader has gone by then
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Who holds a lock: a process, what it does, and since when (seconds since 1970).
 
-    One that is ``leaving`` has been told to end, and does nothing but what that takes. ``doing`` is
-    how far it is, for those who look on; small, and as untrusted as any note.
+    One that is ``leaving`` ends, and does nothing but what that takes. ``doing`` is its activity,
+    for others to see; small, and as untrusted as any note.
     """
 
     pid: int
@@ -94,12 +94,12 @@ def holder(key: str) -> Holder | None:
 
 
 def note_leaving(key: str) -> None:
-    """Notes that this process, which holds the lock, is about to let go: others may wait for it."""
+    """Notes that this process is about to release its lock: others may wait for it."""
     _renote(key, leaving=True)
 
 
 def note_activity(key: str, activity: Mapping[str, object]) -> None:
-    """Notes how far this process is, which holds the lock: nobody has to ask it."""
+    """Notes the activity of this process, which holds the lock, for others to read."""
     _renote(key, doing=activity)
 
 

@@ -65,7 +65,7 @@ class Outlet:
     def off(self) -> None:
         """Switches off, unless it is known to be off. RigError (relay-stuck) if it stays on.
 
-        It is tried also when asking fails; then that is raised, as nobody knows what came of it.
+        It is tried even when the state cannot be read; then that error is raised afterwards.
         """
         with self._device():
             try:
@@ -108,10 +108,9 @@ class Outlet:
             if time.monotonic() >= deadline:
                 raise RigError(
                     Fault.RELAY_STUCK,
-                    f"{self.board}: the relay was told to switch {'on' if wanted else 'off'} and "
-                    f"says that it is {'on' if state else 'off'}",
-                    "look at the relay and its cable; cut the power by hand if the board must be "
-                    "off",
+                    f"{self.board}: the relay was switched {'on' if wanted else 'off'} but "
+                    f"reports {'on' if state else 'off'}",
+                    "check the relay and its cable; cut the power by hand if the board must be off",
                 )
             time.sleep(0.05)
 
@@ -184,9 +183,9 @@ def device_key(resource: Any) -> str:
     """
     match = getattr(resource, "match", None)
     address = " ".join(filter(None, (getattr(resource, key, None) for key in ("host", "path"))))
-    looked_for = ",".join(f"{k}={v}" for k, v in sorted(match.items())) if match else None
+    matched = ",".join(f"{k}={v}" for k, v in sorted(match.items())) if match else None
     own = (getattr(resource, "name", None), getattr(resource, "cmd_on", None))
     target = getattr(getattr(resource, "target", None), "name", None)
-    where = address or looked_for or " ".join(filter(None, (*own, target)))
+    where = address or matched or " ".join(filter(None, (*own, target)))
     port = getattr(resource, "port", None)
     return f"{type(resource).__name__} {where}{f':{port}' if port else ''}"

@@ -171,7 +171,7 @@ class CardStrategy(Strategy):
             assert mux is not None  # noqa: S101 - card_to_host has seen it
             mux.turn(MuxSide.DUT)
             time.sleep(self.options.settle_s)
-        # The kernel looks for partitions on what was just written; a mux that turns meanwhile
+        # The kernel scans what was just written for partitions; a mux that turns meanwhile
         # gives read errors (labgrid issue 1539).
         time.sleep(self.options.settle_s)
         self.status = Status.written
@@ -321,7 +321,7 @@ class CardStrategy(Strategy):
                     Fault.CARD_MISSING,
                     f"{self.target.name}: the mux has turned to this side, but no card came "
                     f"({path or 'no device'})",
-                    "look whether a card is in the mux and its contacts are clean",
+                    "check that a card is in the mux and its contacts are clean",
                 )
             time.sleep(0.2)
 

@@ -1,4 +1,4 @@
-"""What is looked for on a console: the records of ``phases.toml`` and of a user's own file.
+"""Patterns of a console's text: the records of ``phases.toml`` and of a user's own file.
 
 A user's file has the same form. A record whose ``id`` is known replaces that record; with an
 empty ``match`` it takes it away. Records are asked in the order of the files, the user's own first.

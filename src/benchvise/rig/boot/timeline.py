@@ -129,7 +129,7 @@ class Timeline:
         return ""
 
     def settle(self) -> None:
-        """Looks at the line that is not at its end as if it were: nothing more is awaited."""
+        """Takes the open line as complete: nothing more is awaited."""
         for line in self._splitter.pending:
             self._match(line)
 
@@ -184,7 +184,7 @@ class Timeline:
         phase = pattern.phase or self.phase
         later = PHASES.index(self.phase) - PHASES.index(phase)
         if phase == "kernel" and self.phase in PHASES[7:]:
-            return  # `cat /proc/version`, or a log that somebody looks at
+            return  # `cat /proc/version`, or a log that is shown
         if pattern.id in self._banners or later > 0:
             self.restarts += 1
             self._banners.clear()

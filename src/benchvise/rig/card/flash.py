@@ -96,7 +96,7 @@ def write_card(
     ``progress`` is called a few times a second, in this thread. Raises FlashError with the fault,
     and RigError (rig-broken) when the machine with the card cannot be reached. Then the card holds
     anything. Whenever this ends, however, no process holds the card any more, but for one that the
-    kernel does not let go.
+    kernel does not release.
     """
     with contextlib.ExitStack() as cleanup:
         source = ImageSource(image)

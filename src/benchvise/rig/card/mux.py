@@ -84,7 +84,7 @@ class Mux:
                 if time.monotonic() >= deadline:
                     raise RigError(
                         Fault.MUX_STUCK,
-                        f"{self.board}: the mux was told to turn to {side} and says {now}",
-                        "take its USB cable out and in again; look whether the card sits well",
+                        f"{self.board}: the mux was turned to {side} but reports {now}",
+                        "unplug its USB cable and plug it in again; check that the card sits well",
                     )
                 time.sleep(0.05)

@@ -112,7 +112,7 @@ def device_users(disk: Path) -> Iterator[tuple[str, str]]:
 
 
 def refuse_device(path: str, number: int) -> None:
-    """Raises Refused unless the block device is a card, whole, and in nobody's use.
+    """Raises WriteRefused unless the block device is a card, whole, and in nobody's use.
 
     Whether a card is in it is known once it has been opened: a reader does not always tell of one
     that was put in.
@@ -156,7 +156,7 @@ def _is_card(disk: Path) -> bool:
 
 
 def refuse_file(path: str) -> None:
-    """Raises Refused when a loop device lies over the file."""
+    """Raises WriteRefused when a loop device lies over the file."""
     name = os.path.realpath(path)
     for loop in (SYS / "block").glob("loop*"):
         if _text(loop / "loop" / "backing_file") == name:
@@ -213,7 +213,7 @@ class CardDevice:
     """An open medium. All offsets and lengths are in bytes."""
 
     def __init__(self, path: str) -> None:
-        """Raises Refused when it is not a card that may be written."""
+        """Raises WriteRefused when it is not a card that may be written."""
         self.path = path
         self._direct: int | None = None
         self._unsynced = 0

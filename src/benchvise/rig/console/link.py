@@ -138,7 +138,7 @@ class Link:
                 return answer
         raise BoardUnreachable(
             f"{self.name}: {what} does not get through the console ({_TRIES} tries)",
-            "it loses bytes, or the shell there hangs: look at it with `benchvise rig console`",
+            "it loses bytes, or the shell there hangs: open it with `benchvise rig console`",
         )
 
     def clear(self) -> None:

@@ -61,7 +61,7 @@ class Quality:
         self._stamps = 0
 
     def feed(self, line: ConsoleLine) -> None:
-        """Looks at one line."""
+        """Counts the known texts of one line."""
         if line.writer is LineWriter.FRAGMENT:
             return
         if line.writer is LineWriter.KERNEL and _STAMP_SOUND.match(line.shown):

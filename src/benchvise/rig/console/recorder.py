@@ -42,7 +42,7 @@ class ConsoleRecorder:
     """Appends to a log; ``listen`` is called with the time and the bytes of each piece received.
 
     Raises OSError when the log cannot be made. A disk that is full later does not stop a boot: it
-    is told by ``failure``, and from then on nothing is kept.
+    sets ``failure``, and from then on nothing is kept.
     """
 
     def __init__(

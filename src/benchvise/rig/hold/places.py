@@ -56,7 +56,7 @@ def acquired(rig: Path, place: str, what: str) -> Iterator[None]:
 
 
 def _take(address: str, place: str, note: Path) -> bool:
-    """Takes the place; False when its user had taken it himself, and it is his to give back."""
+    """Takes the place; False when its user had taken it by hand before, and gives it back."""
     session = _session(address)
     entry = _found(session, place)
     has = _taker(session, entry)
@@ -75,7 +75,7 @@ def _take(address: str, place: str, note: Path) -> bool:
 
 
 def _give_back(address: str, place: str, note: Path) -> None:
-    """Gives the place back. Whoever cannot is told by `labgrid-client who`; we have ended then."""
+    """Gives the place back; where that fails, `labgrid-client who` shows that it is still taken."""
     from labgrid.remote.generated.labgrid_coordinator_pb2 import ReleasePlaceRequest
 
     with contextlib.suppress(RigError):
@@ -103,7 +103,7 @@ def _acquire(session: Any, entry: Any) -> None:
 
 
 def _session(address: str) -> Any:
-    """Connected with the coordinator, and told of the present state of its places.
+    """Connected with the coordinator, and synchronised with the state of its places.
 
     It is the session that RemotePlace uses: the coordinator knows its clients by their connection,
     which gRPC shares within a process, and refuses a second session on it.

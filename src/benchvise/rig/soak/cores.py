@@ -88,12 +88,12 @@ def core_at(name: str, pc: int | None, caller: int | None, symbols: Symbols | No
 
 
 def registers_of(architecture: str) -> Registers:
-    """The registers of an architecture. Raises UsageError when nobody knows them."""
+    """The registers of an architecture. Raises UsageError for an unknown one."""
     try:
         return REGISTERS[architecture]
     except KeyError:
         raise UsageError(
-            f"no core of the architecture {architecture} can be looked at",
+            f"cores of the architecture {architecture} cannot be read",
             f"known are {', '.join(REGISTERS)}",
         ) from None
 

@@ -48,7 +48,7 @@ class GdbStub:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection; cores that were not let go stay as they are."""
+        """Ends the connection; cores that were not resumed stay halted."""
         self._socket.close()
 
     def threads(self) -> list[str]:

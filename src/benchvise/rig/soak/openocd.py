@@ -30,7 +30,7 @@ _MOST = 1024 * 1024  # bytes of an answer
 # Telnet's own commands: IAC, a verb, an option.
 _NEGOTIATION = re.compile(rb"\xff[\xfb-\xfe].|\xff[\xf0-\xfa]|\x00", re.DOTALL)
 
-# A server echoes what it is told, so the words that are looked for are made by the server.
+# A server echoes its input, so the words to match are put together by the server.
 _LINE = re.compile(
     r"benchvise-core (\S+) (\S+) (?:(?!benchvise-)[\s\S])*?\(/\d+\): 0x([0-9a-fA-F]+)"
 )

@@ -63,7 +63,7 @@ def find(board: str, key: str) -> ConsoleLog:
 def summary(log: ConsoleLog) -> dict[str, Any]:
     """What is known of a boot: ``phases`` in seconds since power on, ``restarts``, ``reached``.
 
-    ``kind`` is ``console`` where nobody switched power on: somebody only looked.
+    ``kind`` is ``console`` where power was not switched on: the console was only open.
     """
     try:
         changed = log.path.stat().st_mtime_ns
