@@ -15,10 +15,11 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
 from benchvise.rig.faults import Fault, RigError
 
@@ -166,11 +167,8 @@ def _try(descriptor: int) -> bool:
 
 def _noted(descriptor: int) -> Holder | None:
     """The note of the holder, or of one that was killed; None when there is none."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        noted = json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0))
-        pid, since, how = int(noted["pid"]), float(noted["since"]), noted.get("doing")
-        what = how if isinstance(how, dict) else {}
-        return Holder(pid, str(noted["what"]), since, bool(noted.get("leaving")), what)
+    with contextlib.suppress(OSError, ValueError):
+        return decode(Holder, json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0)))
     return None
 
 
@@ -184,9 +182,9 @@ def _note(descriptor: int, who: Holder | None) -> None:
         if who is None:
             os.ftruncate(descriptor, 0)
             return
-        text = json.dumps(asdict(who)).encode()
+        text = json.dumps(encode(who)).encode()
         if len(text) > _HOLDER_LIMIT:
-            text = json.dumps(asdict(replace(who, doing={}))).encode()
+            text = json.dumps(encode(replace(who, doing={}))).encode()
         os.pwrite(descriptor, text.ljust(_HOLDER_LIMIT), 0)
 
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from benchvise.board.shell import command_line
+from benchvise.documents import decode
 from benchvise.rig.card import decompress, writer
 from benchvise.rig.card.chunks import ImageSource, RangeChecks, frames_of
 from benchvise.rig.card.image import Image, changed
@@ -110,6 +111,24 @@ def write_card(
         return _Watch(image, medium, process, feeder, source, progress).run()
 
 
+@dataclass(frozen=True, slots=True)
+class WriterLine:
+    """A line of the writer: one of these is set, ``sha256`` beside ``verified``.
+
+    ``written``, ``synced`` and ``verified`` are bytes. Of a failure ``fault`` is its name.
+    """
+
+    card: object = None
+    written: int | None = None
+    synced: int | None = None
+    verified: int | None = None
+    sha256: str = ""
+    end: bool | None = None
+    fault: str | None = None
+    message: str = ""
+    remedy: str = ""
+
+
 class _Watch:
     """Follows what the writer says."""
 
@@ -161,10 +180,10 @@ class _Watch:
         self._meter.begin("write", self._image.mapped)
         while True:
             line = self._next(("written", "synced"), STALL_S, self._owes_frames)
-            if "synced" in line:
+            if line.synced is not None:
                 self._feeder.card_synced()
-                return int(line["synced"])
-            self._done = int(line["written"])
+                return line.synced
+            self._done = line.written or 0
             self._feeder.frame_written()
             self._meter.at(self._done, self._source.fraction())
 
@@ -176,7 +195,7 @@ class _Watch:
         done, sha256 = 0, ""
         while done < written:
             line = self._next("verified", STALL_S)
-            before, done, sha256 = done, int(line["verified"]), str(line["sha256"])
+            before, done, sha256 = done, line.verified or 0, line.sha256
             if sha256 != self._expected():
                 self._source.check()  # the writer may have read what is not there any more
                 raise FlashError(
@@ -202,8 +221,8 @@ class _Watch:
         keys: str | tuple[str, ...],
         limit_s: float,
         owed: Callable[[], bool] = lambda: True,
-    ) -> dict[str, Any]:
-        """The writer's next line, which has one of the keys.
+    ) -> WriterLine:
+        """The writer's next line, in which one of the keys is set.
 
         ``limit_s`` counts while the writer owes an answer.
         """
@@ -223,16 +242,15 @@ class _Watch:
                     f"the card in '{self._medium.name}' has not answered for {limit_s:.0f} s",
                     "take the power of the mux or reader away and give it again",
                 )
-        if "fault" in line:
-            raise self._fault(line)
-        if not any(key in line for key in keys):
+        if line.fault is not None:
+            raise self._fault(line.fault, line)
+        if all(getattr(line, key) is None for key in keys):
             raise self._broken_off()
         return line
 
-    def _fault(self, line: dict[str, Any]) -> Exception:
-        texts = [str(line.get(key, "")) for key in ("message", "remedy")]
+    def _fault(self, name: str, line: WriterLine) -> Exception:
         on = f"{self._medium.host}: " if self._medium.host else ""
-        return FlashError(Fault(str(line["fault"])), on + texts[0], texts[1])
+        return FlashError(Fault(name), on + line.message, line.remedy)
 
     def _broken_off(self) -> BaseException:
         """Why the writer ended without a word, or said something else."""
@@ -264,22 +282,20 @@ class _Lines:
         self._selector.register(self._output, selectors.EVENT_READ)
         self._data = b""
 
-    def get(self, timeout: float) -> dict[str, Any] | None:
+    def get(self, timeout: float) -> WriterLine | None:
         """The next line, empty at the end; None when there is none in time."""
         while True:
             line, newline, rest = self._data.partition(b"\n")
             if newline:
                 self._data = rest
                 with contextlib.suppress(ValueError):
-                    answer = json.loads(line)
-                    if isinstance(answer, dict):
-                        return answer
+                    return decode(WriterLine, json.loads(line))
                 continue
             if not self._selector.select(timeout):
                 return None
             data = self._output.read(_LINE_LIMIT)
             if not data or len(self._data) > _LINE_LIMIT:
-                return {}
+                return WriterLine()
             self._data += data
 
 
