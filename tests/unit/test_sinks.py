@@ -41,7 +41,8 @@ from benchvise.report.terminal import line, rendered, run_table
 from benchvise.rig.hold.messages import PhaseReached
 from benchvise.state.delta import LogClass
 from benchvise.text import Untrusted
-from benchvise.web.answers import Json, failure
+from benchvise.web.answers import failure
+from benchvise.web.http import JsonAnswer
 from benchvise.web.live import message
 from benchvise.why.events import StageBegun, TrialFailed
 
@@ -338,7 +339,7 @@ def told_live(text: str) -> str:
 DOCUMENTS: dict[str, Callable[[str], str]] = {
     "--json": command_json,
     "untrusted": lambda text: sinks.json_text({"a": Untrusted(text)}),
-    "twin": lambda text: bytes(Json({text: [text]}).body).decode(),
+    "twin": lambda text: bytes(JsonAnswer({text: [text]}).body).decode(),
     "live": told_live,
     "embedded": lambda text: sinks.embedded({text: [text]}),
     "data of a report": lambda text: to_json(report_data([hostile_run(text)])),
