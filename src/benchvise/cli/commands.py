@@ -271,6 +271,12 @@ PROGRAM = Group(
                     "trace.catalogue.kernel.TIMERS",
                 ),
                 Command(
+                    "idle",
+                    "List how often and how long CPUs were in each idle state.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.kernel.IDLE",
+                ),
+                Command(
                     "compare",
                     "Compare two traces, of two boards or two kernels, actor by actor, matched "
                     "by name.",

@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
@@ -64,7 +64,7 @@ def status(
         for outcome in outcomes:
             features = ", ".join(sorted(loaded.features[outcome.board]))
             table.add_row(outcome.board, *_state(outcome), features)
-        stdout().print(Text(f"Rig {loaded.path}", style="bold"))
+        stdout().print(text_line(f"Rig {loaded.path}", style="bold"))
         stdout().print(table)
     _fail(outcomes, quiet=as_json)
 
@@ -156,7 +156,7 @@ def boot(
         for outcome in outcomes:
             if outcome.result is not None:
                 reached = _reached(outcome.result)
-                stdout().print(Text(f"{outcome.board}: {reached}", style="dim"))
+                stdout().print(text_line(f"{outcome.board}: {reached}", style="dim"))
     _fail(outcomes, quiet=as_json)
 
 
@@ -202,18 +202,18 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
     state = outcome.result
     if state is None:
         reason = outcome.error.message if outcome.error is not None else ""
-        return Text("?", style="red"), Text("?"), Text(reason)
+        return Text("?", style="red"), Text("?"), text_line(reason)
     holder = "free"
     if state.holder is not None:  # one elsewhere has no process here
         pid = f" ({state.holder.pid})" if state.holder.pid else ""
         holder = f"{state.holder.what}{pid}"
-    return _switch(state.power), _switch(state.mux), Text(holder)
+    return _switch(state.power), _switch(state.mux), text_line(holder)
 
 
 def _switch(value: str | NotReadable | None) -> Text:
     if isinstance(value, NotReadable):
-        return Text(f"? {value.na}", style="red")
-    return Text(value or "-", style="green" if value == "on" else "")
+        return text_line(f"? {value.na}", style="red")
+    return text_line(value or "-", style="green" if value == "on" else "")
 
 
 def _show(
@@ -228,7 +228,7 @@ def _show(
     else:
         for outcome in outcomes:
             if outcome.result is not None:
-                stdout().print(Text(f"{outcome.board}: {line(outcome.result)}"))
+                stdout().print(text_line(f"{outcome.board}: {line(outcome.result)}"))
     _fail(outcomes, quiet=as_json)
 
 
@@ -237,7 +237,7 @@ def _fail(outcomes: list[BoardOutcome[T]], *, quiet: bool) -> None:
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     for error in () if quiet else errors:
         fault = getattr(error, "fault", "")
-        line = Text(f"{fault}: " if fault else "", style="bold red")
+        line = text_line(f"{fault}: " if fault else "", style="bold red")
         remedy = f": {error.remedy}" if error.remedy else ""
         line.append(f"{error.message}{remedy}", style="default")
         stderr().print(line, soft_wrap=True)

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.hold import actions
@@ -66,7 +65,7 @@ def soak(
 
     def show_boot(boot: SoakBoot | RigFault) -> None:
         if console.is_terminal:
-            console.print(Text(boot_line(boot), style="dim"))
+            console.print(text_line(boot_line(boot), style="dim"))
 
     if name.startswith(board_soak.PREFIX):
         result = board_soak.soak_program(name, boots, ram_fill, boot_hart, seed, show_boot)
