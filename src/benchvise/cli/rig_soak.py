@@ -25,32 +25,32 @@ def soak(
             "machine, in the form faulty, doubted, repaired, initialised or copied.",
         ),
     ],
-    boots: Annotated[int, typer.Option("--boots", min=1, max=100000, help="How many.")] = 20,
+    boots: Annotated[int, typer.Option("--boots", min=1, max=100000, help="Number of boots.")] = 20,
     ram_fill: Annotated[
         str | None,
         typer.Option(
             "--ram-fill",
             metavar="WORD|random|hart-ids|kept:WORD",
-            help="What RAM holds at power-on, for harts: only; kept: what the last boot left.",
+            help="RAM contents at power-on, for harts: only (kept: as the last boot left it).",
             show_default="hart-ids",
         ),
     ] = None,
     boot_hart: Annotated[
-        int, typer.Option("--boot-hart", min=0, help="The hart that boots, for harts: only.")
+        int, typer.Option("--boot-hart", min=0, help="Hart that boots, for harts: only.")
     ] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Of what is random in RAM.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of random RAM contents.")] = 1,
     symbols: Annotated[
         Path | None,
         typer.Option(
             "--symbols",
             metavar="FILE",
-            help="The ELF file, vmlinux for instance, that names where a board's cores stand.",
+            help="ELF file (such as vmlinux) with the names of functions, for failed boots.",
         ),
     ] = None,
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Boot a board many times from cold, and say how often it fails, where, and how long it takes.
+    """Boot a board many times from cold: failure rate, where it fails, durations.
 
     The failure rate comes with its exact interval. Exit code 1 when a boot failed.
 

@@ -104,7 +104,7 @@ def image(
     variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",
     as_json: JsonOption = False,
 ) -> None:
-    """Print the path of a card image for a simulated board; it is built when it is not there.
+    """Print the path of a simulated board's card image, built if missing.
 
     Example: benchvise rig virtual image arm64-1
     """
