@@ -1,4 +1,4 @@
-"""The records of ``benchvise trace syscalls``, ``block`` and ``timers``."""
+"""The records of ``benchvise trace syscalls``, ``block``, ``timers`` and ``idle``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from benchvise.trace.catalogue.record import (
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.block import Requests
+    from benchvise.trace.analysis.idle import IdleState
     from benchvise.trace.analysis.syscalls import Call, Calls
     from benchvise.trace.analysis.timers import Tickless, TimerMetrics, Timers
     from benchvise.trace.loaded import LoadedTrace
@@ -213,4 +214,55 @@ TIMERS = TraceAnalysis(
     shapes=(_TIMERS, _TICKLESS),
     analyse=_timers,
     tables=_timer_tables,
+)
+
+
+# -- idle states -----------------------------------------------------------------------------------
+
+_IDLE: TableShape[IdleState] = TableShape(
+    "states",
+    "Idle states by CPU: how often, how long",
+    "more states",
+    (
+        Column("CPU", Unit.NUMBER, lambda row: row.cpu),
+        Column("State", Unit.NUMBER, lambda row: row.state),
+        Column("Periods", Unit.COUNT, lambda row: row.count),
+        Column("Incomplete", Unit.COUNT, lambda row: row.incomplete, "muted"),
+        Column("Share", Unit.SHARE, lambda row: row.share),
+        *durations("", lambda row: row.length, "median", "p99", "maximum", strong=True),
+        Column("Longest at", Unit.MOMENT, lambda row: row.longest_at),
+    ),
+)
+
+
+def _idle(traces: Sequence[LoadedTrace], _request: PartOfTrace) -> list[IdleState]:
+    from benchvise.trace.analysis.idle import idle_states
+
+    [trace] = traces
+    return idle_states(trace.analysis)
+
+
+def _idle_tables(
+    answer: list[IdleState], _request: PartOfTrace
+) -> Iterator[AnswerTable[IdleState]]:
+    missing = ("none: no cpu_idle in the trace; record it with --events power",)
+    remarks = (
+        "state: cpuidle's number, 0 the lightest; "
+        "/sys/devices/system/cpu/cpu0/cpuidle/state*/name on the board says which",
+        "incomplete: cut by the end of the trace, or beside lost events; not in the lengths",
+    )
+    yield _IDLE.filled("Idle states", answer, *(remarks if answer else missing))
+
+
+IDLE = TraceAnalysis(
+    name="idle",
+    kind="trace-idle",
+    summary="List how often and how long CPUs were in each idle state.",
+    description="Deep states save power and cost exit latency: compare with latencies of "
+    "interrupts and timers.",
+    example="idle trace.dat --since +1",
+    request=PartOfTrace,
+    shapes=(_IDLE,),
+    analyse=_idle,
+    tables=_idle_tables,
 )
