@@ -18,7 +18,7 @@ import yaml
 from benchvise.cli import main
 from benchvise.documents import encode
 from benchvise.rig.virtual import bench as bench_control
-from benchvise.rig.virtual.bench import Bench, down, inject, up
+from benchvise.rig.virtual.bench import VirtualBench, down, inject, up
 
 HERE = Path(__file__).parent
 
@@ -54,7 +54,7 @@ class TestBench:
     __test__ = False
 
     place: Path
-    bench: Bench
+    bench: VirtualBench
     rig_file: Path
 
     def command(self, *words: str | Path) -> Ran:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,24 +139,3 @@ def test_the_probe_knows_nothing_of_the_host() -> None:
     probe = PACKAGE.parents[1] / "probe"
     for path in [*probe.rglob("*.c"), *probe.rglob("*.h")]:
         assert "benchvise/" not in path.read_text(), path
-
-
-# What takes longer to import than most commands take to do, and what each command may have of it.
-SLOW = {"duckdb", "jinja2", "msgspec", "numpy", "pyarrow", "sqlalchemy", "starlette"}
-NEEDED = {
-    "signal": set[str](),
-    "main": set[str](),
-    "restore": set[str](),
-    "rig": set[str](),
-    "state": {"numpy"},
-    "measure": {"numpy", "sqlalchemy"},
-    "results": {"numpy", "sqlalchemy"},
-    "trace": {"duckdb", "numpy", "pyarrow"},
-}
-
-
-@pytest.mark.parametrize("command", NEEDED)
-def test_a_command_imports_no_more_than_it_needs(command: str) -> None:
-    code = f"import sys, benchvise.cli.main, benchvise.cli.{command}; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
-    assert set(loaded.decode().split()) & SLOW <= NEEDED[command]

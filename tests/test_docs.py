@@ -13,9 +13,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import typer.main
 
-from benchvise.cli.main import table
+from benchvise.cli.json_kinds import json_kinds
+from benchvise.cli.main import program
+from benchvise.documents import schema
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
@@ -25,9 +26,10 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
+from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
 from benchvise.why.explain.counters import COUNTERS
-from benchvise.why.shape import FIELDS
+from benchvise.why.model import Diagnosis
 from benchvise.why.suspects.artefacts import artefacts
 from benchvise.why.suspects.priors import priors, symptoms
 
@@ -52,7 +54,7 @@ def leaf_commands(command: object, path: str) -> Iterator[tuple[str, object]]:
         yield from leaf_commands(subcommand, f"{path} {name}")
 
 
-COMMANDS = dict(leaf_commands(typer.main.get_command(table()), "benchvise"))
+COMMANDS = dict(leaf_commands(program(), "benchvise"))
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -76,6 +78,15 @@ def test_every_benchmark_and_parameter_is_documented(generate: ModuleType) -> No
             assert text and text in section
         for parameter in benchmark.parameters:
             assert f"| `{parameter.name}` |" in section and parameter.summary
+
+
+def test_every_analysis_of_a_trace_is_documented(generate: ModuleType) -> None:
+    page = generate.analyses_page()
+    for analysis in ANALYSES:
+        section = page.split(f"## `trace {analysis.name}`\n")[1].split("\n## ")[0]
+        assert analysis.summary in section
+        for shape in analysis.shapes:
+            assert f"### `{shape.name}`" in section and shape.summary in section
 
 
 def test_every_suite_is_documented_and_valid(generate: ModuleType) -> None:
@@ -113,8 +124,13 @@ def test_every_knob_is_documented_and_those_in_the_guide_exist(generate: ModuleT
 
 def test_every_field_of_a_diagnosis_is_documented(generate: ModuleType) -> None:
     page = generate.diagnosis_page()
-    for field in FIELDS:
-        assert f"| `{field.path}` |" in page and field.meaning in page
+    definitions = schema(Diagnosis)["$defs"]
+    for path, name in (("", "Diagnosis"), ("causes[].", "Cause"), ("trials[].", "Trial")):
+        for field in definitions[name]["properties"]:
+            assert f"| `{path}{field}` |" in page
+    for name, definition in definitions.items():
+        for field, described in definition["properties"].items():
+            assert described["description"].rstrip(".") in page, (name, field)
 
 
 def test_every_artefact_is_documented(generate: ModuleType) -> None:
@@ -176,6 +192,13 @@ def test_every_mechanism_and_counter_is_documented(generate: ModuleType) -> None
             assert f"| {remedy.system} |" in section
     for name in COUNTERS:
         assert f"| `{name}` |" in page
+
+
+def test_every_kind_of_json_has_its_schema(generate: ModuleType) -> None:
+    page = generate.json_page()
+    for kind in json_kinds():
+        assert f"## `{kind}`" in page
+    assert "Why one side has no value." in page
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:

@@ -79,13 +79,13 @@ def read(path: Path, file: str) -> str:
 def test_only_what_differs_is_told(pair: tuple[Path, Path]) -> None:
     found = differing(*pair)
     assert [different.layer for different in found] == ["init-settings", "command-line"]
-    assert found[1].one.text == "quiet kpti=0"
+    assert found[1].first.text == "quiet kpti=0"
     assert differing(pair[0], pair[0]) == []
 
 
 def test_parts_are_words_lines_and_files(pair: tuple[Path, Path]) -> None:
     (word,) = layer_parts("command-line", *pair)
-    assert (word.name, word.one, word.other, word.one_line) == ("kpti", "kpti=0", "kpti=1", 4)
+    assert (word.name, word.first, word.second, word.first_line) == ("kpti", "kpti=0", "kpti=1", 4)
     found = {part.name: part for part in layer_parts("init-settings", *pair)}
     assert set(found) == {
         "/etc/init.d/tune#mode",
@@ -94,8 +94,8 @@ def test_parts_are_words_lines_and_files(pair: tuple[Path, Path]) -> None:
         "/etc/sysctl.d/20-one.conf#0",
         "/etc/udev",
     }
-    assert (found["/etc/rc.local#1"].other, found["/etc/rc.local#1"].other_line) == ("slow", 4)
-    assert found["/etc/udev"].other == "link to /run/udev"
+    assert (found["/etc/rc.local#1"].second, found["/etc/rc.local#1"].second_line) == ("slow", 4)
+    assert found["/etc/udev"].second == "link to /run/udev"
     assert {part.name for part in layer_parts("init-settings", *reversed(pair))} == set(found)
 
 
@@ -138,7 +138,7 @@ def test_what_is_no_part_is_refused(pair: tuple[Path, Path], tmp_path: Path) -> 
     for layer, name in (("command-line", "quiet"), ("init-settings", "/etc/passwd")):
         with pytest.raises(ImageError, match="do not differ in"):
             compose(pair[0], {layer: pair[1]}, out, parts={layer: [name]})
-    with pytest.raises(UsageError, match="only taken whole"):
+    with pytest.raises(UsageError, match="only be taken whole"):
         compose(pair[0], {"kernel": pair[1]}, out, parts={"kernel": ["x"]})
     assert list(tmp_path.iterdir()) == []
 

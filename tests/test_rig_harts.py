@@ -11,18 +11,19 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from benchvise.errors import BenchviseError, UsageError
+from benchvise.rig.soak.soak import soak_document
 from benchvise.rig.virtual.harts import program as harts_program
 from benchvise.rig.virtual.harts.machine import (
     RAM_BYTES,
     Durations,
     HartsBoot,
+    HartsOutcome,
     Interleaving,
-    Outcome,
     PowerOn,
     boot,
     missing,
 )
-from benchvise.rig.virtual.harts.program import RAM_BASE, Form, Program, build
+from benchvise.rig.virtual.harts.program import RAM_BASE, HartsForm, HartsProgram, build
 from benchvise.rig.virtual.harts.soak import RamFill, parse_fill, soak_harts
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is one")
@@ -36,30 +37,30 @@ def filled(text: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def programs() -> dict[Form, Program]:
-    return {form: build(form) for form in Form}
+def programs() -> dict[HartsForm, HartsProgram]:
+    return {form: build(form) for form in HartsForm}
 
 
-def predicted(form: Form, fill: str, boot_hart: int) -> Outcome:
+def predicted(form: HartsForm, fill: str, boot_hart: int) -> HartsOutcome:
     """What the story says of each case, and of the fix that its author doubted."""
     others = set(range(HARTS)) - {boot_hart}
     word = None if fill == "random" else int(fill, 0)
     match form:
-        case Form.FAULTY if word in others - {0}:
-            return Outcome.HANG  # its hart has gone, and will never answer with a 0
-        case Form.FAULTY if 0 in others:
-            return Outcome.LOST  # clearing .bss calls hart 0, before there is a stack for it
-        case Form.DOUBTED if 0 in others:
-            return Outcome.HANG  # the same, but now its answer is waited for
-        case Form.COPIED if word in others:
-            return Outcome.HANG
-    return Outcome.UP
+        case HartsForm.FAULTY if word in others - {0}:
+            return HartsOutcome.HANG  # its hart has gone, and will never answer with a 0
+        case HartsForm.FAULTY if 0 in others:
+            return HartsOutcome.LOST  # clearing .bss calls hart 0, before there is a stack for it
+        case HartsForm.DOUBTED if 0 in others:
+            return HartsOutcome.HANG  # the same, but now its answer is waited for
+        case HartsForm.COPIED if word in others:
+            return HartsOutcome.HANG
+    return HartsOutcome.UP
 
 
 @pytest.mark.parametrize("boot_hart", range(HARTS))
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", HartsForm)
 def test_it_hangs_exactly_for_the_contents_of_ram_that_the_story_predicts(
-    form: Form, boot_hart: int, programs: dict[Form, Program]
+    form: HartsForm, boot_hart: int, programs: dict[HartsForm, HartsProgram]
 ) -> None:
     for fill in FILLS:
         power_on = PowerOn(filled(fill), boot_hart)
@@ -67,7 +68,7 @@ def test_it_hangs_exactly_for_the_contents_of_ram_that_the_story_predicts(
         case = f"{form}, boot hart {boot_hart}, RAM {fill}"
         assert result.outcome is predicted(form, fill, boot_hart), case
         assert result.in_order(power_on), case
-        if result.outcome is Outcome.UP:
+        if result.outcome is HartsOutcome.UP:
             assert result.up == set(range(HARTS)) and not result.left_early, case
         else:
             assert len(result.cores) == HARTS, case
@@ -75,16 +76,16 @@ def test_it_hangs_exactly_for_the_contents_of_ram_that_the_story_predicts(
                 if hart in result.trapped:
                     assert core.function == "trapped", case
                 elif hart == boot_hart:
-                    hung = result.outcome is Outcome.HANG
+                    hung = result.outcome is HartsOutcome.HANG
                     assert core.function in (("start_hart",) if hung else ("print", "idle")), case
                 else:
                     assert core.function in ("wait_for_wake", "idle"), case
 
 
 def test_where_each_hart_stands_when_the_flag_held_the_number_of_hart_2(
-    programs: dict[Form, Program],
+    programs: dict[HartsForm, HartsProgram],
 ) -> None:
-    result = boot(programs[Form.FAULTY], PowerOn(filled("2")))
+    result = boot(programs[HartsForm.FAULTY], PowerOn(filled("2")))
     assert [(core.name, core.function) for core in result.cores] == [
         ("hart 0", "start_hart"),
         ("hart 1", "idle"),  # was called, came up
@@ -98,55 +99,62 @@ def test_where_each_hart_stands_when_the_flag_held_the_number_of_hart_2(
     assert result.console.endswith(b"harts: starting hart 2\n")
 
 
-def test_the_same_power_on_is_the_same_boot(programs: dict[Form, Program]) -> None:
+def test_the_same_power_on_is_the_same_boot(programs: dict[HartsForm, HartsProgram]) -> None:
     def what(result: HartsBoot) -> object:
         # A hart that says its last line may still be doing so when the harts are looked at; one
         # that hangs stands still.
-        hangs = result.outcome is Outcome.HANG
+        hangs = result.outcome is HartsOutcome.HANG
         stand = [core.function for core in result.cores] if hangs else []
         return result.outcome, result.console, result.trapped, stand
 
     for fill in ("2", "3", "random"):
         power_on = PowerOn(filled(fill), boot_hart=1)
-        first, second = (boot(programs[Form.FAULTY], power_on) for _ in range(2))
+        first, second = (boot(programs[HartsForm.FAULTY], power_on) for _ in range(2))
         assert what(first) == what(second)
 
 
-def test_the_order_of_things_decides_and_nothing_else(programs: dict[Form, Program]) -> None:
+def test_the_order_of_things_decides_and_nothing_else(
+    programs: dict[HartsForm, HartsProgram],
+) -> None:
     """Harts that first look when .bss has been cleared never see what RAM held."""
     late = {1: 1.5, 2: 1.5, 3: 1.5}
     power_on = PowerOn(filled("2"), held=late)
-    result = boot(programs[Form.FAULTY], power_on)
-    assert result.outcome is Outcome.UP
+    result = boot(programs[HartsForm.FAULTY], power_on)
+    assert result.outcome is HartsOutcome.UP
     assert not result.in_order(power_on) and result.looked_before == set()
 
 
 def test_late_harts_and_every_number_of_harts_do_not_hang_the_repaired_form(
-    programs: dict[Form, Program],
+    programs: dict[HartsForm, HartsProgram],
 ) -> None:
     for held in ({3: 5.0}, {1: 3.0, 2: 2.5, 3: 2.0}, {0: 3.0}):
-        assert boot(programs[Form.REPAIRED], PowerOn(filled("1"), held=held)).outcome is Outcome.UP
+        assert (
+            boot(programs[HartsForm.REPAIRED], PowerOn(filled("1"), held=held)).outcome
+            is HartsOutcome.UP
+        )
     for harts in (2, 3, 8):
         for boot_hart in {0, harts - 1}:
             power_on = PowerOn(filled("1"), boot_hart, harts)
-            assert boot(programs[Form.REPAIRED], power_on).up == set(range(harts))
+            assert boot(programs[HartsForm.REPAIRED], power_on).up == set(range(harts))
 
 
-def test_a_late_hart_misses_a_call_that_is_not_repeated(programs: dict[Form, Program]) -> None:
+def test_a_late_hart_misses_a_call_that_is_not_repeated(
+    programs: dict[HartsForm, HartsProgram],
+) -> None:
     power_on = PowerOn(filled("4"), held={3: 3.0})
-    result = boot(programs[Form.DOUBTED], power_on)
-    assert result.outcome is Outcome.HANG and result.cores[3].function == "wait_for_wake"
-    assert boot(programs[Form.REPAIRED], power_on).outcome is Outcome.UP
+    result = boot(programs[HartsForm.DOUBTED], power_on)
+    assert result.outcome is HartsOutcome.HANG and result.cores[3].function == "wait_for_wake"
+    assert boot(programs[HartsForm.REPAIRED], power_on).outcome is HartsOutcome.UP
 
 
 def test_with_harts_that_really_run_at_the_same_time_it_is_the_same(
-    programs: dict[Form, Program],
+    programs: dict[HartsForm, HartsProgram],
 ) -> None:
     for form, fill, boot_hart in (
-        (Form.FAULTY, "2", 0),
-        (Form.FAULTY, "0", 0),
-        (Form.DOUBTED, "2", 0),
-        (Form.REPAIRED, "2", 1),
+        (HartsForm.FAULTY, "2", 0),
+        (HartsForm.FAULTY, "0", 0),
+        (HartsForm.DOUBTED, "2", 0),
+        (HartsForm.REPAIRED, "2", 1),
     ):
         power_on = PowerOn(filled(fill), boot_hart, interleaving=Interleaving.PARALLEL)
         result = boot(programs[form], power_on)
@@ -157,15 +165,15 @@ def test_with_harts_that_really_run_at_the_same_time_it_is_the_same(
 @pytest.mark.parametrize(
     ("form", "section"),
     [
-        (Form.FAULTY, ".bss"),
-        (Form.DOUBTED, ".bss"),
-        (Form.REPAIRED, ".noinit"),
-        (Form.INITIALISED, ".data"),
-        (Form.COPIED, ".copied"),
+        (HartsForm.FAULTY, ".bss"),
+        (HartsForm.DOUBTED, ".bss"),
+        (HartsForm.REPAIRED, ".noinit"),
+        (HartsForm.INITIALISED, ".data"),
+        (HartsForm.COPIED, ".copied"),
     ],
 )
 def test_the_wake_flag_lies_where_the_form_says(
-    form: Form, section: str, programs: dict[Form, Program]
+    form: HartsForm, section: str, programs: dict[HartsForm, HartsProgram]
 ) -> None:
     program = programs[form]
     address = program.symbols.address("wake_flag")
@@ -195,7 +203,7 @@ def test_a_soak_counts_the_hangs_and_keeps_their_consoles(tmp_path: Path) -> Non
         assert boot_.cores and boot_.fault == "hang"
     assert result.simulated and result.about["harts came late"] == "in 0 of 12"
     assert {group.where.split(", ")[0] for group in result.groups} == {"hart 0 in start_hart"}
-    data = json.loads(json.dumps(result.as_json()))
+    data = json.loads(json.dumps(soak_document(result)))
     assert data["board"] == "harts:faulty" and data["failed"] == len(failed)
 
 
@@ -245,12 +253,12 @@ def test_a_fill_is_all_over_ram_and_the_same_for_the_same_seed() -> None:
 
 
 def test_without_compiler_or_emulator_it_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[Form, Program]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[HartsForm, HartsProgram]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(harts_program, "_FLAGS", ("-fno-such-flag",))
     with pytest.raises(BenchviseError, match=r"does not compile: .*fno-such-flag"):
-        build(Form.FAULTY)
+        build(HartsForm.FAULTY)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
     def absent(name: str) -> str:
@@ -258,18 +266,18 @@ def test_without_compiler_or_emulator_it_says_what_to_install(
 
     monkeypatch.setattr("importlib.metadata.version", absent)
     with pytest.raises(BenchviseError, match="pip install ziglang"):
-        build(Form.FAULTY)
+        build(HartsForm.FAULTY)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BenchviseError, match="apt install qemu-system-misc"):
-        boot(programs[Form.FAULTY], PowerOn(filled("0")))
+        boot(programs[HartsForm.FAULTY], PowerOn(filled("0")))
 
 
 def test_nothing_is_left_running_or_lying_about(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[Form, Program]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[HartsForm, HartsProgram]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     quick = Durations(early=1.0, init=1.0, patience=4.0, limit=20.0)
-    boot(programs[Form.FAULTY], PowerOn(filled("1"), durations=quick))
+    boot(programs[HartsForm.FAULTY], PowerOn(filled("1"), durations=quick))
     assert not list(tmp_path.iterdir())
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -20,7 +20,7 @@ import yaml
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import bench as bench_control
-from benchvise.rig.virtual.bench import Bench, down, inject, up
+from benchvise.rig.virtual.bench import VirtualBench, down, inject, up
 
 WAIT_SECONDS = 20.0
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ class Reader:
 class Driven:
     """A bench, and the ways to it that the tests take."""
 
-    bench: Bench
+    bench: VirtualBench
 
     @property
     def place(self) -> Path:
@@ -118,7 +118,7 @@ class Driven:
         return self.place / board / "card.img"
 
 
-def start(place: Path) -> Bench:
+def start(place: Path) -> VirtualBench:
     return up(
         place, (("one", "fake"), ("two", "fake"), ("broken", "missing")), kinds="virtual_kinds"
     )

@@ -16,7 +16,7 @@ import yaml
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
-from benchvise.rig.virtual.bench import Bench, down, inject, status, up
+from benchvise.rig.virtual.bench import VirtualBench, down, inject, status, up
 
 labgrid = pytest.importorskip("labgrid")
 
@@ -36,7 +36,7 @@ def image() -> Path:
 
 
 @pytest.fixture(scope="module")
-def bench(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualBench]:
     place = tmp_path_factory.mktemp("qemu") / "bench"
     try:
         yield up(place, (("arm", KIND),))
@@ -45,7 +45,7 @@ def bench(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ben
 
 
 @pytest.fixture(scope="module")
-def target(bench: Bench) -> Iterator[Any]:
+def target(bench: VirtualBench) -> Iterator[Any]:
     """The rig file as it is, but for the strategy, which is not the virtual bench's."""
     environment = yaml.safe_load(bench.rig_file.read_text())
     environment["imports"] = ["benchvise.rig.virtual.drivers"]
@@ -57,14 +57,14 @@ def target(bench: Bench) -> Iterator[Any]:
     target.cleanup()
 
 
-def board(bench: Bench) -> dict[str, Any]:
+def board(bench: VirtualBench) -> dict[str, Any]:
     now = status(bench.directory)
     assert now is not None
     board: dict[str, Any] = encode(now.boards[0])
     return board
 
 
-def ssh(bench: Bench, command: str) -> str:
+def ssh(bench: VirtualBench, command: str) -> str:
     environment = yaml.safe_load(bench.rig_file.read_text())
     options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes")
     words = ["ssh", "-F", "none", "-i", environment["options"]["benchvise"]["ssh_identity"]]
@@ -75,7 +75,7 @@ def ssh(bench: Bench, command: str) -> str:
 
 
 def test_a_board_is_written_booted_logged_in_to_and_cut_off(
-    bench: Bench, target: Any, image: Path
+    bench: VirtualBench, target: Any, image: Path
 ) -> None:
     power = target.get_driver("NetworkPowerDriver")
     mux = target.get_driver("VirtualSDMuxDriver")
@@ -98,7 +98,7 @@ def test_a_board_is_written_booted_logged_in_to_and_cut_off(
     assert not Path(f"/proc/{process}").exists()
 
 
-def test_a_machine_that_dies_is_noticed(bench: Bench, target: Any) -> None:
+def test_a_machine_that_dies_is_noticed(bench: VirtualBench, target: Any) -> None:
     power = target.get_driver("NetworkPowerDriver")
     power.on()
     os.kill(board(bench)["pid"], signal.SIGKILL)
@@ -110,7 +110,7 @@ def test_a_machine_that_dies_is_noticed(bench: Bench, target: Any) -> None:
     power.off()
 
 
-def test_u_boot_is_held_at_its_prompt(bench: Bench, target: Any) -> None:
+def test_u_boot_is_held_at_its_prompt(bench: VirtualBench, target: Any) -> None:
     inject("arm", "hang-uboot", "on", bench.directory)
     console = target.get_driver("SerialDriver")
     power = target.get_driver("NetworkPowerDriver")

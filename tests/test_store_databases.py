@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
+import sqlite3
 import struct
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from why_documents import explained, no_difference
 
 import benchvise
 from benchvise.errors import StoreError, UsageError
+from benchvise.health.model import Mark
+from benchvise.health.watch.tracker import Range
 from benchvise.measure.model import (
     Kind,
     ProcessRecord,
@@ -30,19 +34,11 @@ from benchvise.measure.model import (
 from benchvise.state.model import Entry, Missing, Snapshot
 from benchvise.store import RunFilter, Store
 from benchvise.store.location import locate
-from benchvise.store.models import Base
 from benchvise.store.schema import NEWEST, VERSION_TABLE
+from benchvise.store.tables import METADATA
+from benchvise.store.watches import Watched
 
 pytest_plugins = ["store_fixtures"]
-
-# The tables of watches, in the order in which they can go.
-WATCHES_GONE = tuple(
-    f"DROP TABLE {name}"
-    for name in (
-        *("watch_event", "watch_range", "watch_change", "watch_metric", "watch_span"),
-        "watched",
-    )
-)
 
 # What is stored
 
@@ -399,7 +395,7 @@ def test_the_tables_are_what_the_models_say(store: Store, place: Place) -> None:
     engine = create_engine(locate(place.url).url)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert compare_metadata(context, Base.metadata) == []
+        assert compare_metadata(context, METADATA) == []
     engine.dispose()
 
 
@@ -408,29 +404,29 @@ def test_the_newest_revision_is_the_head_of_the_migrations() -> None:
     assert ScriptDirectory(str(directory)).get_heads() == [NEWEST]
 
 
-def test_a_store_of_the_first_schema_keeps_its_runs(place: Place) -> None:
-    with Store.open(place.url) as store:
-        run = begin(store, "old")
-    for statement in (
-        *WATCHES_GONE,
-        "DROP TABLE diagnosis",
-        "DROP TABLE attachment",
-        "DROP TABLE snapshot",
-        "DROP TABLE state",
-        "DROP TABLE run_tag",
-        "ALTER TABLE run DROP COLUMN remarks",
-        "ALTER TABLE run DROP COLUMN note",
-        f"UPDATE {VERSION_TABLE} SET version_num = '0001'",  # noqa: S608
-    ):
-        place.query(statement)
-    with Store.open(place.url) as store:
+def test_a_store_that_six_migrations_made_opens_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "old.db"
+    script = Path(__file__).parent / "data" / "store-of-six-migrations.sql"
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.executescript(script.read_text())
+    with Store.open(str(file)) as store:
         record = store.load("old")
-        assert record.id == run
-        assert record.remarks == ()
-        assert store.snapshot("old") is None
-        store.attach(run, "console", b"U-Boot")
-        assert store.attachment("old", "console") == b"U-Boot"
-        assert store.diagnosis(store.keep_diagnosis(no_difference())) == no_difference()
+        assert [series.spec.key for series in record.series] == ["cpu.clock"]
+        assert record.series[0].values == ((3694875120.0, 3694875120.0),)
+        memory = store.watches.memory(Watched(1))
+        assert memory.mark == Mark("b", 1448.018615, 1)
+        assert memory.ranges["x"] == Range(1.0, 2.0, 3, 4.0, 5.0, 6.0)
+        assert memory.alerts["rule\nsubject"].recent == ((1.0, 2.0),)
+        run = begin(store, "new")
+        assert store.load("new").id == run
+        assert store.load("old") == record
+
+
+def test_a_store_from_before_them_is_refused(place: Place) -> None:
+    Store.open(place.url).close()
+    place.query(f"UPDATE {VERSION_TABLE} SET version_num = '0003'")  # noqa: S608
+    with pytest.raises(StoreError, match=r"before the first release \(its schema is 0003\)"):
+        Store.open(place.url)
 
 
 def test_opening_again_changes_nothing(place: Place) -> None:

@@ -21,6 +21,7 @@ from report_runs import (
     unavailable,
 )
 
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.measure.model import (
     ProcessRecord,
@@ -91,7 +92,7 @@ def test_the_document_is_strict_json_with_every_sample() -> None:
 
 
 def test_run_data_is_plain_json() -> None:
-    assert json.loads(json.dumps(run_data(demonstration_run())))["id"] == "4f2a91c07be3"
+    assert json.loads(json.dumps(encode(run_data(demonstration_run()))))["id"] == "4f2a91c07be3"
 
 
 def test_samples_stand_in_the_order_of_measuring() -> None:

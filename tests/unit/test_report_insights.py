@@ -9,6 +9,7 @@ from typing import Any
 from report_runs import demonstration_run, other_run, series, spec
 from rich.console import Console
 
+from benchvise.documents import encode
 from benchvise.flows.results import summaries
 from benchvise.measure.model import RunRecord
 from benchvise.report.assets import Assets
@@ -56,7 +57,7 @@ def test_a_run_without_insights_ends_with_its_table() -> None:
 
 def test_json_and_page_hold_the_same() -> None:
     run = demonstration_run()
-    data: dict[str, Any] = run_data(run)
+    data: dict[str, Any] = encode(run_data(run))
     titles = [insight["title"] for insight in data["insights"]]
     assert "What base pages cost a load" in titles
     assert json.loads(to_json(report_data([run])))["runs"][0]["insights"][0]["rows"]

@@ -12,7 +12,7 @@ from benchvise.rig.compose.layers import root as tables
 from benchvise.rig.compose.layers.command_line import combined
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import STYLES, extlinux, raspberry, style
-from benchvise.rig.images.boot_files.style import Side, Style
+from benchvise.rig.images.boot_files.style import BootSide, BootStyle
 from benchvise.rig.images.filesystems import absolute
 
 
@@ -48,16 +48,16 @@ class Memory:
                 del self.files[known]
 
 
-def side(name: str, files: dict[str, bytes]) -> tuple[Side, Style]:
+def side(name: str, files: dict[str, bytes]) -> tuple[BootSide, BootStyle]:
     memory = Memory(name, files)
     for known in STYLES:
         boot = known.find(memory)
         if boot is not None:
-            return Side(memory, boot), style(boot.style)
+            return BootSide(memory, boot), style(boot.style)
     raise AssertionError("nothing boots there")
 
 
-def contents(given_side: Side) -> dict[str, bytes]:
+def contents(given_side: BootSide) -> dict[str, bytes]:
     assert isinstance(given_side.files, Memory)
     return given_side.files.files
 

@@ -15,7 +15,7 @@ from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import Entry
 from benchvise.report.why_plan import plan_words
 from benchvise.report.why_words import Line
-from benchvise.rig.boot.verdict import BootError, BootReport, Verdict
+from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.differences import LayerDifference
 from benchvise.rig.compose.layers.command_line import with_options
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
@@ -94,7 +94,7 @@ def test_pieces_are_the_same_from_both_sides_and_all_of_them_are_the_other_text(
     one: list[str], other: list[str]
 ) -> None:
     found = pieces(one, other)
-    assert [(p.other, p.one) for p in found] == [(p.one, p.other) for p in pieces(other, one)]
+    assert [(p.second, p.first) for p in found] == [(p.first, p.second) for p in pieces(other, one)]
     assert mixed(one, other, set(range(len(found)))) == other or not found
 
 
@@ -160,7 +160,7 @@ def test_without_a_configuration_nothing_is_made_up() -> None:
 
 # -- the bench of images ---------------------------------------------------------------------------
 
-METRIC = Metric(SeriesSpec("os.fork", (), "os.fork"), "ns", "lower")
+METRIC = Metric.of(SeriesSpec("os.fork", (), "os.fork"), "ns", "lower")
 SNAPSHOT = Snapshot("x", "", "", "root", (), ())
 
 
@@ -180,7 +180,7 @@ class FakeSeat:
     def boot(self, image: Path) -> Any:
         self.booted.append(image.name)
         if image.name in self.bad:
-            report = BootReport(False, Verdict(Fault.KERNEL_PANIC, "it panics", ""), {}, "log")
+            report = BootReport(Fault.KERNEL_PANIC, "it panics", "", {}, "log")
             raise BootError(Fault.KERNEL_PANIC, "rig:fake: it panics", "look", report)
         self.boots += 1
         return object()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import typer
@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stdout
+from benchvise.documents import in_json
 from benchvise.flows.benchmarks import local_registry
-from benchvise.measure.model import Figure, Parameter
-
-app = typer.Typer(help="What can be measured.", no_args_is_help=True)
+from benchvise.measure.model import Benchmark, Figure, Parameter
 
 DRIVEN_BY = {
     "probe": "the probe on the board",
@@ -21,7 +20,6 @@ DRIVEN_BY = {
 }
 
 
-@app.command("list")
 def list_benchmarks(as_json: JsonOption = False) -> None:
     """List the benchmarks.
 
@@ -29,7 +27,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
     """
     registry = local_registry()
     if as_json:
-        print_json("benchmarks", [asdict(b) for b in registry.benchmarks])
+        print_json("benchmarks", registry.benchmarks)
         return
     table = Table(box=None, pad_edge=False)
     for heading in ("benchmark", "unit", "better", "driven by", "what it tells"):
@@ -46,7 +44,15 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
     stdout().print("\nMore on one: benchvise bench show ID", style="dim")
 
 
-@app.command("show")
+@dataclass(frozen=True, slots=True)
+class BenchmarkDocument:
+    """What ``--json`` prints of a benchmark."""
+
+    benchmark: Benchmark = field(metadata=in_json(inline=True))
+    common: tuple[Parameter, ...]
+    """Parameters that it has in common with the others."""
+
+
 def show_benchmark(
     benchmark_id: Annotated[str, typer.Argument(metavar="ID", help="For example memory.copy.")],
     as_json: JsonOption = False,
@@ -58,10 +64,7 @@ def show_benchmark(
     registry = local_registry()
     benchmark = registry.get(benchmark_id)
     if as_json:
-        print_json(
-            "benchmark",
-            {**asdict(benchmark), "common": [asdict(p) for p in registry.common_to(benchmark)]},
-        )
+        print_json("benchmark", BenchmarkDocument(benchmark, tuple(registry.common_to(benchmark))))
         return
     console = stdout()
     console.print(Text(benchmark.id, style="bold"), Text(f"— {benchmark.summary}"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +19,7 @@ def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:
     """
     findings = examine(store)
     if as_json:
-        print_json("doctor", [asdict(finding) for finding in findings])
+        print_json("doctor", findings)
     else:
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for finding in findings:

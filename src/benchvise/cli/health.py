@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from benchvise.cli.output import JsonOption, print_json, stdout
-from benchvise.documents import encode
 from benchvise.flows import health as flow
 from benchvise.health.judging import Verdict
 from benchvise.report.health_tables import health_report
@@ -38,7 +37,7 @@ def health(
     """
     judgement = flow.health(board, sensors)
     if as_json:
-        print_json("health", encode(judgement))
+        print_json("health", judgement)
     else:
         console = stdout()
         console.width = min(console.width, _WIDTH)

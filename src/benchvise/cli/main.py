@@ -1,4 +1,4 @@
-"""The command table, and the one place where errors become messages and exit codes.
+"""The program: commands from their table, and the one place where errors become exit codes.
 
 Exit codes: 0 ok, 1 failed or regression found, 2 usage, 3 board or rig not reachable,
 4 interrupted with everything measured kept and everything set put back.
@@ -6,83 +6,21 @@ Exit codes: 0 ok, 1 failed or regression found, 2 usage, 3 board or rig not reac
 
 from __future__ import annotations
 
-import gc
-import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterable
-from typing import Any
 
 import typer
 
-from benchvise.cli.output import print_error
+from benchvise.cli.commands import PROGRAM
+from benchvise.cli.groups import CommandGroup
 from benchvise.errors import BenchviseError, Interrupted
 from benchvise.state.interrupts import deferred
 
-# Where each command is, below benchvise.cli. A command imports what it needs and nothing that the
-# others need, which would take longer than most commands do.
-COMMANDS = {
-    "doctor": "doctor.doctor",
-    "bench": "bench.app",
-    "run": "measure.run",
-    "restore": "restore.restore",
-    "runs": "results.runs",
-    "show": "results.show",
-    "tag": "results.tag",
-    "note": "results.note",
-    "compare": "results.compare",
-    "report": "results.report",
-    "why": "why.why",
-    "watch": "watch.watch",
-    "snapshot": "state.snapshot",
-    "diff": "state.diff",
-    "health": "health.health",
-    "serve": "serve.serve",
-    "rig": "rig.app",
-    "trace": "trace.app",
-    "signal": "signal.app",
-}
 
-
-def table(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """The program with these of its commands."""
-    app = typer.Typer(
-        name="benchvise",
-        help="Hold a board still, measure it, and find out why.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-        add_completion=False,
-    )
-    app.callback()(_no_options)
-    for name in names:
-        found = _imported(f"benchvise.cli.{COMMANDS[name]}")
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name)
-        else:
-            app.command(name)(found)
-    return app
-
-
-def _imported(path: str) -> Any:
-    """What a module calls by that name.
-
-    Nearly all that an import makes stays, so looking through it for garbage, several times, would
-    only cost a sixth of the time.
-    """
-    module, _, attribute = path.rpartition(".")
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _no_options() -> None:
-    """What makes a program of one command still ask for that command's name."""
+def program() -> CommandGroup:
+    """The whole program."""
+    return CommandGroup(PROGRAM)
 
 
 # What typer makes of a Ctrl-C that no command has caught.
@@ -106,8 +44,7 @@ def run(arguments: list[str]) -> int:
     """
     as_json = "--json" in arguments
     try:
-        names = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
-        code = table(names)(arguments, prog_name="benchvise", standalone_mode=False)
+        code = program()(arguments, prog_name="benchvise", standalone_mode=False)
         if code == _TYPER_INTERRUPTED:
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
@@ -115,22 +52,28 @@ def run(arguments: list[str]) -> int:
         return stop.exit_code
     except BenchviseError as error:
         with deferred():
-            print_error(error, as_json=as_json)
+            _report(error, as_json=as_json)
         return error.exit_code
     except typer.TyperException as error:
         text = getattr(error, "format_message", error.__str__)()
         if not text:  # `benchvise` alone: its help has been printed
             return 2
-        print_error(CommandLineError(text), as_json=as_json)
+        _report(CommandLineError(text), as_json=as_json)
         return 2
     except (KeyboardInterrupt, typer.Abort):
-        print_error(Interrupted("interrupted"), as_json=as_json)
+        _report(Interrupted("interrupted"), as_json=as_json)
         return Interrupted.exit_code
     except BrokenPipeError:
         # `benchvise show … | head`: the reader has what it wants. Python would complain once
         # more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _report(error: BenchviseError, *, as_json: bool) -> None:
+    from benchvise.cli.output import print_error  # rich's console is not needed for --help
+
+    print_error(error, as_json=as_json)
 
 
 class CommandLineError(BenchviseError):

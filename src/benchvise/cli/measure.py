@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
@@ -11,7 +13,7 @@ from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
 from benchvise.cli.progress import RigProgress, RunProgress
 from benchvise.cli.rig_options import RigOption
-from benchvise.documents import encode
+from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
 from benchvise.flows.results import summaries
@@ -245,13 +247,19 @@ def _next_step(run_id: str) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class BoardPlan:
+    """What ``--plan --json`` prints of a board."""
+
+    board: str
+    plan: Plan = field(metadata=in_json(inline=True))
+    settings: Mapping[str, str]
+    """Values by knob."""
+
+
 def _print_plans(plans: list[tuple[str, Plan, Combination]], *, as_json: bool) -> None:
     if as_json:
-        data = [
-            {"board": board, **encode(plan), "settings": combination.values}
-            for board, plan, combination in plans
-        ]
-        print_json("plan", data)
+        print_json("plan", [BoardPlan(board, plan, made.values) for board, plan, made in plans])
         return
     for board, plan, combination in plans:
         amount = f"for {plan.time_s:g} s" if plan.time_s else f"{plan.processes} processes"

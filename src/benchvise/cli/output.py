@@ -8,12 +8,14 @@ errors to standard error.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from benchvise import __version__
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text
 from benchvise.text import printable
@@ -44,15 +46,27 @@ def stderr() -> Terminal:
 
 
 def print_json(kind: str, data: Any) -> None:
-    """The one JSON shape of every command."""
-    print(json_text({"benchvise": __version__, "kind": kind, "data": data}))
+    """The one JSON shape of every command; ``data`` is of the type that ``json_kinds`` names."""
+    print(json_text({"benchvise": __version__, "kind": kind, "data": encode(data)}))
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorDocument:
+    """What ``--json`` prints of an error."""
+
+    message: str
+    """What failed, on what, and why."""
+    remedy: str
+    """What to do about it."""
+    exit: int
+    """The exit code."""
 
 
 def print_error(error: BenchviseError, *, as_json: bool) -> None:
     """One line that names the thing and the remedy."""
     message, remedy = printable(error.message, LINE_LIMIT), printable(error.remedy, LINE_LIMIT)
     if as_json:
-        print_json("error", {"message": message, "remedy": remedy, "exit": error.exit_code})
+        print_json("error", ErrorDocument(message, remedy, error.exit_code))
         return
     line = f"{message}: {remedy}" if remedy else message
     stderr().print(Text("benchvise: ", style="bold red").append(line, ""), soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,7 +80,7 @@ def runs(
     matching = RunFilter(board=board, suite=suite, tag=tag, text=find)
     infos = flow.list_runs(store, limit, matching)
     if as_json:
-        print_json("run-list", [asdict(info) for info in infos])
+        print_json("run-list", infos)
         return
     if infos:
         stdout().print(runs_table(infos))
@@ -96,7 +96,7 @@ def runs(
 def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
     infos = flow.list_diagnoses(store, limit)
     if as_json:
-        print_json("diagnosis-list", [asdict(info) for info in infos])
+        print_json("diagnosis-list", infos)
     elif infos:
         stdout().print(rendered(diagnosis_rows(infos)))
     else:
@@ -117,7 +117,7 @@ def tag(
     Example: benchvise tag @ nightly before-upgrade
     """
     info = flow.tag_run(store, run, names, remove=remove)
-    _print_said(info, f"tags: {' '.join(info.tags) or 'none'}", as_json=as_json)
+    _print_annotations(info, f"tags: {' '.join(info.tags) or 'none'}", as_json=as_json)
 
 
 def note(
@@ -131,14 +131,40 @@ def note(
     Example: benchvise note @ "heat sink off"
     """
     info = flow.note_run(store, run, text)
-    _print_said(info, f"note: {info.note or 'none'}", as_json=as_json)
+    _print_annotations(info, f"note: {info.note or 'none'}", as_json=as_json)
 
 
-def _print_said(info: RunInfo, said: str, *, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class RunAnnotations:
+    """What users said of a run."""
+
+    run: str
+    tags: tuple[str, ...]
+    note: str
+
+
+def _print_annotations(info: RunInfo, line: str, *, as_json: bool) -> None:
     if as_json:
-        print_json("run-said", {"run": info.id, "tags": info.tags, "note": info.note})
+        print_json("run-said", RunAnnotations(info.id, info.tags, info.note))
     else:
-        stdout().print(Text(printable(f"{info.id} {said}", LINE_LIMIT)), soft_wrap=True)
+        stdout().print(Text(printable(f"{info.id} {line}", LINE_LIMIT)), soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RunConsole:
+    """What the console of a rig's board said from power on to the end of a run."""
+
+    run: str
+    """As it was asked for."""
+    console: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """A report that was written."""
+
+    page: str
+    """The path of its page."""
 
 
 def show(
@@ -167,11 +193,11 @@ def show(
     Example: benchvise show @
     """
     if console:
-        said = flow.console_of(store, run)
+        text = flow.console_of(store, run)
         if as_json:
-            print_json("console", {"run": run, "console": said})
+            print_json("console", RunConsole(run, text))
         else:
-            for line in said.splitlines():
+            for line in text.splitlines():
                 stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
         return
     if trace:
@@ -278,6 +304,6 @@ def report(
     """
     page = flow.report(store, runs, output)
     if as_json:
-        print_json("report", {"page": str(page)})
+        print_json("report", WrittenReport(str(page)))
     else:
         stdout().print(f"{page}", soft_wrap=True)

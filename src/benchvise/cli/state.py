@@ -9,7 +9,6 @@ import typer
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
-from benchvise.documents import encode
 from benchvise.flows import state as flow
 from benchvise.output_files import check_output_file
 from benchvise.report.state_tables import diff_rows, observed_rows, snapshot_rows, unseen_rows
@@ -36,7 +35,7 @@ def snapshot(
     if output is not None:
         flow.write(taken, output)
     if as_json:
-        print_json("snapshot", encode(taken))
+        print_json("snapshot", taken)
         return
     stdout().print(rendered(snapshot_rows(taken)))
     if output is not None:
@@ -66,7 +65,7 @@ def diff(
     """
     result = flow.diff(a, b, store)
     if as_json:
-        print_json("state-diff", encode(result))
+        print_json("state-diff", result)
         return
     console = stdout()
     console.print(rendered(diff_rows(result, a, b, everything=everything)))

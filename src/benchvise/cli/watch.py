@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -89,7 +89,7 @@ def watch(
     with Store.open(store) as opened:
         outcomes = flow.watch(request, opened, lambda told: _tell(told, as_json=as_json))
     if as_json:
-        print_json("watch", [_data(outcome) for outcome in outcomes])
+        print_json("watch", outcomes)
     else:
         for outcome in outcomes:
             _print_outcome(outcome, request.every)
@@ -148,22 +148,6 @@ def _print_outcome(outcome: Outcome, every: float) -> None:
     if outcome.error is not None:
         console.print(Text(printable(str(outcome.error), _LINE), "bold red"), soft_wrap=True)
     console.print(Text(f"benchvise watch --show {printable(outcome.board)}", "dim"), soft_wrap=True)
-
-
-def _data(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "board": outcome.board,
-        "looks": outcome.looks,
-        "watched_s": outcome.watched,
-        "events": outcome.events,
-        "alerts": outcome.alerts,
-        "raised": outcome.open_alerts,
-        "contact_lost": outcome.lost,
-        "cpu_s": outcome.cpu,
-        "cost": outcome.cost,
-        "longest_look_s": outcome.longest_look,
-        "error": None if outcome.error is None else str(outcome.error),
-    }
 
 
 def _show(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from benchvise.errors import BoardUnreachable, SettingError, UsageError
 from benchvise.state import journal
@@ -48,28 +48,54 @@ def advice(result: Result) -> str:
     return result.remedy
 
 
-def result_data(result: Result) -> dict[str, Any]:
-    """A result as plain JSON objects."""
+@dataclass(frozen=True, slots=True)
+class RestoredSetting:
+    """A setting of a session as ``--json`` shows it."""
+
+    knob: str
+    path: str
+    before: str
+    set: str | None
+    found: str | None
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredSession:
+    """A session of settings as ``--json`` shows it, with what became of it."""
+
+    board: str
+    started: str
+    journal: str
+    outcome: Outcome
+    reason: str
+    remedy: str
+    settings: tuple[RestoredSetting, ...]
+
+
+def result_data(result: Result) -> RestoredSession:
+    """A result as ``--json`` shows it."""
     session = result.session
-    return {
-        "board": session.board,
-        "started": session.started,
-        "journal": str(session.file),
-        "outcome": str(result.outcome),
-        "reason": result.reason,
-        "remedy": advice(result),
-        "settings": [_setting_data(restored) for restored in result.changes],
-    }
+    return RestoredSession(
+        board=session.board,
+        started=session.started,
+        journal=str(session.file),
+        outcome=result.outcome,
+        reason=result.reason,
+        remedy=advice(result),
+        settings=tuple(map(_setting_data, result.changes)),
+    )
 
 
-def _setting_data(restored: Restored) -> dict[str, Any]:
+def _setting_data(restored: Restored) -> RestoredSetting:
     change = restored.change
-    return {
-        "knob": change.knob,
-        "path": change.path,
-        "before": change.old,
-        "set": change.new,
-        "found": restored.found,
-        "verdict": str(restored.verdict),
-        "reason": restored.reason,
-    }
+    return RestoredSetting(
+        knob=change.knob,
+        path=change.path,
+        before=change.old,
+        set=change.new,
+        found=restored.found,
+        verdict=restored.verdict,
+        reason=restored.reason,
+    )

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
 
+from benchvise.documents import computed, in_json
 from benchvise.errors import BenchviseError, StoreError, UsageError
 from benchvise.flows.alarms import Alarms
 from benchvise.flows.boards import open_boards
@@ -64,6 +65,10 @@ class Told:
 Tell: TypeAlias = Callable[[Told], None]
 
 
+def _message(error: BenchviseError | None) -> str | None:
+    return None if error is None else str(error)
+
+
 @dataclass
 class Outcome:
     """What came of a board's watch. ``cost`` is the share of one of its CPUs, None if unknown.
@@ -73,16 +78,16 @@ class Outcome:
 
     board: str
     looks: int = 0
-    lost: int = 0
+    watched: float = field(default=0.0, metadata=in_json(name="watched_s"))
     events: int = 0
     alerts: int = 0
-    open_alerts: int = 0
-    watched: float = 0.0
-    cpu: float | None = None
-    longest_look: float = 0.0
-    error: BenchviseError | None = None
+    open_alerts: int = field(default=0, metadata=in_json(name="raised"))
+    lost: int = field(default=0, metadata=in_json(name="contact_lost"))
+    cpu: float | None = field(default=None, metadata=in_json(name="cpu_s"))
+    longest_look: float = field(default=0.0, metadata=in_json(name="longest_look_s"))
+    error: BenchviseError | None = field(default=None, metadata=in_json(through=_message))
 
-    @property
+    @computed.before("longest_look")
     def cost(self) -> float | None:
         """The share of one CPU of the board that the watch took."""
         return self.cpu / self.watched if self.cpu is not None and self.watched else None

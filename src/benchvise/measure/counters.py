@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.documents import JsonObject, number_at, object_at, reason_at
+from benchvise.documents import JsonObject, computed, number_at, object_at, reason_at
 from benchvise.measure.model import SeriesRecord
 
 _ABSENT = "not counted"
@@ -30,7 +30,7 @@ class CounterChange:
     a: float | None
     b: float | None
 
-    @property
+    @computed
     def ratio(self) -> float | None:
         """B/A."""
         return self.b / self.a if self.a and self.b is not None else None

@@ -12,9 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
-from benchvise.documents import encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import pooled_figures
@@ -219,35 +217,49 @@ def assembled(runs: Sequence[RunData], changes: Sequence[ComparisonData]) -> Rep
     )
 
 
-def run_data(run: RunRecord) -> dict[str, Any]:
-    """One run as plain JSON objects: what ``--json`` prints of it."""
-    return asdict(assembled([one_run(run)], []).runs[0])
+def run_data(run: RunRecord) -> RunData:
+    """One run by itself: what ``--json`` prints of it."""
+    return assembled([one_run(run)], []).runs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonDocument:
+    """What ``--json`` prints of a comparison of two runs."""
+
+    state: StateDiff | None
+    """How the boards' settings differ; null when that is not known."""
+    counters: Mapping[str, CounterTable]
+    """What one iteration costs on both sides, by the key of the series."""
+    base: str
+    other: str
+    counts: Mapping[str, int]
+    """How many series there are of each verdict."""
+    changes: tuple[ChangeData, ...]
 
 
 def comparison_data(
     result: RunComparison,
     counters: Mapping[str, CounterTable] | None = None,
     state: StateDiff | None = None,
-) -> dict[str, Any]:
-    """One comparison as plain JSON objects: what ``--json`` prints of it.
+) -> ComparisonDocument:
+    """One comparison: what ``--json`` prints of it.
 
     ``counters`` by the key of the series: what one iteration costs on both sides. ``state`` is how
     the boards' settings differ, null when that is not known.
     """
-    return {
-        "state": None if state is None else encode(state),
-        "counters": {
-            clean(key): {
-                "changes": [{**asdict(c), "ratio": finite(c.ratio)} for c in table.changes],
-                "missing": {clean(reason): list(names) for reason, names in table.missing.items()},
-            }
+    return ComparisonDocument(
+        state=state,
+        counters={
+            clean(key): CounterTable(
+                table.changes, {clean(reason): names for reason, names in table.missing.items()}
+            )
             for key, table in (counters or {}).items()
         },
-        "base": clean(result.a),
-        "other": clean(result.b),
-        "counts": {str(verdict): count for verdict, count in result.counts.items()},
-        "changes": [asdict(_change(comparison, ())) for comparison in result.comparisons],
-    }
+        base=clean(result.a),
+        other=clean(result.b),
+        counts={str(verdict): count for verdict, count in result.counts.items()},
+        changes=tuple(_change(comparison, ()) for comparison in result.comparisons),
+    )
 
 
 def to_json(document: ReportData) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from benchvise.store.models import RunRow
+from benchvise.store.tables import RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,22 @@ class BoardInfo:
 def list_boards(connection: Connection, limit: int | None) -> list[BoardInfo]:
     """The one that was measured last comes first."""
     newest = (
-        select(func.max(RunRow.number).label("number"), func.count().label("runs"))
-        .group_by(RunRow.board)
+        select(func.max(RUN.c.number).label("number"), func.count().label("runs"))
+        .group_by(RUN.c.board)
         .subquery()
     )
     rows = connection.execute(
         select(
-            RunRow.id,
-            RunRow.board,
-            RunRow.label,
-            RunRow.suite,
-            RunRow.started,
-            RunRow.simulated,
+            RUN.c.id,
+            RUN.c.board,
+            RUN.c.label,
+            RUN.c.suite,
+            RUN.c.started,
+            RUN.c.simulated,
             newest.c.runs,
         )
-        .join(newest, newest.c.number == RunRow.number)
-        .order_by(RunRow.number.desc())
+        .join(newest, newest.c.number == RUN.c.number)
+        .order_by(RUN.c.number.desc())
         .limit(limit)
     )
     return [

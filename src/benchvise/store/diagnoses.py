@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 import benchvise
-from benchvise.store.models import DiagnosisRow
+from benchvise.store.tables import DIAGNOSIS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def add_diagnosis(connection: Connection, document: Mapping[str, Any]) -> str:
     """Adds a diagnosis as a document; returns its id."""
     identity = secrets.token_hex(6)
     connection.execute(
-        insert(DiagnosisRow),
+        insert(DIAGNOSIS),
         {
             "id": identity,
             "kept": datetime.now(UTC),
@@ -50,16 +50,16 @@ def list_diagnoses(connection: Connection, limit: int | None) -> list[DiagnosisI
     """The newest first."""
     rows = connection.execute(
         select(
-            DiagnosisRow.id,
-            DiagnosisRow.kept,
-            DiagnosisRow.good,
-            DiagnosisRow.bad,
-            DiagnosisRow.metric,
-            DiagnosisRow.verdict,
-            DiagnosisRow.headline,
-            DiagnosisRow.simulated,
+            DIAGNOSIS.c.id,
+            DIAGNOSIS.c.kept,
+            DIAGNOSIS.c.good,
+            DIAGNOSIS.c.bad,
+            DIAGNOSIS.c.metric,
+            DIAGNOSIS.c.verdict,
+            DIAGNOSIS.c.headline,
+            DIAGNOSIS.c.simulated,
         )
-        .order_by(DiagnosisRow.number.desc())
+        .order_by(DIAGNOSIS.c.number.desc())
         .limit(limit)
     )
     return [
@@ -79,6 +79,6 @@ def list_diagnoses(connection: Connection, limit: int | None) -> list[DiagnosisI
 
 def load_diagnosis(connection: Connection, identity: str) -> dict[str, Any]:
     """The document of the diagnosis with that id, which must exist."""
-    statement = select(DiagnosisRow.document).where(DiagnosisRow.id == identity)
+    statement = select(DIAGNOSIS.c.document).where(DIAGNOSIS.c.id == identity)
     document: dict[str, Any] = connection.execute(statement).scalar_one()
     return document

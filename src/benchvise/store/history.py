@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from benchvise.measure.model import RunStatus, SeriesRecord
-from benchvise.store.models import ProcessRow, RunRow, SampleRow, SeriesRow
 from benchvise.store.notes import tags_of
 from benchvise.store.reading import RunFilter, load_series
+from benchvise.store.tables import PROCESS, RUN, SAMPLE, SERIES
 from benchvise.store.values import clean_text
 
 
@@ -51,19 +51,19 @@ class Past:
 
 def list_series(connection: Connection, matching: RunFilter, limit: int | None) -> list[SeriesInfo]:
     """The series that were measured, those first that most runs have."""
-    count = func.count(SeriesRow.run_number.distinct()).label("runs")
+    count = func.count(SERIES.c.run_number.distinct()).label("runs")
     measured = (
-        select(SampleRow.process_id)
-        .join(ProcessRow, ProcessRow.id == SampleRow.process_id)
-        .where(ProcessRow.series_id == SeriesRow.id)
+        select(SAMPLE.c.process_id)
+        .join(PROCESS, PROCESS.c.id == SAMPLE.c.process_id)
+        .where(PROCESS.c.series_id == SERIES.c.id)
         .exists()
     )
     statement = (
-        select(SeriesRow.key, SeriesRow.benchmark, count)
-        .join(RunRow, RunRow.number == SeriesRow.run_number)
+        select(SERIES.c.key, SERIES.c.benchmark, count)
+        .join(RUN, RUN.c.number == SERIES.c.run_number)
         .where(measured, *matching.conditions())
-        .group_by(SeriesRow.key, SeriesRow.benchmark)
-        .order_by(count.desc(), SeriesRow.key)
+        .group_by(SERIES.c.key, SERIES.c.benchmark)
+        .order_by(count.desc(), SERIES.c.key)
         .limit(limit)
     )
     return [
@@ -74,11 +74,11 @@ def list_series(connection: Connection, matching: RunFilter, limit: int | None) 
 def boards_of(connection: Connection, key: str) -> dict[str, int]:
     """The boards on which a series was measured, with the number of runs."""
     statement = (
-        select(RunRow.board, func.count(RunRow.number.distinct()))
-        .join(SeriesRow, SeriesRow.run_number == RunRow.number)
-        .where(SeriesRow.key == clean_text(key))
-        .group_by(RunRow.board)
-        .order_by(RunRow.board)
+        select(RUN.c.board, func.count(RUN.c.number.distinct()))
+        .join(SERIES, SERIES.c.run_number == RUN.c.number)
+        .where(SERIES.c.key == clean_text(key))
+        .group_by(RUN.c.board)
+        .order_by(RUN.c.board)
     )
     return dict(connection.execute(statement).all())
 
@@ -88,12 +88,12 @@ def load_history(
 ) -> tuple[list[Past], int]:
     """The newest ``limit`` runs of a series, the oldest of them first, and how many there are."""
     having = (
-        select(RunRow.number)
-        .join(SeriesRow, SeriesRow.run_number == RunRow.number)
-        .where(SeriesRow.key == clean_text(key), *matching.conditions())
+        select(RUN.c.number)
+        .join(SERIES, SERIES.c.run_number == RUN.c.number)
+        .where(SERIES.c.key == clean_text(key), *matching.conditions())
         .distinct()
     )
-    numbers = list(connection.execute(having.order_by(RunRow.number.desc())).scalars())
+    numbers = list(connection.execute(having.order_by(RUN.c.number.desc())).scalars())
     newest = numbers[:limit]
     if not newest:
         return [], 0
@@ -115,8 +115,8 @@ def load_history(
             tags=tags[row.number],
             note=row.note,
         )
-        for row in connection.execute(select(RunRow.__table__).where(RunRow.number.in_(newest)))
+        for row in connection.execute(select(RUN).where(RUN.c.number.in_(newest)))
     }
-    chosen = (SeriesRow.key == clean_text(key)) & SeriesRow.run_number.in_(newest)
+    chosen = (SERIES.c.key == clean_text(key)) & SERIES.c.run_number.in_(newest)
     found = load_series(connection, chosen)
     return [Past(runs[number], series) for number, series in found], len(numbers)

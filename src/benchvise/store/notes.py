@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from benchvise.errors import UsageError
-from benchvise.store.models import RunRow, RunTagRow
+from benchvise.store.tables import RUN, RUN_TAG
 from benchvise.store.values import clean_text
 
 TAG_LIMIT = 40
@@ -58,7 +58,7 @@ def add_tags(connection: Connection, run_id: str, names: Sequence[str]) -> None:
         raise UsageError(f"a run has at most {MOST_TAGS} tags", "take others off first")
     if new:
         rows = [{"run_number": number, "name": name} for name in new]
-        connection.execute(insert(RunTagRow), rows)
+        connection.execute(insert(RUN_TAG), rows)
 
 
 def remove_tags(connection: Connection, run_id: str, names: Sequence[str]) -> None:
@@ -71,13 +71,13 @@ def remove_tags(connection: Connection, run_id: str, names: Sequence[str]) -> No
                 f"the run {run_id} has no tag {name!r}",
                 f"it has {', '.join(had)}" if had else "it has none",
             )
-    mine = (RunTagRow.run_number == number, RunTagRow.name.in_(names))
-    connection.execute(delete(RunTagRow).where(*mine))
+    mine = (RUN_TAG.c.run_number == number, RUN_TAG.c.name.in_(names))
+    connection.execute(delete(RUN_TAG).where(*mine))
 
 
 def set_note(connection: Connection, run_id: str, text: str) -> None:
     """Replaces the run's note; an empty one takes it away."""
-    statement = update(RunRow).where(RunRow.number == _number(connection, run_id))
+    statement = update(RUN).where(RUN.c.number == _number(connection, run_id))
     connection.execute(statement.values(note=text))
 
 
@@ -85,19 +85,21 @@ def tags_of(connection: Connection, numbers: Sequence[int]) -> defaultdict[int, 
     """The tags of runs by their numbers, in alphabetical order."""
     found: defaultdict[int, tuple[str, ...]] = defaultdict(tuple)
     for at in range(0, len(numbers), _CHUNK):
-        chosen = RunTagRow.run_number.in_(numbers[at : at + _CHUNK])
-        statement = select(RunTagRow.run_number, RunTagRow.name).where(chosen)
-        for number, name in connection.execute(statement.order_by(RunTagRow.name)):
+        chosen = RUN_TAG.c.run_number.in_(numbers[at : at + _CHUNK])
+        statement = select(RUN_TAG.c.run_number, RUN_TAG.c.name).where(chosen)
+        for number, name in connection.execute(statement.order_by(RUN_TAG.c.name)):
             found[number] += (name,)
     return found
 
 
 def known_tags(connection: Connection) -> dict[str, int]:
     """Every tag with how many runs have it, in alphabetical order."""
-    statement = select(RunTagRow.name, func.count()).group_by(RunTagRow.name)
-    rows = connection.execute(statement.order_by(RunTagRow.name))
+    statement = select(RUN_TAG.c.name, func.count()).group_by(RUN_TAG.c.name)
+    rows = connection.execute(statement.order_by(RUN_TAG.c.name))
     return dict(rows.all())
 
 
 def _number(connection: Connection, run_id: str) -> int:
-    return connection.execute(select(RunRow.number).where(RunRow.id == run_id)).scalar_one()
+    statement = select(RUN.c.number).where(RUN.c.id == run_id)
+    number: int = connection.execute(statement).scalar_one()
+    return number

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import sqlite
 
-from benchvise.store.models import Base
 
-
-def put(connection: Connection, table: type[Base]) -> sqlite.Insert:
+def put(connection: Connection, table: Table) -> sqlite.Insert:
     """An insert that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
     if connection.dialect.name != "postgresql":
         return sqlite.insert(table)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
-from sqlalchemy.orm import InstrumentedAttribute
 
 from benchvise.documents import decode
 from benchvise.measure.model import (
@@ -23,16 +22,16 @@ from benchvise.measure.model import (
     SeriesSpec,
     SeriesStatus,
 )
-from benchvise.store.models import (
-    AttachmentRow,
-    ProcessRow,
-    RunRow,
-    RunTagRow,
-    SampleRow,
-    SeriesRow,
-)
 from benchvise.store.notes import known_tags, tags_of
 from benchvise.store.owner import Owner
+from benchvise.store.tables import (
+    ATTACHMENT,
+    PROCESS,
+    RUN,
+    RUN_TAG,
+    SAMPLE,
+    SERIES,
+)
 from benchvise.store.values import clean_text
 from benchvise.store.watches import remarks_on
 
@@ -74,21 +73,21 @@ class RunFilter:
     def conditions(self) -> list[ColumnElement[bool]]:
         """As conditions on the table of runs."""
         columns = (
-            (RunRow.board, self.board),
-            (RunRow.label, self.label),
-            (RunRow.suite, self.suite),
-            (RunRow.status, self.status),
-            (RunRow.id, self.id),
+            (RUN.c.board, self.board),
+            (RUN.c.label, self.label),
+            (RUN.c.suite, self.suite),
+            (RUN.c.status, self.status),
+            (RUN.c.id, self.id),
         )
         found = [column == clean_text(value) for column, value in columns if value is not None]
         if self.tag is not None:
-            tagged = select(RunTagRow.run_number).where(RunTagRow.name == clean_text(self.tag))
-            found.append(RunRow.number.in_(tagged))
+            tagged = select(RUN_TAG.c.run_number).where(RUN_TAG.c.name == clean_text(self.tag))
+            found.append(RUN.c.number.in_(tagged))
         if self.text:
             text = clean_text(self.text)
-            places = (RunRow.label, RunRow.board, RunRow.suite, RunRow.note)
+            places = (RUN.c.label, RUN.c.board, RUN.c.suite, RUN.c.note)
             anywhere = [column.icontains(text, autoescape=True) for column in places]
-            found.append(or_(RunRow.id.startswith(text.lower(), autoescape=True), *anywhere))
+            found.append(or_(RUN.c.id.startswith(text.lower(), autoescape=True), *anywhere))
         return found
 
 
@@ -107,18 +106,18 @@ class RunChoices:
 
 _SERIES_COUNT = (
     select(func.count())
-    .select_from(SeriesRow)
-    .where(SeriesRow.run_number == RunRow.number)
-    .correlate(RunRow)
+    .select_from(SERIES)
+    .where(SERIES.c.run_number == RUN.c.number)
+    .correlate(RUN)
     .scalar_subquery()
 )
 _SAMPLE_COUNT = (
     select(func.count())
-    .select_from(SeriesRow)
-    .join(ProcessRow, ProcessRow.series_id == SeriesRow.id)
-    .join(SampleRow, SampleRow.process_id == ProcessRow.id)
-    .where(SeriesRow.run_number == RunRow.number)
-    .correlate(RunRow)
+    .select_from(SERIES)
+    .join(PROCESS, PROCESS.c.series_id == SERIES.c.id)
+    .join(SAMPLE, SAMPLE.c.process_id == PROCESS.c.id)
+    .where(SERIES.c.run_number == RUN.c.number)
+    .correlate(RUN)
     .scalar_subquery()
 )
 
@@ -128,21 +127,21 @@ def list_runs(
 ) -> list[RunInfo]:
     """The newest runs first, at most ``limit``, after so many that are left out."""
     statement = select(
-        RunRow.number,
-        RunRow.id,
-        RunRow.label,
-        RunRow.board,
-        RunRow.suite,
-        RunRow.status,
-        RunRow.reason,
-        RunRow.started,
-        RunRow.finished,
-        RunRow.simulated,
-        RunRow.note,
+        RUN.c.number,
+        RUN.c.id,
+        RUN.c.label,
+        RUN.c.board,
+        RUN.c.suite,
+        RUN.c.status,
+        RUN.c.reason,
+        RUN.c.started,
+        RUN.c.finished,
+        RUN.c.simulated,
+        RUN.c.note,
         _SERIES_COUNT.label("series"),
         _SAMPLE_COUNT.label("samples"),
     )
-    chosen = statement.where(*matching.conditions()).order_by(RunRow.number.desc())
+    chosen = statement.where(*matching.conditions()).order_by(RUN.c.number.desc())
     rows = connection.execute(chosen.limit(limit).offset(skip)).all()
     tags = tags_of(connection, [row.number for row in rows])
     return [
@@ -167,55 +166,55 @@ def list_runs(
 
 def count_runs(connection: Connection, matching: RunFilter) -> int:
     """How many runs match."""
-    statement = select(func.count()).select_from(RunRow).where(*matching.conditions())
+    statement = select(func.count()).select_from(RUN).where(*matching.conditions())
     return connection.execute(statement).scalar_one()
 
 
 def run_choices(connection: Connection) -> RunChoices:
     """What the runs of the store can be told apart by, in alphabetical order."""
     boards, suites, statuses = (
-        _values(connection, column) for column in (RunRow.board, RunRow.suite, RunRow.status)
+        _values(connection, column) for column in (RUN.c.board, RUN.c.suite, RUN.c.status)
     )
     return RunChoices(boards, suites, statuses, known_tags(connection))
 
 
-def _values(connection: Connection, column: InstrumentedAttribute[str]) -> dict[str, int]:
+def _values(connection: Connection, column: ColumnElement[str]) -> dict[str, int]:
     statement = select(column, func.count()).group_by(column).order_by(column)
     return dict(connection.execute(statement).all())
 
 
 def series_of(connection: Connection, run_id: str, key: str) -> list[SeriesRecord]:
     """What was measured of the series with this key in a run."""
-    number = select(RunRow.number).where(RunRow.id == run_id).scalar_subquery()
-    chosen = (SeriesRow.run_number == number) & (SeriesRow.key == clean_text(key))
+    number = select(RUN.c.number).where(RUN.c.id == run_id).scalar_subquery()
+    chosen = (SERIES.c.run_number == number) & (SERIES.c.key == clean_text(key))
     return [series for _, series in load_series(connection, chosen)]
 
 
 def neighbours(connection: Connection, run_id: str) -> tuple[str | None, str | None]:
     """The ids of the runs before and after this one on its board with its suite."""
     own = connection.execute(
-        select(RunRow.number, RunRow.board, RunRow.suite).where(RunRow.id == run_id)
+        select(RUN.c.number, RUN.c.board, RUN.c.suite).where(RUN.c.id == run_id)
     ).one()
-    like = select(RunRow.id).where(RunRow.board == own.board, RunRow.suite == own.suite).limit(1)
-    before = like.where(RunRow.number < own.number).order_by(RunRow.number.desc())
-    after = like.where(RunRow.number > own.number).order_by(RunRow.number)
+    like = select(RUN.c.id).where(RUN.c.board == own.board, RUN.c.suite == own.suite).limit(1)
+    before = like.where(RUN.c.number < own.number).order_by(RUN.c.number.desc())
+    after = like.where(RUN.c.number > own.number).order_by(RUN.c.number)
     return connection.execute(before).scalar(), connection.execute(after).scalar()
 
 
 def attachments(connection: Connection, run_id: str) -> dict[str, int]:
     """The files that are kept with a run, with the bytes that they take."""
     statement = (
-        select(AttachmentRow.name, func.length(AttachmentRow.content))
-        .join(RunRow, RunRow.number == AttachmentRow.run_number)
-        .where(RunRow.id == run_id)
-        .order_by(AttachmentRow.name)
+        select(ATTACHMENT.c.name, func.length(ATTACHMENT.c.content))
+        .join(RUN, RUN.c.number == ATTACHMENT.c.run_number)
+        .where(RUN.c.id == run_id)
+        .order_by(ATTACHMENT.c.name)
     )
     return dict(connection.execute(statement).all())
 
 
 def load_run(connection: Connection, run_id: str) -> RunRecord:
     """Everything the store has of a run, which must exist."""
-    run = connection.execute(select(RunRow.__table__).where(RunRow.id == run_id)).one()
+    run = connection.execute(select(RUN).where(RUN.c.id == run_id)).one()
     return RunRecord(
         id=run.id,
         label=run.label,
@@ -230,7 +229,7 @@ def load_run(connection: Connection, run_id: str) -> RunRecord:
         tool_version=run.tool_version,
         simulated=run.simulated,
         series=tuple(
-            series for _, series in load_series(connection, SeriesRow.run_number == run.number)
+            series for _, series in load_series(connection, SERIES.c.run_number == run.number)
         ),
         plan=run.plan,
         remarks=(*_remarks(run.remarks), *_watched(connection, run)),
@@ -263,7 +262,7 @@ def load_series(
     """The chosen series with everything measured for them, each with the number of its run."""
     processes = _load_processes(connection, chosen)
     rows = connection.execute(
-        select(SeriesRow.__table__).where(chosen).order_by(SeriesRow.run_number, SeriesRow.position)
+        select(SERIES).where(chosen).order_by(SERIES.c.run_number, SERIES.c.position)
     )
     return [
         (
@@ -294,15 +293,15 @@ def _load_processes(
     samples = _load_samples(connection, chosen)
     rows = connection.execute(
         select(
-            ProcessRow.id,
-            ProcessRow.series_id,
-            ProcessRow.index,
-            ProcessRow.begin,
-            ProcessRow.complete,
+            PROCESS.c.id,
+            PROCESS.c.series_id,
+            PROCESS.c.index,
+            PROCESS.c.begin,
+            PROCESS.c.complete,
         )
-        .join(SeriesRow, SeriesRow.id == ProcessRow.series_id)
+        .join(SERIES, SERIES.c.id == PROCESS.c.series_id)
         .where(chosen)
-        .order_by(ProcessRow.index)
+        .order_by(PROCESS.c.index)
     )
     loaded: defaultdict[int, list[ProcessRecord]] = defaultdict(list)
     for process_id, series_id, index, begin, complete in rows:
@@ -316,11 +315,11 @@ def _load_samples(
 ) -> defaultdict[int, list[Sample]]:
     """The samples of the chosen series by the process that took them, all in one query."""
     rows = connection.execute(
-        select(SampleRow.process_id, SampleRow.index, SampleRow.value, SampleRow.evidence)
-        .join(ProcessRow, ProcessRow.id == SampleRow.process_id)
-        .join(SeriesRow, SeriesRow.id == ProcessRow.series_id)
+        select(SAMPLE.c.process_id, SAMPLE.c.index, SAMPLE.c.value, SAMPLE.c.evidence)
+        .join(PROCESS, PROCESS.c.id == SAMPLE.c.process_id)
+        .join(SERIES, SERIES.c.id == PROCESS.c.series_id)
         .where(chosen)
-        .order_by(SampleRow.index)
+        .order_by(SAMPLE.c.index)
     )
     loaded: defaultdict[int, list[Sample]] = defaultdict(list)
     for process_id, index, value, evidence in rows:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from benchvise.errors import UsageError
-from benchvise.store.models import DiagnosisRow, RunRow
+from benchvise.store.tables import DIAGNOSIS, RUN
 from benchvise.store.values import clean_text
 from benchvise.text import enumerated
 
@@ -47,12 +47,12 @@ def resolve(connection: Connection, reference: str, store: str) -> str:
     back = _BACK.fullmatch("@" if wanted == _LATEST else wanted)
     if back:
         return _back(connection, int(back[1] or 0), store)
-    for condition in (RunRow.id == wanted.lower(), RunRow.label == wanted):
+    for condition in (RUN.c.id == wanted.lower(), RUN.c.label == wanted):
         found = _find(connection, condition, 1) if wanted else []
         if found:
             return found[0][0]
     if _PREFIX.fullmatch(wanted.lower()):
-        found = _find(connection, RunRow.id.startswith(wanted.lower()), None)
+        found = _find(connection, RUN.c.id.startswith(wanted.lower()), None)
         if len(found) == 1:
             return found[0][0]
         if found:
@@ -69,14 +69,14 @@ def find_diagnosis(connection: Connection, reference: str, store: str) -> str | 
     Raises ``UsageError`` for a beginning of several ids, those of runs counted.
     """
     wanted = clean_text(reference).strip()
-    if _find(connection, (RunRow.id == wanted.lower()) | (RunRow.label == wanted), 1):
+    if _find(connection, (RUN.c.id == wanted.lower()) | (RUN.c.label == wanted), 1):
         return None
     wanted = wanted.lower()
     if not _ID.fullmatch(wanted):
         return None
-    begins = select(DiagnosisRow.id).where(DiagnosisRow.id.startswith(wanted))
-    found = list(connection.execute(begins.order_by(DiagnosisRow.number.desc())).scalars())
-    runs = _find(connection, RunRow.id.startswith(wanted), None) if found else []
+    begins = select(DIAGNOSIS.c.id).where(DIAGNOSIS.c.id.startswith(wanted))
+    found = list(connection.execute(begins.order_by(DIAGNOSIS.c.number.desc())).scalars())
+    runs = _find(connection, RUN.c.id.startswith(wanted), None) if found else []
     if len(found) + len(runs) > 1:
         raise UsageError(
             f"{len(runs) + len(found)} runs and diagnoses in {store} have an id that begins with "
@@ -90,18 +90,18 @@ def _find(
     connection: Connection, condition: ColumnElement[bool] | None, limit: int | None
 ) -> list[_Named]:
     """Ids and labels, the newest first."""
-    statement = select(RunRow.id, RunRow.label).order_by(RunRow.number.desc()).limit(limit)
+    statement = select(RUN.c.id, RUN.c.label).order_by(RUN.c.number.desc()).limit(limit)
     if condition is not None:
         statement = statement.where(condition)
     return [(run_id, label) for run_id, label in connection.execute(statement)]
 
 
 def _back(connection: Connection, steps: int, store: str) -> str:
-    statement = select(RunRow.id).order_by(RunRow.number.desc()).offset(steps).limit(1)
-    found = connection.execute(statement).scalar()
-    if found is not None:
-        return found
-    count = connection.execute(select(func.count()).select_from(RunRow)).scalar_one()
+    statement = select(RUN.c.id).order_by(RUN.c.number.desc()).offset(steps).limit(1)
+    run_id: str | None = connection.execute(statement).scalar()
+    if run_id is not None:
+        return run_id
+    count = connection.execute(select(func.count()).select_from(RUN)).scalar_one()
     if not count:
         raise _empty(store)
     raise UsageError(

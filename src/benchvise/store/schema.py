@@ -3,8 +3,9 @@
 The revision lies in a table of our own name, so that another program's database, even one that
 Alembic manages too, is never taken for a store. When there is nothing to do, opening only reads.
 
-To add a migration: change ``models.py``, write ``migrations/versions/vNNNN_what.py`` with
-``revision = "NNNN"``, and set ``NEWEST``. ``tests/test_store_databases.py`` says what differs.
+Until the first release there is one migration, changed along with ``tables.py``. From then on, to
+add one: change ``tables.py``, write ``migrations/versions/vNNNN_what.py`` with ``revision =
+"NNNN"``, and set ``NEWEST``. ``tests/test_store_databases.py`` says what differs.
 """
 
 from __future__ import annotations
@@ -64,8 +65,13 @@ def _upgrade(connection: Connection, name: str) -> None:
     current = _revision(connection)  # another process may have been faster
     config = Config()
     config.set_main_option("script_location", "benchvise.store:migrations")
-    known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
-    if current is not None and current not in known:
+    revisions = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if current is not None and current not in revisions:
+        if current < NEWEST:
+            raise StoreError(
+                f"the store {name} was made before the first release (its schema is {current})",
+                "give another place with --store",
+            )
         raise StoreError(
             f"the store {name} was made by a newer Benchvise "
             f"(its schema is {current}, this one knows up to {NEWEST})",

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, insert, select
 
 from benchvise.documents import encode
 from benchvise.state.model import Snapshot, snapshot_of
-from benchvise.store.models import RunRow, SnapshotRow, StateRow
 from benchvise.store.putting import put
+from benchvise.store.tables import RUN, SNAPSHOT, STATE
 
 Moment: TypeAlias = Literal["before", "after"]
 """When a snapshot was taken, seen from its run."""
@@ -22,13 +22,13 @@ def add_snapshot(
     about = encode(snapshot)
     settings, observations = about.pop("settings"), about.pop("observations")
     digest = about.pop("digest")
-    known = select(StateRow.digest).where(StateRow.digest == digest)
+    known = select(STATE.c.digest).where(STATE.c.digest == digest)
     if connection.execute(known).first() is None:
         # Two runs may find the same state at the same moment.
-        new = put(connection, StateRow).values(digest=digest, settings=settings)
+        new = put(connection, STATE).values(digest=digest, settings=settings)
         connection.execute(new.on_conflict_do_nothing())
     connection.execute(
-        insert(SnapshotRow),
+        insert(SNAPSHOT),
         {
             "run_number": run_number,
             "moment": moment,
@@ -42,10 +42,10 @@ def add_snapshot(
 def load_snapshot(connection: Connection, run_id: str, moment: Moment) -> Snapshot | None:
     """The run's snapshot of that moment; None when it has none."""
     row = connection.execute(
-        select(SnapshotRow.about, SnapshotRow.observations, StateRow.settings)
-        .join(StateRow, StateRow.digest == SnapshotRow.digest)
-        .join(RunRow, RunRow.number == SnapshotRow.run_number)
-        .where(RunRow.id == run_id, SnapshotRow.moment == moment)
+        select(SNAPSHOT.c.about, SNAPSHOT.c.observations, STATE.c.settings)
+        .join(STATE, STATE.c.digest == SNAPSHOT.c.digest)
+        .join(RUN, RUN.c.number == SNAPSHOT.c.run_number)
+        .where(RUN.c.id == run_id, SNAPSHOT.c.moment == moment)
     ).first()
     if row is None:
         return None

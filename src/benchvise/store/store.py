@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Update, delete, insert, select, update
+from sqlalchemy import Connection, Table, Update, delete, insert, select, update
 
 import benchvise
 from benchvise.documents import decode, encode
@@ -44,11 +44,11 @@ from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
 from benchvise.store.history import Past, SeriesInfo
 from benchvise.store.location import default_file, locate
-from benchvise.store.models import AttachmentRow, Base, ProcessRow, RunRow, SampleRow, SeriesRow
 from benchvise.store.owner import Owner
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.schema import prepare
 from benchvise.store.snapshots import Moment
+from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
 from benchvise.store.watches import Watches
 
 PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
@@ -57,7 +57,7 @@ PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
 ABANDONED = "the measuring process ended without finishing (killed or power lost)"
 WAITING_SECONDS = 10.0
 
-_INSERT_SAMPLE = insert(SampleRow)
+_INSERT_SAMPLE = insert(SAMPLE)
 _Run = TypeVar("_Run", RunInfo, RunRecord)
 
 
@@ -143,7 +143,7 @@ class Store:
         with self._database.writing() as connection:
             run_number = _insert(
                 connection,
-                RunRow,
+                RUN,
                 {
                     "id": run_id,
                     "label": label,
@@ -178,7 +178,7 @@ class Store:
                 for position, (spec, unit, better, counted) in enumerate(series)
             ]
             if rows:
-                connection.execute(insert(SeriesRow), rows)
+                connection.execute(insert(SERIES), rows)
         return run_id
 
     def describe_series(self, run_id: str, position: int, kind: Kind) -> None:
@@ -193,14 +193,14 @@ class Store:
         """Begin process ``index`` of the series at ``position``; ``begin`` is the probe's line."""
         with self._database.writing() as connection:
             series_id = connection.execute(
-                select(SeriesRow.id)
-                .join(RunRow, RunRow.number == SeriesRow.run_number)
-                .where(RunRow.id == run_id, SeriesRow.position == position)
+                select(SERIES.c.id)
+                .join(RUN, RUN.c.number == SERIES.c.run_number)
+                .where(RUN.c.id == run_id, SERIES.c.position == position)
             ).scalar()
             if series_id is None:
                 raise self._missing(f"series {position} of run {run_id}")
             row = {"series_id": series_id, "index": index, "begin": begin, "complete": False}
-            return ProcessHandle(_insert(connection, ProcessRow, row))
+            return ProcessHandle(_insert(connection, PROCESS, row))
 
     def add_sample(self, process: ProcessHandle, sample: Sample) -> None:
         """Add a sample, committed when this returns: the next batch may begin."""
@@ -232,7 +232,7 @@ class Store:
 
     def end_process(self, process: ProcessHandle, complete: bool) -> None:
         """End a process; ``complete`` when it measured all of its batches."""
-        statement = update(ProcessRow).where(ProcessRow.id == process.id)
+        statement = update(PROCESS).where(PROCESS.c.id == process.id)
         self._change(statement.values(complete=complete), f"process {process.id}")
 
     def end_series(
@@ -243,13 +243,13 @@ class Store:
 
     def update_host(self, run_id: str, host: Mapping[str, Any]) -> None:
         """Replace what is known of the board's system."""
-        statement = update(RunRow).where(RunRow.id == run_id)
+        statement = update(RUN).where(RUN.c.id == run_id)
         self._change(statement.values(host=host), f"run {run_id}")
 
     def add_snapshot(self, run_id: str, moment: Moment, snapshot: Snapshot) -> None:
         """Add the board's state ``before`` or ``after`` the run; once each."""
         with self._database.writing() as connection:
-            number = connection.execute(select(RunRow.number).where(RunRow.id == run_id)).scalar()
+            number = connection.execute(select(RUN.c.number).where(RUN.c.id == run_id)).scalar()
             if number is None:
                 raise self._missing(f"run {run_id}")
             snapshots.add_snapshot(connection, number, moment, snapshot)
@@ -257,13 +257,13 @@ class Store:
     def attach(self, run_id: str, name: str, content: bytes) -> None:
         """Keep a file with the run, in the place of one that had the name before."""
         with self._database.writing() as connection:
-            number = connection.execute(select(RunRow.number).where(RunRow.id == run_id)).scalar()
+            number = connection.execute(select(RUN.c.number).where(RUN.c.id == run_id)).scalar()
             if number is None:
                 raise self._missing(f"run {run_id}")
-            mine = (AttachmentRow.run_number == number, AttachmentRow.name == name)
-            connection.execute(delete(AttachmentRow).where(*mine))
+            mine = (ATTACHMENT.c.run_number == number, ATTACHMENT.c.name == name)
+            connection.execute(delete(ATTACHMENT).where(*mine))
             row = {"run_number": number, "name": name, "content": content}
-            connection.execute(insert(AttachmentRow), row)
+            connection.execute(insert(ATTACHMENT), row)
 
     def trace_file(self, run_id: str) -> Path:
         """Where the trace of a run is kept: beside the store, as it may have gigabytes.
@@ -279,13 +279,13 @@ class Store:
 
     def set_remarks(self, run_id: str, remarks: Sequence[Remark]) -> None:
         """Say what must be known with the run's results."""
-        statement = update(RunRow).where(RunRow.id == run_id)
+        statement = update(RUN).where(RUN.c.id == run_id)
         content = {"remarks": [dataclasses.asdict(remark) for remark in remarks]}
         self._change(statement.values(remarks=content), f"run {run_id}")
 
     def end_run(self, run_id: str, status: RunStatus, reason: str = "") -> None:
         """End a run now, and say why if it is not complete."""
-        statement = update(RunRow).where(RunRow.id == run_id)
+        statement = update(RUN).where(RUN.c.id == run_id)
         self._change(
             statement.values(status=status, reason=reason, finished=datetime.now(UTC)),
             f"run {run_id}",
@@ -411,7 +411,7 @@ class Store:
         """What is known of the system of a run's board. ``StoreError`` when there is no run."""
         with self._database.reading() as connection:
             found: Mapping[str, Any] | None = connection.execute(
-                select(RunRow.host).where(RunRow.id == run_id)
+                select(RUN.c.host).where(RUN.c.id == run_id)
             ).scalar()
         if found is None:
             raise self._missing(f"run {run_id}")
@@ -438,9 +438,9 @@ class Store:
         with self._database.reading() as connection:
             run_id = references.resolve(connection, reference, self.name)
             content: bytes | None = connection.execute(
-                select(AttachmentRow.content)
-                .join(RunRow, RunRow.number == AttachmentRow.run_number)
-                .where(RunRow.id == run_id, AttachmentRow.name == name)
+                select(ATTACHMENT.c.content)
+                .join(RUN, RUN.c.number == ATTACHMENT.c.run_number)
+                .where(RUN.c.id == run_id, ATTACHMENT.c.name == name)
             ).scalar()
             return content
 
@@ -453,22 +453,22 @@ class Store:
         the caller must not rely on the mark.
         """
         here = Owner.here()
-        running = RunRow.status == RunStatus.RUNNING
+        running = RUN.c.status == RunStatus.RUNNING
         with self._database.reading() as connection:
-            owners = connection.execute(select(RunRow.id, RunRow.owner).where(running)).all()
+            owners = connection.execute(select(RUN.c.id, RUN.c.owner).where(running)).all()
         gone = {run_id for run_id, owner in owners if decode(Owner, owner).is_gone(here)}
         if gone:
             # "Still running", because a run may have been ended since it was looked at.
-            statement = update(RunRow).where(RunRow.id.in_(gone), running)
+            statement = update(RUN).where(RUN.c.id.in_(gone), running)
             marked = statement.values(status=RunStatus.INTERRUPTED, reason=ABANDONED)
             with contextlib.suppress(StoreError), self._database.writing() as connection:
                 connection.execute(marked)
         return gone
 
     def _change_series(self, run_id: str, position: int, **values: str) -> None:
-        run_number = select(RunRow.number).where(RunRow.id == run_id).scalar_subquery()
-        statement = update(SeriesRow).where(
-            SeriesRow.run_number == run_number, SeriesRow.position == position
+        run_number = select(RUN.c.number).where(RUN.c.id == run_id).scalar_subquery()
+        statement = update(SERIES).where(
+            SERIES.c.run_number == run_number, SERIES.c.position == position
         )
         self._change(statement.values(**values), f"series {position} of run {run_id}")
 
@@ -484,7 +484,7 @@ class Store:
         )
 
 
-def _insert(connection: Connection, table: type[Base], row: Mapping[str, Any]) -> int:
+def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
     """Insert one row; returns the key that the database gave it."""
     keys: Sequence[int] = connection.execute(insert(table), row).inserted_primary_key or ()
     return keys[0]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
 
 from benchvise.documents import decode, encode
 from benchvise.health.watch.alerts import Alert
@@ -21,17 +21,16 @@ from benchvise.health.watch.observation import Event, Figure, Kind
 from benchvise.health.watch.tracker import BEYOND, Change, Memory, Range, Step
 from benchvise.measure.model import Remark
 from benchvise.store.database import Database
-from benchvise.store.models import (
-    Base,
-    WatchChangeRow,
-    WatchedRow,
-    WatchEventRow,
-    WatchMetricRow,
-    WatchRangeRow,
-    WatchSpanRow,
-)
 from benchvise.store.owner import Owner
 from benchvise.store.putting import put
+from benchvise.store.tables import (
+    WATCH_CHANGE,
+    WATCH_EVENT,
+    WATCH_METRIC,
+    WATCH_RANGE,
+    WATCH_SPAN,
+    WATCHED,
+)
 from benchvise.text import enumerated
 
 ALERT = "alert"
@@ -61,7 +60,7 @@ class Watches:
         with self._database.writing() as connection:
             number = find_watched(connection, board)
             if number is None:
-                new = put(connection, WatchedRow).values(
+                new = put(connection, WATCHED).values(
                     board=board,
                     machine=_machine(board),
                     simulated=simulated,
@@ -75,37 +74,37 @@ class Watches:
     def step(self, watched: Watched, advance: Callable[[Memory], Step]) -> Step:
         """Makes one step from what is remembered, and keeps what came of it, whole or not."""
         with self._database.writing() as connection:
-            mine = WatchedRow.number == watched.number
-            remembered = connection.execute(select(WatchedRow.memory).where(mine).with_for_update())
+            mine = WATCHED.c.number == watched.number
+            remembered = connection.execute(select(WATCHED.c.memory).where(mine).with_for_update())
             step = advance(decode(Memory, remembered.scalar_one()))
             _keep(connection, watched.number, step)
-            connection.execute(update(WatchedRow).where(mine).values(memory=encode(step.memory)))
+            connection.execute(update(WATCHED).where(mine).values(memory=encode(step.memory)))
             return step
 
     def memory(self, watched: Watched) -> Memory:
         """What is remembered of a board."""
         with self._database.reading() as connection:
-            mine = WatchedRow.number == watched.number
-            statement = select(WatchedRow.memory).where(mine)
+            mine = WATCHED.c.number == watched.number
+            statement = select(WATCHED.c.memory).where(mine)
             return decode(Memory, connection.execute(statement).scalar_one())
 
     def begin_span(self, watched: Watched, span: Span) -> int:
         """Adds a span; returns its id."""
         with self._database.writing() as connection:
             row = {"watched_number": watched.number, **_span_row(span)}
-            return _insert(connection, WatchSpanRow, row)
+            return _insert(connection, WATCH_SPAN, row)
 
     def extend_span(self, identity: int, span: Span) -> None:
         """Says how far a span goes by now, or why it ended."""
         with self._database.writing() as connection:
-            mine = WatchSpanRow.id == identity
-            connection.execute(update(WatchSpanRow).where(mine).values(**_span_row(span)))
+            mine = WATCH_SPAN.c.id == identity
+            connection.execute(update(WATCH_SPAN).where(mine).values(**_span_row(span)))
 
     def boards(self) -> list[str]:
         """The names of the boards that were watched, as seen from this machine."""
         with self._database.reading() as connection:
             rows = connection.execute(
-                select(WatchedRow.board, WatchedRow.machine).order_by(WatchedRow.number)
+                select(WATCHED.c.board, WATCHED.c.machine).order_by(WATCHED.c.number)
             )
             return [board for board, machine in rows if machine == _machine(board)]
 
@@ -122,8 +121,8 @@ class Watches:
 def find_watched(connection: Connection, board: str, owner: Owner | None = None) -> int | None:
     """The number of a watched board, as named by ``owner`` or here; None when it never was."""
     found: int | None = connection.execute(
-        select(WatchedRow.number).where(
-            WatchedRow.board == board, WatchedRow.machine == _machine(board, owner)
+        select(WATCHED.c.number).where(
+            WATCHED.c.board == board, WATCHED.c.machine == _machine(board, owner)
         )
     ).scalar()
     return found
@@ -144,7 +143,7 @@ def _keep(connection: Connection, number: int, step: Step) -> None:
         change = _merged(connection, ids[change.name], change)
         _put(
             connection,
-            WatchChangeRow,
+            WATCH_CHANGE,
             ("metric_id", "at"),
             {
                 "metric_id": ids[change.name],
@@ -158,7 +157,7 @@ def _keep(connection: Connection, number: int, step: Step) -> None:
     for name, one in step.ranges:
         _put(
             connection,
-            WatchRangeRow,
+            WATCH_RANGE,
             ("metric_id", "began"),
             {
                 "metric_id": ids[name],
@@ -177,9 +176,9 @@ def _keep(connection: Connection, number: int, step: Step) -> None:
 def _merged(connection: Connection, metric: int, change: Change) -> Change:
     """A change with the one before it, which goes, where a figure changes at every look."""
     last = connection.execute(
-        select(WatchChangeRow.__table__)
-        .where(WatchChangeRow.metric_id == metric)
-        .order_by(WatchChangeRow.at.desc())
+        select(WATCH_CHANGE)
+        .where(WATCH_CHANGE.c.metric_id == metric)
+        .order_by(WATCH_CHANGE.c.at.desc())
         .limit(1)
     ).first()
     if (
@@ -191,8 +190,8 @@ def _merged(connection: Connection, metric: int, change: Change) -> Change:
         or not 0 < change.at - last.since.timestamp() < _MERGED_SECONDS
     ):
         return change
-    mine = (WatchChangeRow.metric_id == metric, WatchChangeRow.at == last.at)
-    connection.execute(delete(WatchChangeRow).where(*mine))
+    mine = (WATCH_CHANGE.c.metric_id == metric, WATCH_CHANGE.c.at == last.at)
+    connection.execute(delete(WATCH_CHANGE).where(*mine))
     return replace(change, since=last.since.timestamp(), delta=last.delta + change.delta)
 
 
@@ -205,7 +204,7 @@ def event_of(alert: Alert) -> Event:
 
 def _put(
     connection: Connection,
-    table: type[WatchChangeRow] | type[WatchRangeRow],
+    table: Table,
     keys: Sequence[str],
     row: Mapping[str, object],
 ) -> None:
@@ -224,19 +223,19 @@ def _metrics(
     if not wanted:
         return {}
     rows = connection.execute(
-        select(WatchMetricRow.name, WatchMetricRow.id).where(
-            WatchMetricRow.watched_number == number, WatchMetricRow.name.in_(sorted(wanted))
+        select(WATCH_METRIC.c.name, WATCH_METRIC.c.id).where(
+            WATCH_METRIC.c.watched_number == number, WATCH_METRIC.c.name.in_(sorted(wanted))
         )
     )
     known: dict[str, int] = {row.name: row.id for row in rows}
     for name, figure in new.items():
         if name not in known:
             row = {"watched_number": number, "name": name, "kind": figure.kind, "unit": figure.unit}
-            known[name] = _insert(connection, WatchMetricRow, row)
+            known[name] = _insert(connection, WATCH_METRIC, row)
     return known
 
 
-def _insert(connection: Connection, table: type[Base], row: Mapping[str, object]) -> int:
+def _insert(connection: Connection, table: Table, row: Mapping[str, object]) -> int:
     keys: Sequence[int] = connection.execute(insert(table), row).inserted_primary_key or ()
     return keys[0]
 
@@ -247,9 +246,9 @@ def _keep_events(connection: Connection, number: int, events: Sequence[Event]) -
         return
     oldest = min(event.at for event in events) - _HOUR
     rows = connection.execute(
-        select(WatchEventRow.__table__)
-        .where(WatchEventRow.watched_number == number, WatchEventRow.last >= _moment(oldest))
-        .order_by(WatchEventRow.id)
+        select(WATCH_EVENT)
+        .where(WATCH_EVENT.c.watched_number == number, WATCH_EVENT.c.last >= _moment(oldest))
+        .order_by(WATCH_EVENT.c.id)
     ).all()
     recent = [(row.id, _event(row)) for row in rows]
     for event in events:
@@ -261,7 +260,7 @@ def _keep_events(connection: Connection, number: int, events: Sequence[Event]) -
                 like = _like(recent, event)
         if like is None:
             row = {"watched_number": number, **_event_row(event)}
-            recent.append((_insert(connection, WatchEventRow, row), event))
+            recent.append((_insert(connection, WATCH_EVENT, row), event))
             continue
         identity, before = recent[like]
         after = replace(
@@ -272,7 +271,7 @@ def _keep_events(connection: Connection, number: int, events: Sequence[Event]) -
         )
         recent[like] = (identity, after)
         connection.execute(
-            update(WatchEventRow).where(WatchEventRow.id == identity).values(**_event_row(after))
+            update(WATCH_EVENT).where(WATCH_EVENT.c.id == identity).values(**_event_row(after))
         )
 
 
@@ -333,28 +332,26 @@ def _event(row: Row[Any]) -> Event:
 
 
 def _history(connection: Connection, number: int, since: float, until: float) -> History:
-    board = connection.execute(
-        select(WatchedRow.__table__).where(WatchedRow.number == number)
-    ).one()
+    board = connection.execute(select(WATCHED).where(WATCHED.c.number == number)).one()
     memory = decode(Memory, board.memory)
     begin, end = _moment(since), _moment(until)
     spans = connection.execute(
-        select(WatchSpanRow.__table__)
+        select(WATCH_SPAN)
         .where(
-            WatchSpanRow.watched_number == number,
-            WatchSpanRow.until >= begin,
-            WatchSpanRow.began <= end,
+            WATCH_SPAN.c.watched_number == number,
+            WATCH_SPAN.c.until >= begin,
+            WATCH_SPAN.c.began <= end,
         )
-        .order_by(WatchSpanRow.began, WatchSpanRow.id)
+        .order_by(WATCH_SPAN.c.began, WATCH_SPAN.c.id)
     ).all()
     events = connection.execute(
-        select(WatchEventRow.__table__)
+        select(WATCH_EVENT)
         .where(
-            WatchEventRow.watched_number == number,
-            WatchEventRow.last >= begin,
-            WatchEventRow.at <= end,
+            WATCH_EVENT.c.watched_number == number,
+            WATCH_EVENT.c.last >= begin,
+            WATCH_EVENT.c.at <= end,
         )
-        .order_by(WatchEventRow.at, WatchEventRow.id)
+        .order_by(WATCH_EVENT.c.at, WATCH_EVENT.c.id)
     ).all()
     return History(
         board=board.board,
@@ -393,30 +390,28 @@ def _load_metrics(
 ) -> list[Metric]:
     """The figures with what is kept of them in that time, and the one change before it."""
     begin, end = _moment(since), _moment(until)
-    mine = WatchMetricRow.watched_number == number
+    mine = WATCH_METRIC.c.watched_number == number
     changes: dict[int, list[Change]] = {}
-    names = {
-        row.id: row for row in connection.execute(select(WatchMetricRow.__table__).where(mine))
-    }
+    names = {row.id: row for row in connection.execute(select(WATCH_METRIC).where(mine))}
     # What a figure was before the time that is shown is what it began with.
     before = (
-        select(WatchChangeRow.metric_id, func.max(WatchChangeRow.at).label("at"))
-        .join(WatchMetricRow, WatchMetricRow.id == WatchChangeRow.metric_id)
-        .where(mine, WatchChangeRow.at < begin)
-        .group_by(WatchChangeRow.metric_id)
+        select(WATCH_CHANGE.c.metric_id, func.max(WATCH_CHANGE.c.at).label("at"))
+        .join(WATCH_METRIC, WATCH_METRIC.c.id == WATCH_CHANGE.c.metric_id)
+        .where(mine, WATCH_CHANGE.c.at < begin)
+        .group_by(WATCH_CHANGE.c.metric_id)
         .subquery()
     )
     earlier = connection.execute(
-        select(WatchChangeRow.__table__).join(
+        select(WATCH_CHANGE).join(
             before,
-            (before.c.metric_id == WatchChangeRow.metric_id) & (before.c.at == WatchChangeRow.at),
+            (before.c.metric_id == WATCH_CHANGE.c.metric_id) & (before.c.at == WATCH_CHANGE.c.at),
         )
     ).all()
     within = connection.execute(
-        select(WatchChangeRow.__table__)
-        .join(WatchMetricRow, WatchMetricRow.id == WatchChangeRow.metric_id)
-        .where(mine, WatchChangeRow.at >= begin, WatchChangeRow.at <= end)
-        .order_by(WatchChangeRow.at)
+        select(WATCH_CHANGE)
+        .join(WATCH_METRIC, WATCH_METRIC.c.id == WATCH_CHANGE.c.metric_id)
+        .where(mine, WATCH_CHANGE.c.at >= begin, WATCH_CHANGE.c.at <= end)
+        .order_by(WATCH_CHANGE.c.at)
     ).all()
     for row in [*earlier, *within]:
         changes.setdefault(row.metric_id, []).append(
@@ -431,10 +426,10 @@ def _load_metrics(
         )
     ranges: dict[str, list[Range]] = {}
     rows = connection.execute(
-        select(WatchRangeRow.__table__)
-        .join(WatchMetricRow, WatchMetricRow.id == WatchRangeRow.metric_id)
-        .where(mine, WatchRangeRow.until >= begin, WatchRangeRow.began <= end)
-        .order_by(WatchRangeRow.began)
+        select(WATCH_RANGE)
+        .join(WATCH_METRIC, WATCH_METRIC.c.id == WATCH_RANGE.c.metric_id)
+        .where(mine, WATCH_RANGE.c.until >= begin, WATCH_RANGE.c.began <= end)
+        .order_by(WATCH_RANGE.c.began)
     ).all()
     for row in rows:
         ranges.setdefault(names[row.metric_id].name, []).append(
@@ -481,13 +476,13 @@ def remarks_on(
     if number is None:
         return []
     rows = connection.execute(
-        select(WatchEventRow.__table__)
+        select(WATCH_EVENT)
         .where(
-            WatchEventRow.watched_number == number,
-            WatchEventRow.last >= began,
-            WatchEventRow.at <= ended,
+            WATCH_EVENT.c.watched_number == number,
+            WATCH_EVENT.c.last >= began,
+            WATCH_EVENT.c.at <= ended,
         )
-        .order_by(WatchEventRow.at)
+        .order_by(WATCH_EVENT.c.at)
     )
     found: dict[str, list[Event]] = {}
     for event in map(_event, rows):
@@ -500,18 +495,18 @@ def remarks_on(
         last = max(events, key=lambda event: event.last)
         remarks.append(Remark("watch", f"{what}, {times} meanwhile, the last one: {last.text}"))
     rises = connection.execute(
-        select(WatchMetricRow.name, func.sum(WatchChangeRow.delta))
-        .join(WatchMetricRow, WatchMetricRow.id == WatchChangeRow.metric_id)
+        select(WATCH_METRIC.c.name, func.sum(WATCH_CHANGE.c.delta))
+        .join(WATCH_METRIC, WATCH_METRIC.c.id == WATCH_CHANGE.c.metric_id)
         .where(
-            WatchMetricRow.watched_number == number,
-            WatchMetricRow.kind != Kind.LEVEL,
-            *(~WatchMetricRow.name.startswith(prefix) for prefix in _ORDINARY),
-            WatchChangeRow.at >= began,
-            WatchChangeRow.since <= ended,
-            WatchChangeRow.delta > 0,
+            WATCH_METRIC.c.watched_number == number,
+            WATCH_METRIC.c.kind != Kind.LEVEL,
+            *(~WATCH_METRIC.c.name.startswith(prefix) for prefix in _ORDINARY),
+            WATCH_CHANGE.c.at >= began,
+            WATCH_CHANGE.c.since <= ended,
+            WATCH_CHANGE.c.delta > 0,
         )
-        .group_by(WatchMetricRow.name)
-        .order_by(WatchMetricRow.name)
+        .group_by(WATCH_METRIC.c.name)
+        .order_by(WATCH_METRIC.c.name)
     ).all()
     if rises:
         risen = enumerated([f"{name} by {rise:g}" for name, rise in rises], _NAMED)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchvise.rig.card.image import Image
 from benchvise.rig.compose.compose import BLOCK_MAP_SUFFIX, MANIFEST_SUFFIX, compose
-from benchvise.rig.images.cache import Cache, digest, sources
+from benchvise.rig.images.cache import CacheDirectory, digest, sources
 
 KEPT_BYTES = 8 << 30
 """What all of them may take on the disk; the least lately used go first."""
@@ -19,7 +19,7 @@ class Composed:
     """Images composed of others, in one directory."""
 
     def __init__(self, directory: Path | None = None) -> None:
-        self.directory = directory or Cache("composed").directory
+        self.directory = directory or CacheDirectory("composed").directory
 
     def place(
         self, base: Image, layers: Mapping[str, Image], parts: Mapping[str, Sequence[str]]
@@ -61,5 +61,5 @@ class Composed:
 
 @functools.cache
 def _sources() -> list[bytes]:
-    """What composes: a change in it makes other images."""
+    """The sources that compose: a change in them makes other images."""
     return sources("benchvise.rig.compose", "benchvise.rig.images")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class CacheDirectory:
     """One of the user's cache directories: ``$XDG_CACHE_HOME/benchvise/NAME``."""
 
     name: str

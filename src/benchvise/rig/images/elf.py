@@ -1,31 +1,41 @@
 """What an ELF program or library needs and provides, read from its dynamic section.
 
 After the System V ABI (gabi) and, for symbol versions, the Linux Standard Base, chapter 10. Files
-come from an image and are not trusted: whatever does not fit into the file is not there.
+come from an image and are not trusted: whatever does not fit into the file is not there, and every
+loop has an end. pyelftools would not do: it takes some seventy times the time, which counts where
+all programs of a root file system are read, and it repeats a record as often as a file says.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _MOST_ENTRIES = 1 << 16
+_NAMES_SHARE = 4  # real names hardly overlap, so together they are shorter than the file
 
 _LOAD, _DYNAMIC, _INTERP = 1, 2, 3
-_NEEDED, _STRTAB, _SYMTAB, _SONAME = 1, 5, 6, 14
+_DT_NEEDED, _STRTAB, _SONAME = 1, 5, 14
 _RPATH, _RUNPATH = 15, 29
 _VERDEF, _VERNEED = 0x6FFFFFFC, 0x6FFFFFFE
 _DYNSYM_SECTION = 11
 
-ARCHITECTURES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+ARCHITECTURES: Mapping[int, str] = {
+    3: "i386",
+    40: "arm",
+    62: "x86_64",
+    183: "aarch64",
+    243: "riscv64",
+}
+"""Architectures as uname says them (``arm`` for all 32-bit ARM) by their numbers in ELF files."""
 
 _ARM_HARD_FLOAT = 0x400
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """``arch`` as in ``linux.Kernel``; ``dynamic`` unless it is linked statically. ``search`` are
+    """``arch`` as uname says it; ``dynamic`` unless it is linked statically. ``search`` are
     directories that it has its libraries looked for in, ``$ORIGIN`` for its own.
 
     ``versions`` are the symbol versions it needs, by library; ``defines`` those it provides.
@@ -83,7 +93,7 @@ class _Reader:
         tags = list(self._dynamic(dynamic[1], dynamic[3]))
         first = dict(reversed(tags))
         strings = self._at(first.get(_STRTAB, 0))
-        needed = tuple(self._text(strings + value) for tag, value in tags if tag == _NEEDED)
+        needed = tuple(self._text(strings + value) for tag, value in tags if tag == _DT_NEEDED)
         searched = first.get(_RUNPATH, first.get(_RPATH))
         search = "" if searched is None else self._text(strings + searched)
         imports: set[str] = set()
@@ -167,25 +177,34 @@ class _Reader:
             at += following
 
     def _symbols(self) -> tuple[set[str], set[str]]:
-        """Names that are wanted from elsewhere, and that are offered; from the section table."""
+        """Names that are wanted from elsewhere, and that are offered; from the section table.
+
+        ValueError when the names take more room together than the file has for them.
+        """
         data, wide = self._data, self._wide
         at = struct.unpack_from("<Q" if wide else "<I", data, 40 if wide else 32)[0]
         width, count = struct.unpack_from("<HH", data, 58 if wide else 46)
+        sections = (self._section(at + index * width) for index in range(count))
+        table = next((section for section in sections if section[0] == _DYNSYM_SECTION), None)
         imports: set[str] = set()
         exports: set[str] = set()
-        for index in range(count):
-            kind, begin, size, link = self._section(at + index * width)
-            if kind != _DYNSYM_SECTION:
-                continue
-            strings = self._section(at + link * width)[1]
-            step = 24 if wide else 16
-            for here in range(begin + step, begin + size, step):
-                if wide:
-                    name, info, _, section = struct.unpack_from("<IBBH", data, here)
-                else:
-                    name, _, _, info, _, section = struct.unpack_from("<IIIBBH", data, here)
-                if info >> 4 in (1, 2) and (section or info >> 4 == 1):  # weak imports may be left
-                    (exports if section else imports).add(self._text(strings + name))
+        if table is None:
+            return imports, exports
+        _, begin, size, link = table
+        strings = self._section(at + link * width)[1]
+        step = 24 if wide else 16
+        room = _NAMES_SHARE * len(data)
+        for here in range(begin + step, begin + size, step):
+            if wide:
+                offset, info, _, section = struct.unpack_from("<IBBH", data, here)
+            else:
+                offset, _, _, info, _, section = struct.unpack_from("<IIIBBH", data, here)
+            if info >> 4 in (1, 2) and (section or info >> 4 == 1):  # weak imports may be left
+                name = self._text(strings + offset)
+                (exports if section else imports).add(name)
+                room -= len(name)
+                if room < 0:
+                    raise ValueError("the names of symbols overlap")
         return imports, exports
 
     def _section(self, at: int) -> tuple[int, int, int, int]:

@@ -15,7 +15,7 @@ from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import answers, encoded, execute, quoted
 from benchvise.rig.images.filesystems import MOST_BYTES, FileSystem, file_system
 from benchvise.rig.images.tools import Tools
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _ROOT_INODE = 2
 _MOST_LINKS = 40  # as Linux: more symbolic links than these on one path are a circle
@@ -40,7 +40,7 @@ _NEW_FEATURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Inode:
     """An inode. ``mode`` holds the type too, as in stat(2)."""
 
     inode: int
@@ -66,7 +66,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class InodeDetails:
     """The rest of an inode.
 
     ``times`` are field of debugfs and the value to set it to; ``device`` major and minor number;
@@ -89,12 +89,12 @@ class Ext:
         self.device = f"{image}?offset={start}"
         self._place = (tools.directory / image, start)
         self._where = where
-        self._children: dict[int, dict[str, Node]] = {}
+        self._children: dict[int, dict[str, Inode]] = {}
         self._targets: dict[int, str] = {}
 
     @property
     def where(self) -> str:
-        """What errors call it: the image, and the partition in it."""
+        """Its name in errors: the image, and the partition in it."""
         return self._where
 
     @property
@@ -103,7 +103,7 @@ class Ext:
         return file_system(*self._place)
 
     def execute(self, commands: Sequence[str], *, write: bool = False) -> bytes:
-        """Has debugfs carry out commands. ImageError at any complaint."""
+        """The output of commands of debugfs. ImageError when it reports any error."""
         if write:
             self._children.clear()
             self._targets.clear()
@@ -114,19 +114,19 @@ class Ext:
 
     # Looking things up
 
-    def children(self, directory: Node) -> dict[str, Node]:
+    def children(self, directory: Inode) -> dict[str, Inode]:
         """What a directory holds."""
         return self._listed([directory.inode])[directory.inode]
 
-    def find(self, path: str, *, follow: bool = True) -> Node | None:
+    def find(self, path: str, *, follow: bool = True) -> Inode | None:
         """What lies at a path; ``follow``: if that is a symbolic link, what it names."""
-        found = self.locate(path, follow=follow)
-        return found[1] if found else None
+        located = self.locate(path, follow=follow)
+        return located[1] if located else None
 
-    def locate(self, path: str, *, follow: bool = True) -> tuple[str, Node] | None:
+    def locate(self, path: str, *, follow: bool = True) -> tuple[str, Inode] | None:
         """The path without symbolic links in it, and what lies there."""
         waiting = [part for part in path.split("/") if part][::-1]
-        way: list[tuple[str, Node]] = [("", Node(_ROOT_INODE, stat.S_IFDIR | 0o755, 0, 0, 0))]
+        way: list[tuple[str, Inode]] = [("", Inode(_ROOT_INODE, stat.S_IFDIR | 0o755, 0, 0, 0))]
         links = 0
         while waiting:
             part = waiting.pop()
@@ -148,49 +148,51 @@ class Ext:
                 way.append((part, node))
         return "/" + "/".join(name for name, _ in way[1:]), way[-1][1]
 
-    def target(self, node: Node) -> str:
+    def target(self, node: Inode) -> str:
         """What a symbolic link names."""
         if node.inode not in self._targets:
             self._targets[node.inode] = self.details([node])[node.inode].target
         return self._targets[node.inode]
 
-    def walk(self, top: str) -> dict[str, Node]:
+    def walk(self, top: str) -> dict[str, Inode]:
         """Everything below a directory, by path: what is above comes before what is below."""
         located = self.locate(top)
         if located is None or not located[1].is_directory:
             return {}
-        found: dict[str, Node] = {}
+        nodes: dict[str, Inode] = {}
         level = [located]
         while level:
             lists = self._listed([node.inode for _, node in level])
-            following: list[tuple[str, Node]] = []
+            following: list[tuple[str, Inode]] = []
             for path, node in level:
                 for name, child in sorted(lists[node.inode].items()):
                     below = posixpath.join(path, name)
-                    found[below] = child
+                    nodes[below] = child
                     if child.is_directory:
                         following.append((below, child))
             level = following
-        return found
+        return nodes
 
-    def details(self, nodes: Iterable[Node]) -> dict[int, Details]:
+    def details(self, nodes: Iterable[Inode]) -> dict[int, InodeDetails]:
         """The rest of these inodes, by number."""
         wanted = {node.inode: node for node in nodes}
         commands = [f"stat <{inode}>" for inode in wanted]
-        said = answers(self.execute(commands), commands)
-        found = {inode: _details(text) for inode, text in zip(wanted, said, strict=True)}
-        slow = [node for inode, node in wanted.items() if node.is_link and not found[inode].target]
+        texts = answers(self.execute(commands), commands)
+        details = {inode: _details(text) for inode, text in zip(wanted, texts, strict=True)}
+        slow = [
+            node for inode, node in wanted.items() if node.is_link and not details[inode].target
+        ]
         for node, data in self.contents(slow):
-            known = found[node.inode]
+            incomplete = details[node.inode]
             target = data.decode(errors="surrogateescape")
-            found[node.inode] = Details(
-                known.links, known.times, known.device, target, known.attributes
+            details[node.inode] = InodeDetails(
+                incomplete.links, incomplete.times, incomplete.device, target, incomplete.attributes
             )
-        return found
+        return details
 
-    def contents(self, nodes: Iterable[Node]) -> Iterator[tuple[Node, bytes]]:
+    def contents(self, nodes: Iterable[Inode]) -> Iterator[tuple[Inode, bytes]]:
         """What these files hold, one after the other."""
-        batch: list[Node] = []
+        batch: list[Inode] = []
         size = 0
         for node in nodes:
             if batch and size + node.size > _AT_ONCE:
@@ -219,7 +221,8 @@ class Ext:
         node = self.find(path)
         if node is None or not node.is_file or node.size > MOST_BYTES:
             raise ImageError(
-                f"{self._where} has no file {printable(path)}", "look at what the image holds"
+                f"{self._where} has no file {Untrusted(path)}",
+                "list its contents: benchvise rig compose --from IMAGE",
             )
         return next(self.contents([node]))[1][:limit]
 
@@ -235,7 +238,7 @@ class Ext:
         room = self.summary.free + (located[1].size if located else 0)
         if len(data) > room:
             raise ImageError(
-                f"{self._where} has no room for {printable(path)}: it takes {len(data)} bytes, "
+                f"{self._where} has no room for {Untrusted(path)}: it takes {len(data)} bytes, "
                 f"{room} are free",
                 "take the other image as the base, and the other layers from this one",
             )
@@ -260,7 +263,8 @@ class Ext:
         if located is not None:
             if not located[1].is_directory:
                 raise ImageError(
-                    f"{self._where}: {printable(directory)} is no directory", "look at the image"
+                    f"{self._where}: {Untrusted(directory)} is not a directory",
+                    "list its contents: benchvise rig compose --from IMAGE",
                 )
             return located[0]
         path = posixpath.join(
@@ -287,30 +291,30 @@ class Ext:
             write=True,
         )
 
-    # What debugfs says
+    # Output of debugfs
 
-    def _listed(self, inodes: Sequence[int]) -> dict[int, dict[str, Node]]:
+    def _listed(self, inodes: Sequence[int]) -> dict[int, dict[str, Inode]]:
         unknown = [inode for inode in dict.fromkeys(inodes) if inode not in self._children]
         commands = [f"ls -p <{inode}>" for inode in unknown]
         for inode, text in zip(unknown, answers(self.execute(commands), commands), strict=True):
             self._children[inode] = dict(_entries(text))
         return {inode: self._children[inode] for inode in inodes}
 
-    def _batch(self, nodes: Sequence[Node]) -> Iterator[tuple[Node, bytes]]:
+    def _batch(self, nodes: Sequence[Inode]) -> Iterator[tuple[Inode, bytes]]:
         """Contents may hold anything, so it is their sizes that tell where each ends."""
         commands = [f"cat <{node.inode}>" for node in nodes]
-        said = self.execute(commands)
+        output = self.execute(commands)
         at = 0
         for command, node in zip(commands, nodes, strict=True):
             head = encoded(f"debugfs: {command}\n")
             begin = at + len(head)
             at = begin + node.size
-            if said[begin - len(head) : begin] != head or at > len(said):
+            if output[begin - len(head) : begin] != head or at > len(output):
                 raise ImageError(
                     f"{self._where}: a file is not as long as its inode says",
                     "check the image's partition with e2fsck -f",
                 )
-            yield node, said[begin:at]
+            yield node, output[begin:at]
 
 
 def free_blocks(tools: Tools, image: str, start: int = 0) -> list[tuple[int, int]]:
@@ -360,16 +364,16 @@ def _owned_by_root(tree: Path, time: int) -> list[str]:
     return commands
 
 
-def _entries(text: bytes) -> Iterator[tuple[str, Node]]:
+def _entries(text: bytes) -> Iterator[tuple[str, Inode]]:
     """The lines of ``ls -p``: /inode/mode/uid/gid/name/size/."""
     for inode, mode, uid, gid, name, size in _ENTRY.findall(text):
         if name not in (b".", b"..") and inode != b"0":
-            node = Node(int(inode), int(mode, 8), int(uid), int(gid), int(size or 0))
+            node = Inode(int(inode), int(mode, 8), int(uid), int(gid), int(size or 0))
             yield name.decode(errors="surrogateescape"), node
 
 
-def _details(text: bytes) -> Details:
-    """What ``stat`` of debugfs tells."""
+def _details(text: bytes) -> InodeDetails:
+    """The output of ``stat`` of debugfs, parsed."""
     links = _LINKS.search(text)
     times: list[tuple[str, str]] = []
     for which, seconds, extra in _TIME.findall(text):
@@ -385,7 +389,7 @@ def _details(text: bytes) -> Details:
     if _FAST_LINK in text and size:
         begin = text.index(_FAST_LINK) + len(_FAST_LINK)
         target = text[begin : begin + int(size[1])]
-    return Details(
+    return InodeDetails(
         int(links[1]) if links else 1,
         tuple(times),
         (int(device[1]), int(device[2])) if device else None,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import quoted
-from benchvise.rig.images.ext import Details, Ext, Node
-from benchvise.text import printable
+from benchvise.rig.images.ext import Ext, Inode, InodeDetails
+from benchvise.text import Untrusted
 
 _OLD_INODE = 128  # bytes; without room for times of birth and for nanoseconds
 _OLD_TIMES = ("ctime", "atime", "mtime")
@@ -23,7 +23,7 @@ _OLD_TIMES = ("ctime", "atime", "mtime")
 _SPECIAL = {stat.S_IFCHR: "c", stat.S_IFBLK: "b", stat.S_IFIFO: "p"}
 
 
-def tree(source: Ext, top: str, target: str) -> dict[str, Node]:
+def tree(source: Ext, top: str, target: str) -> dict[str, Inode]:
     """A directory or file of ``source`` with all below it, by the paths they get in a target."""
     located = source.locate(top, follow=False)
     if located is None:
@@ -33,7 +33,7 @@ def tree(source: Ext, top: str, target: str) -> dict[str, Node]:
     return {target: node, **{target + path[len(real) :]: child for path, child in below.items()}}
 
 
-def needed(items: Mapping[str, Node], block: int) -> int:
+def needed_bytes(items: Mapping[str, Inode], block: int) -> int:
     """The bytes that these take in a file system with blocks of this size, at most."""
     blocks = sum(
         -(-node.size // block) + (1 if node.is_directory else 0) for node in items.values()
@@ -42,7 +42,7 @@ def needed(items: Mapping[str, Node], block: int) -> int:
     return (blocks + blocks // 64 + len({posixpath.dirname(path) for path in items})) * block
 
 
-def graft(source: Ext, items: Mapping[str, Node], target: Ext) -> int:
+def graft(source: Ext, items: Mapping[str, Inode], target: Ext) -> int:
     """Creates in ``target`` what ``source`` has; how many items that were.
 
     ``items`` are the new paths, those above before those below, of which none is there yet, and
@@ -53,7 +53,7 @@ def graft(source: Ext, items: Mapping[str, Node], target: Ext) -> int:
     if not items:
         return 0
     summary = target.summary
-    need = needed(items, summary.block)
+    need = needed_bytes(items, summary.block)
     if need > summary.free or len(items) > summary.free_inodes:
         raise ImageError(
             f"{target.where} has no room for {len(items)} files of {source.where}: "
@@ -75,7 +75,7 @@ def graft(source: Ext, items: Mapping[str, Node], target: Ext) -> int:
 
 
 def _export(
-    source: Ext, items: Mapping[str, Node], details: Mapping[int, Details], directory: Path
+    source: Ext, items: Mapping[str, Inode], details: Mapping[int, InodeDetails], directory: Path
 ) -> None:
     """Contents become files INODE, extended attributes INODE.NUMBER in the directory."""
     commands = []
@@ -89,13 +89,13 @@ def _export(
     for path, node in items.items():
         if node.is_file and (directory / str(node.inode)).stat().st_size != node.size:
             raise ImageError(
-                f"{source.where}: {printable(path)} could not be read whole",
+                f"{source.where}: {Untrusted(path)} could not be read whole",
                 "check the image's partition with e2fsck -f, or get the image again",
             )
 
 
 def _script(
-    items: Mapping[str, Node], details: Mapping[int, Details], directory: str, inode_size: int
+    items: Mapping[str, Inode], details: Mapping[int, InodeDetails], directory: str, inode_size: int
 ) -> list[str]:
     """The commands that create everything."""
     commands: list[str] = []
@@ -107,15 +107,15 @@ def _script(
         if parent != above:
             commands.append(f"cd {quoted(parent)}")
             above = parent
-        known = details[node.inode]
+        more = details[node.inode]
         if node.inode in first:
             commands.append(f"ln {quoted(first[node.inode])} {quoted(name)}")
             several[node.inode] = several.get(node.inode, 1) + 1
             continue
-        commands.append(_creation(node, known, name, directory))
+        commands.append(_creation(node, more, name, directory))
         if not node.is_directory:
             first[node.inode] = path
-        for number, attribute in enumerate(known.attributes):
+        for number, attribute in enumerate(more.attributes):
             value = f"{directory}/{node.inode}.{number}"
             commands.append(f"ea_set -r -f {value} {quoted(path)} {quoted(attribute)}")
     for inode, links in several.items():
@@ -133,13 +133,13 @@ def _script(
     return commands
 
 
-def _creation(node: Node, known: Details, name: str, directory: str) -> str:
+def _creation(node: Inode, details: InodeDetails, name: str, directory: str) -> str:
     if node.is_directory:
         return f"mkdir {quoted(name)}"
     if node.is_link:
-        return f"symlink {quoted(name)} {quoted(known.target)}"
+        return f"symlink {quoted(name)} {quoted(details.target)}"
     if node.is_file:
         return f"write {directory}/{node.inode} {quoted(name)}"
     kind = _SPECIAL[stat.S_IFMT(node.mode)]
-    numbers = f" {known.device[0]} {known.device[1]}" if known.device and kind != "p" else ""
+    numbers = f" {details.device[0]} {details.device[1]}" if details.device and kind != "p" else ""
     return f"mknod {quoted(name)} {kind}{numbers}"

@@ -1,4 +1,4 @@
-"""Telling a Linux kernel from its image file: format, architecture, version.
+"""What kernel an image file holds: format, architecture, version.
 
 Formats after Documentation/arch of Linux: arm64/booting, riscv/boot-image-header, x86/boot; the
 zImage of arm (arch/arm/boot/compressed/head.S); U-Boot's uImage (include/image.h) and FIT.
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 
 import zstandard
 
+from benchvise.rig.images.elf import ARCHITECTURES
+
 _MOST = 256 << 20  # bytes of an unpacked kernel
 _MOST_WRAPPERS = 3  # such as gzip in uImage
 _VERSION = re.compile(rb"Linux version (\d[!-~]{0,127}) ")
 _NAMED = re.compile(r"(?:vmlinu[xz]|zImage|uImage|Image|kernel)-(\d+\.\d[\w.+~-]*)$")
 
 _UIMAGE_ARCH = {2: "arm", 3: "i386", 22: "aarch64", 24: "x86_64", 26: "riscv64"}
-_ELF_ARCH = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
 RUNS = {
     "aarch64": {"aarch64", "arm"},
@@ -35,7 +36,7 @@ RUNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelImage:
     """``form`` is Image, zImage, bzImage, uImage, FIT or ELF, with ``.gz`` where it is packed.
 
     ``arch`` as uname says it (``arm`` for all 32-bit ARM) and ``version`` are empty when unknown;
@@ -47,60 +48,66 @@ class Kernel:
     version: str = ""
 
 
-def identify(data: bytes, name: str = "") -> Kernel:
+def identify(data: bytes, name: str = "") -> KernelImage:
     """What kernel these bytes are; the file's ``name`` helps where the version is packed away."""
     kernel = _identify(data)
     if kernel.form and not kernel.version:
         named = _NAMED.search(name)
-        return Kernel(kernel.form, kernel.arch, named[1] if named else "")
+        return KernelImage(kernel.form, kernel.arch, named[1] if named else "")
     return kernel
 
 
-def _identify(data: bytes, wrapped: int = 0) -> Kernel:
+def _identify(data: bytes, wrapped: int = 0) -> KernelImage:
     if wrapped > _MOST_WRAPPERS:
-        return Kernel("")
+        return KernelImage("")
     if data[:2] == b"\x1f\x8b":
         inner = _identify(_unzipped(data), wrapped + 1)
-        return Kernel(inner.form + ".gz", inner.arch, inner.version) if inner.form else Kernel("")
+        return (
+            KernelImage(inner.form + ".gz", inner.arch, inner.version)
+            if inner.form
+            else KernelImage("")
+        )
     if data[:4] == b"MZ\0\0" and data[4:8] == b"zimg" and len(data) > 64:
         return _efi_zboot(data, wrapped)
     if data[56:60] == b"ARM\x64":
-        return Kernel("Image", "aarch64", _version(data))
+        return KernelImage("Image", "aarch64", _version(data))
     if data[56:60] == b"RSC\x05":
-        return Kernel("Image", "riscv64", _version(data))
+        return KernelImage("Image", "riscv64", _version(data))
     if data[0x24:0x28] == b"\x18\x28\x6f\x01":
-        return Kernel("zImage", "arm", _packed_version(data))
+        return KernelImage("zImage", "arm", _packed_version(data))
     if data[0x202:0x206] == b"HdrS" and len(data) > 0x240:
         at = struct.unpack_from("<H", data, 0x20E)[0] + 0x200
-        words = data[at : at + 128].split(b"\0")[0].split()
+        banner = data[at : at + 128].split(b"\0")[0].split()
         long_mode = struct.unpack_from("<H", data, 0x236)[0] & 1
-        version = words[0].decode(errors="replace") if words else ""
-        return Kernel("bzImage", "x86_64" if long_mode else "i386", version)
+        version = banner[0].decode(errors="replace") if banner else ""
+        return KernelImage("bzImage", "x86_64" if long_mode else "i386", version)
     if data[:4] == b"\x27\x05\x19\x56" and len(data) > 64:
         return _uimage(data, wrapped)
     if data[:4] == b"\xd0\x0d\xfe\xed" and b"kernel" in data[-65536:]:
-        return Kernel("FIT", _fit_arch(data), _version(data) or _packed_version(data))
+        return KernelImage("FIT", _fit_arch(data), _version(data) or _packed_version(data))
     if data[:4] == b"\x7fELF" and len(data) > 20 and _version(data):
         machine = struct.unpack_from("<H", data, 18)[0]
-        return Kernel("ELF", _ELF_ARCH.get(machine, ""), _version(data))
-    return Kernel("")
+        return KernelImage("ELF", ARCHITECTURES.get(machine, ""), _version(data))
+    return KernelImage("")
 
 
-def _uimage(data: bytes, wrapped: int) -> Kernel:
+def _uimage(data: bytes, wrapped: int) -> KernelImage:
     kind = data[30]
     if kind not in (2, 4):  # a kernel, alone or with other images
-        return Kernel("")
+        return KernelImage("")
     inner = _identify(data[64:], wrapped + 1)
     name = re.search(rb"Linux-(\d[!-~]+)", data[32:64])
     version = inner.version or (name[1].decode() if name else "")
-    return Kernel("uImage", _UIMAGE_ARCH.get(data[29], ""), version or _packed_version(data[64:]))
+    return KernelImage(
+        "uImage", _UIMAGE_ARCH.get(data[29], ""), version or _packed_version(data[64:])
+    )
 
 
-def _efi_zboot(data: bytes, wrapped: int) -> Kernel:
+def _efi_zboot(data: bytes, wrapped: int) -> KernelImage:
     """The compressed EFI form of arm64 and riscv (drivers/firmware/efi/libstub/zboot-header.S)."""
     begin, size = struct.unpack_from("<II", data, 8)
     inner = _identify(_unpacked(data[begin : begin + size]), wrapped + 1)
-    return Kernel("EFI zboot", inner.arch, inner.version)
+    return KernelImage("EFI zboot", inner.arch, inner.version)
 
 
 def _fit_arch(data: bytes) -> str:
@@ -111,8 +118,8 @@ def _fit_arch(data: bytes) -> str:
 
 
 def _version(data: bytes) -> str:
-    found = _VERSION.search(data)
-    return found[1].decode() if found else ""
+    match = _VERSION.search(data)
+    return match[1].decode() if match else ""
 
 
 _CONFIG_BEGIN, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"

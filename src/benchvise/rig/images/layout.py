@@ -10,11 +10,11 @@ from pathlib import Path
 from benchvise.rig.images import ImageError, raw_loader
 from benchvise.rig.images.boot_files import STYLES
 from benchvise.rig.images.boot_files.raspberry import firmware_files
-from benchvise.rig.images.boot_files.style import Boot, Side
+from benchvise.rig.images.boot_files.style import BootEntry, BootSide
 from benchvise.rig.images.ext import Ext, free_blocks
 from benchvise.rig.images.fat import Fat, free_clusters
 from benchvise.rig.images.filesystems import EXT, FAT, Files, FileSystem, file_system
-from benchvise.rig.images.kernel import Kernel, identify
+from benchvise.rig.images.kernel import KernelImage, identify
 from benchvise.rig.images.table import Partition, PartitionTable, read_table
 from benchvise.rig.images.tools import Tools
 from benchvise.rig.images.userland import Userland, is_root, userland
@@ -40,8 +40,8 @@ class Layout:
     partitions: tuple[tuple[Partition, FileSystem], ...]
     boot_loader: str
     boot_partition: int | None
-    boot: Boot | None
-    kernels: tuple[tuple[str, Kernel], ...]
+    boot: BootEntry | None
+    kernels: tuple[tuple[str, KernelImage], ...]
     root_partition: int | None
     modules: tuple[str, ...]
     userland: Userland | None
@@ -90,7 +90,7 @@ class Layout:
         )
 
     def lines(self) -> list[str]:
-        """The same for people: what is unknown is said to be."""
+        """The same as lines for people; what is unknown is ``none found``."""
         document = self.document()
         systems = ", ".join(
             f"{partition.number}: {system.kind or 'raw'} {system.label}".rstrip()
@@ -178,7 +178,7 @@ class OpenedImage:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         return self.layout.name
 
     @property
@@ -223,28 +223,29 @@ class OpenedImage:
             free.append((max(ends), self.table.size))
         return sorted(free)
 
-    def side(self) -> Side:
+    def boot_side(self) -> BootSide:
         """Its boot files. ImageError when there are none, or they are not understood."""
         if self.boot_files is None or self.layout.boot is None:
             raise ImageError(
-                f"{self.name} has no boot configuration that is understood: no extlinux.conf, "
+                f"{self.name} has no supported boot configuration: no extlinux.conf, "
                 "no config.txt of a Raspberry Pi, no kernel of a usual name",
-                "the layers bootloader, root, init-settings and libc can be taken all the same",
+                "take only the layers bootloader, root, init-settings and libc",
             )
         if self.layout.boot.obstacle:
             raise ImageError(
-                f"{self.name} cannot be changed in how it boots: {self.layout.boot.obstacle}",
-                "replace it by an extlinux.conf, which says what is loaded",
+                f"the boot configuration of {self.name} cannot be changed: "
+                f"{self.layout.boot.obstacle}",
+                "replace it by an extlinux.conf, which names what is loaded",
             )
-        return Side(self.boot_files, self.layout.boot)
+        return BootSide(self.boot_files, self.layout.boot)
 
     def need_root(self) -> Ext:
-        """Its root file system. ImageError when there is none that can be handled."""
+        """Its root file system. ImageError when there is none of a supported kind."""
         if self.root is None:
             kinds = ", ".join(s.kind for s in self.systems.values() if s.kind) or "none"
             raise ImageError(
-                f"{self.name} has no root file system that can be handled: "
-                f"only ext2, ext3 and ext4 can, and it has {kinds}",
+                f"{self.name} has no supported root file system: "
+                f"only ext2, ext3 and ext4 are, and it has {kinds}",
                 "build the image with ext4",
             )
         return self.root
@@ -268,7 +269,7 @@ def open_layout(tools: Tools, file: str, name: str) -> OpenedImage:
     root = reachable.get(root_partition) if root_partition is not None else None
     assert root is None or isinstance(root, Ext)  # noqa: S101 - says it to the type checker
     boot_files = reachable.get(boot_partition) if boot_partition is not None else None
-    kernels: list[tuple[str, Kernel]] = []
+    kernels: list[tuple[str, KernelImage]] = []
     if boot is not None and boot_files is not None:
         for kernel in boot.kernels:
             if boot_files.is_file(kernel):
@@ -312,8 +313,8 @@ def _open(
 
 def _find_boot(
     table: PartitionTable, reachable: Mapping[int, Ext | Fat]
-) -> tuple[int | None, Boot | None]:
-    """As U-Boot looks: first where the table says bootable, then in the order of the table."""
+) -> tuple[int | None, BootEntry | None]:
+    """In U-Boot's order: first the partitions marked bootable, then in the order of the table."""
     ordered = sorted(table.partitions, key=lambda p: (not p.bootable, p.number))
     for style in STYLES:
         for partition in ordered:
@@ -328,9 +329,9 @@ def _find_root(
     table: PartitionTable,
     systems: Mapping[int, FileSystem],
     reachable: Mapping[int, Ext | Fat],
-    boot: Boot | None,
+    boot: BootEntry | None,
 ) -> int | None:
-    """What the command line says; else the one file system that looks like it."""
+    """The partition that the command line names; else the one that looks like a root."""
     named = _named_root(boot.command_line or "" if boot else "", table, systems)
     if named is not None:
         return named if isinstance(reachable.get(named), Ext) else None

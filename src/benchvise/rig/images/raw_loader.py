@@ -61,20 +61,20 @@ def regions(table: PartitionTable, systems: Mapping[int, FileSystem]) -> list[Re
         if not systems[partition.number].kind
         and (partition.start < first or partition.name.casefold() in _NAMES)
     ]
-    found = [Region(partition.start, partition.size, partition) for partition in loaders]
+    areas = [Region(partition.start, partition.size, partition) for partition in loaders]
     at = table.first_free
     for partition in ordered:
         if partition.start > first:
             break
         if at < partition.start:
-            found.append(Region(at, partition.start - at))
+            areas.append(Region(at, partition.start - at))
         at = max(at, partition.end)
-    return sorted(found, key=lambda region: region.start)
+    return sorted(areas, key=lambda region: region.start)
 
 
 def used(image: Path, region: Region) -> list[tuple[int, int]]:
     """The parts of a region that hold anything but zeros: first byte and the one behind."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     with image.open("rb") as stream:
         stream.seek(region.start)
         at = region.start
@@ -86,12 +86,12 @@ def used(image: Path, region: Region) -> list[tuple[int, int]]:
                 for begin in range(0, len(data), SECTOR):
                     if not is_zero(data[begin : begin + SECTOR]):
                         here, end = at + begin, at + min(begin + SECTOR, len(data))
-                        if found and found[-1][1] == here:
-                            found[-1] = (found[-1][0], end)
+                        if ranges and ranges[-1][1] == here:
+                            ranges[-1] = (ranges[-1][0], end)
                         else:
-                            found.append((here, end))
+                            ranges.append((here, end))
             at += len(data)
-    return found
+    return ranges
 
 
 def boot_code(image: Path) -> bytes:
@@ -101,17 +101,17 @@ def boot_code(image: Path) -> bytes:
 
 
 def describe(image: Path, where: list[Region]) -> str:
-    """Whose boot ROM reads it, and which U-Boot it is; empty when there is none."""
+    """Which boot ROM reads it, and which U-Boot it is; empty when there is none."""
     holding = [region for region in where if used(image, region)]
     if not holding:
         return ""
-    words = []
+    parts = []
     version = b""
     with image.open("rb") as stream:
         for place, offset, magic, owner in _MAGICS:
             stream.seek(place + offset)
             if stream.read(len(magic)) == magic and any(r.start <= place < r.end for r in holding):
-                words.append(f"for {owner} at {place >> 10} KiB")
+                parts.append(f"for {owner} at {place >> 10} KiB")
                 break
         left = _LOOKED_AT
         for region in holding:
@@ -120,14 +120,14 @@ def describe(image: Path, where: list[Region]) -> str:
             left -= len(data)
             version = version or b"".join(_VERSION.findall(data)[:1])
     if version:
-        words.insert(0, f"U-Boot {version.decode()}")
-    return " ".join(words) or "unknown"
+        parts.insert(0, f"U-Boot {version.decode()}")
+    return " ".join(parts) or "unknown"
 
 
 def transplant(
     source: Path, theirs: list[Region], target: Path, ours: list[Region], names: tuple[str, str]
 ) -> list[str]:
-    """Puts the source's boot loader in place of the target's; says what went where.
+    """Puts the source's boot loader in place of the target's; returns what went where.
 
     ``names`` are those of the source and the target in errors. ImageError, before anything is
     written, when a part of it would lie on something else.

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from benchvise.rig.images import elf
-from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.ext import Ext, Inode
 
 _HEAD = 1 << 20  # bytes of a program that hold its ELF header, program headers and interpreter
 _INITS = ("/sbin/init", "/init", "/etc/init", "/bin/init")  # as Linux looks for it, and initrds
@@ -59,7 +59,7 @@ def userland(system: Ext) -> Userland:
 
 def find_libc(system: Ext) -> Libc | None:
     """The C library that its programs are loaded with; the 64-bit one where there are two."""
-    found: list[tuple[int, Libc]] = []
+    libraries: list[tuple[int, Libc]] = []
     for directory in library_directories(system):
         for name in sorted(system.names(directory)):
             if name != "libc.so.6" and not name.startswith("ld-musl-"):
@@ -78,22 +78,22 @@ def find_libc(system: Ext) -> Libc | None:
                 match = _MUSL.search(data)
                 version = match[1].decode() if match else ""
                 libc = Libc("musl", version, located[0], located[0])
-            found.append((program.bits, libc))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+            libraries.append((program.bits, libc))
+    return max(libraries, key=lambda pair: pair[0])[1] if libraries else None
 
 
 def library_directories(system: Ext) -> list[str]:
     """Where libraries are, without symbolic links, each once."""
-    found: dict[str, None] = {}
+    directories: dict[str, None] = {}
     for top in _LIBRARIES:
         located = system.locate(top)
         if located is None or not located[1].is_directory:
             continue
-        found[located[0]] = None
+        directories[located[0]] = None
         for name, is_directory in system.names(located[0]).items():
             if is_directory and _MULTIARCH.match(name):
-                found[posixpath.join(located[0], name)] = None
-    return list(found)
+                directories[posixpath.join(located[0], name)] = None
+    return list(directories)
 
 
 def _loader(system: Ext, libc: elf.Elf) -> str:
@@ -157,7 +157,7 @@ def _systemd_version(system: Ext) -> str:
     return ""
 
 
-def _told_by_contents(system: Ext, node: Node) -> str:
+def _told_by_contents(system: Ext, node: Inode) -> str:
     data = next(system.contents([node]))[1]
     if b"INIT: version" in data:
         return "sysvinit"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import injectable as injected
 from benchvise.rig.virtual.cards import MODES, CardSlot
-from benchvise.rig.virtual.consoles import Console
+from benchvise.rig.virtual.consoles import SimulatedConsole
 from benchvise.rig.virtual.endpoints import RequestRefused
 from benchvise.rig.virtual.injectable import INJECTABLE, FaultValue, KeyPress, LineNoise
 from benchvise.rig.virtual.machine import Machine
@@ -48,7 +48,7 @@ class VirtualBoard:
         self._directory = directory
         self._noise = LineNoise()
         self._key = KeyPress()
-        self.console = Console(directory / "console.log", self._noise, self._key)
+        self.console = SimulatedConsole(directory / "console.log", self._noise, self._key)
         self.machine = Machine()
         self.slot = CardSlot(directory.resolve(), kind.card_bytes)
         self._pulled = False
@@ -139,7 +139,7 @@ class VirtualBoard:
         )
 
     def status(self) -> BoardStatus:
-        """What is to be seen of the board, for /status."""
+        """The board as it is now, for /status."""
         return BoardStatus(
             index=self.index,
             name=self.name,

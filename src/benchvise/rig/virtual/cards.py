@@ -19,11 +19,10 @@ import os
 import signal
 from pathlib import Path
 
+from benchvise.rig.images.sparse import copy_sparse
 from benchvise.rig.virtual.damage import BadBlock, RefusingCard, take_away
 
 MODES = ("host", "dut", "off")
-
-_COPY_CHUNK = 16 << 20
 
 
 class CardSlot:
@@ -156,20 +155,8 @@ def _go_on_as_a_copy(file: Path) -> None:
     copy = file.with_name(f"{file.name}.copy")
     with file.open("rb") as old, copy.open("wb") as new:
         os.fchmod(new.fileno(), 0o600)
-        size = os.fstat(old.fileno()).st_size
-        os.truncate(new.fileno(), size)
-        end = 0
-        while end < size:
-            try:
-                start = os.lseek(old.fileno(), end, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # nothing but a hole is left
-                    break
-                raise
-            end = os.lseek(old.fileno(), start, os.SEEK_HOLE)
-            for offset in range(start, end, _COPY_CHUNK):
-                data = os.pread(old.fileno(), min(_COPY_CHUNK, end - offset), offset)
-                os.pwrite(new.fileno(), data, offset)
+        copy_sparse(old.fileno(), new)
+        new.truncate()
     copy.replace(file)
 
 

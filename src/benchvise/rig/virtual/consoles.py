@@ -26,7 +26,7 @@ _TYPED_BUFFER = 64 << 10
 _LAST_BYTES_SECONDS = 1.0
 
 
-class Log:
+class ConsoleLog:
     """A file of raw bytes that is turned over when it is full. Each write is at once on the file.
 
     A full disk must not take the board down with it: what cannot be written is counted.
@@ -59,7 +59,7 @@ class Log:
         return os.open(self._file, flags, 0o600)
 
 
-class Console:
+class SimulatedConsole:
     """The line between a machine and whoever listens.
 
     ``line`` is what the line does to the board's bytes; ``typist`` sees them first and returns
@@ -74,7 +74,7 @@ class Console:
     ) -> None:
         self.port = 0
         self.overrun = 0
-        self._log = Log(log)
+        self._log = ConsoleLog(log)
         self._line = line
         self._typist = typist
         self._readers: set[_Reader] = set()
@@ -184,7 +184,7 @@ class Console:
 class _Machine(asyncio.Protocol):
     """The machine's end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: SimulatedConsole) -> None:
         self._console = console
         self._transport: asyncio.Transport
 
@@ -203,7 +203,7 @@ class _Machine(asyncio.Protocol):
 class _Reader(asyncio.Protocol):
     """One who is connected to the console's port."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: SimulatedConsole) -> None:
         self._console = console
         self._transport: asyncio.Transport
 

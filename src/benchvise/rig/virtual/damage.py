@@ -122,16 +122,16 @@ class RefusingCard:
         await self._end()
 
     async def _end(self) -> str:
-        """Ends the process and removes the file; returns the last line that the process said."""
+        """Ends the process and removes the file; returns the last line that the process output."""
         self._process.terminate()
         for _ in range(int(_MOUNT_SECONDS / _POLL_SECONDS)):
             if self._process.poll() is not None:
                 break
             await asyncio.sleep(_POLL_SECONDS)
         self._process.kill()
-        _, said = self._process.communicate()
+        _, output = self._process.communicate()
         take_away(self._file)
-        return last_line(said)
+        return last_line(output)
 
 
 def take_away(file: Path) -> None:

@@ -69,8 +69,8 @@ class Machine:
             return self._failed
         code = self._code
         how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-        said = last_line(bytes(self._said))
-        return f"the machine {how}{f': {said}' if said else ''}"
+        reason = last_line(bytes(self._said))
+        return f"the machine {how}{f': {reason}' if reason else ''}"
 
     @property
     def pid(self) -> int | None:
@@ -156,7 +156,7 @@ class Machine:
 
 
 class _Tail(asyncio.Protocol):
-    """Keeps the last of what a process says."""
+    """Keeps the last output of a process."""
 
     def __init__(self, kept: bytearray) -> None:
         self._kept = kept

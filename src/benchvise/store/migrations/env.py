@@ -2,12 +2,12 @@
 
 from alembic import context
 
-from benchvise.store.models import Base
 from benchvise.store.schema import VERSION_TABLE
+from benchvise.store.tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Base.metadata,
+    target_metadata=METADATA,
     version_table=VERSION_TABLE,
     transactional_ddl=True,  # on SQLite too: a store is either upgraded or as it was
 )

@@ -158,14 +158,14 @@ class Images:
             _TITLES[name],
             _KINDS[name],
             name,
-            different.one.text[:_SHOWN] or "none",
-            different.other.text[:_SHOWN] or "none",
+            different.first.text[:_SHOWN] or "none",
+            different.second.text[:_SHOWN] or "none",
             means=LayerMeans(name),
             terms=layer_terms(name, self._reach),
         )
 
     def _part(self, layer: str, part: LayerPart) -> Suspect:
-        line, said = _of_side(part, Side.BAD) if part.other else _of_side(part, Side.GOOD)
+        line, said = _of_side(part, Side.BAD) if part.second else _of_side(part, Side.GOOD)
         where = f"{part.file}:{line}" if line else part.file
         return Suspect(
             f"{layer}:{part.name}",
@@ -174,10 +174,10 @@ class Images:
             else f"{where}: {said.splitlines()[0]}",
             _KINDS[layer],
             layer,
-            part.one[:_SHOWN] or "not there",
-            part.other[:_SHOWN] or "not there",
+            part.first[:_SHOWN] or "not there",
+            part.second[:_SHOWN] or "not there",
             (f"{layer}:{part.name}",),
-            LayerMeans(layer, part.name),
+            means=LayerMeans(layer, part.name),
             terms=part_terms(layer, part, self._reach),
         )
 
@@ -194,7 +194,7 @@ class Images:
 def _of_side(part: LayerPart, side: Side) -> tuple[int, str]:
     """Line and text of a part: images are always looked at with the good one first."""
     good = side is Side.GOOD
-    return (part.one_line, part.one) if good else (part.other_line, part.other)
+    return (part.first_line, part.first) if good else (part.second_line, part.second)
 
 
 # -- inside a layer that is built from source ------------------------------------------------------
@@ -301,4 +301,4 @@ def _above(
 
 
 def _best(suspects: Iterable[Suspect]) -> list[Suspect]:
-    return sorted(suspects, key=lambda suspect: (-suspect.score, suspect.id))[:MOST]
+    return sorted(suspects, key=lambda suspect: (-suspect.log_odds, suspect.id))[:MOST]

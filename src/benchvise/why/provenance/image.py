@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchvise.rig.card.image import open_image
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.ext import Ext, Inode
 from benchvise.rig.images.filesystems import Files
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
@@ -73,7 +73,7 @@ class ImageFiles:
     def read(self, globs: Iterable[str]) -> dict[str, bytes]:
         """The first bytes of each file that matches: those of the root in few runs of debugfs."""
         found: dict[str, bytes] = {}
-        nodes: dict[int, tuple[Node, list[str]]] = {}
+        nodes: dict[int, tuple[Inode, list[str]]] = {}
         for path in dict.fromkeys(path for glob in globs for path in matches(self, glob)):
             mounted = self._mounted(path)
             if mounted is not None:
@@ -93,7 +93,7 @@ class ImageFiles:
 
     def links(self, globs: Iterable[str]) -> dict[str, str]:
         """Where the symbolic links that match lead; a FAT file system has none."""
-        found: dict[str, Node] = {}
+        found: dict[str, Inode] = {}
         for path in dict.fromkeys(path for glob in globs for path in matches(self, glob)):
             if self._mounted(path) is None:
                 node = self._root.find(path, follow=False)

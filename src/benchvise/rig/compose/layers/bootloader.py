@@ -22,7 +22,7 @@ class Bootloader:
     name = "bootloader"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Raw parts go to the places they had, files under the names they had."""
+        """Puts raw parts at the places they had, files under the names they had."""
         target, source = swap.target, swap.source
         for opened in (target, source):
             _refuse_mapped(opened)
@@ -76,13 +76,13 @@ def _files(opened: OpenedImage) -> list[str]:
     files, boot = opened.boot_files, opened.layout.boot
     if files is None:
         return []
-    found = [f"/{name}" for name in sorted(files.names("/")) if name.lower() in _FILES]
-    found += raspberry.firmware_files(files)
+    paths = [f"/{name}" for name in sorted(files.names("/")) if name.lower() in _FILES]
+    paths += raspberry.firmware_files(files)
     if boot is not None and boot.style != raspberry.Raspberry.name and _has_config(opened):
         under = raspberry.Raspberry().find(files)
-        found += under.kernels if under else ()
-    known = {*boot.kernels, *boot.initrds} if boot else set()
-    return sorted({path for path in found if path not in known})
+        paths += under.kernels if under else ()
+    loaded = {*boot.kernels, *boot.initrds} if boot else set()
+    return sorted({path for path in paths if path not in loaded})
 
 
 def _has_config(opened: OpenedImage) -> bool:

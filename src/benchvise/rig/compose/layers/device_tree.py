@@ -11,12 +11,12 @@ from benchvise.rig.images.layout import OpenedImage
 
 
 class DeviceTree:
-    """The description of the hardware that the kernel gets."""
+    """The description of the hardware that the kernel reads."""
 
     name = "device-tree"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Files, and what the boot configuration says about them."""
+        """Replaces the files, and their lines in the boot configuration."""
         target, source = same_style(swap, self.name)
         return style(target.boot.style).put_trees(target, source)
 
@@ -36,11 +36,11 @@ def contents(opened: OpenedImage) -> dict[str, bytes]:
     boot, files = opened.layout.boot, opened.boot_files
     if boot is None or files is None:
         return {}
-    found: dict[str, bytes] = {}
+    trees: dict[str, bytes] = {}
     for tree in boot.trees:
         if files.is_file(tree):
-            found[posixpath.basename(tree)] = files.read(tree)
+            trees[posixpath.basename(tree)] = files.read(tree)
         else:
             paths = below(files, tree)
-            found.update({path[len(tree) :].lstrip("/"): files.read(path) for path in paths})
-    return found
+            trees.update({path[len(tree) :].lstrip("/"): files.read(path) for path in paths})
+    return trees

@@ -17,17 +17,18 @@ _MOST_CONFIG = 4 << 20  # bytes; real ones have under 400 kB
 
 
 class KernelAndModules:
-    """A kernel cannot do without its own modules, so they come along, and the old ones go."""
+    """The kernel with its own modules, without which it is of no use."""
 
     name = "kernel"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Boot files first: they tell which modules belong to them."""
+        """Replaces the boot files, then the modules that belong to them."""
         target, source = same_style(swap, self.name)
         if not source.boot.kernels or not target.boot.kernels:
             which = swap.source if not source.boot.kernels else swap.target
             raise ImageError(
-                f"{which.name} has no kernel in its boot partition", "look at what it holds"
+                f"{which.name} has no kernel in its boot partition",
+                "list its contents: benchvise rig compose --from IMAGE",
             )
         old = _versions(swap.target)
         done = style(target.boot.style).put_kernel(target, source)
@@ -65,19 +66,23 @@ def config(opened: OpenedImage) -> bytes:
                 return files.read(place, _MOST_CONFIG)
     boot, files = opened.layout.boot, opened.boot_files
     kernels = [] if boot is None or files is None else boot.kernels
-    found = [embedded_config(files.read(path)) for path in kernels if files and files.is_file(path)]
-    return next(filter(None, found), b"")
+    for path in kernels:
+        if files is not None and files.is_file(path):
+            embedded = embedded_config(files.read(path))
+            if embedded:
+                return embedded
+    return b""
 
 
 def _modules(swap: Swap, root: Ext) -> list[str]:
     """Replaces /lib/modules by those directories that fit the source's kernels."""
     theirs = swap.source.need_root()
     has = swap.source.layout.modules
-    known = {kernel.version for _, kernel in swap.source.layout.kernels}
-    wanted = [version for version in has if version in known or "" in known]
+    versions = {kernel.version for _, kernel in swap.source.layout.kernels}
+    wanted = [version for version in has if version in versions or "" in versions]
     if not wanted and has:
         swap.warnings.append(
-            f"{swap.source.name} has no modules for its kernel {', '.join(sorted(known))}, "
+            f"{swap.source.name} has no modules for its kernel {', '.join(sorted(versions))}, "
             f"only for {', '.join(has)}: the kernel gets none"
         )
     where = modules_directory(root)
@@ -93,7 +98,7 @@ def _modules(swap: Swap, root: Ext) -> list[str]:
 
 
 def modules_directory(root: Ext) -> str:
-    """Where modules are, without symbolic links; made if there is no such directory."""
+    """The directory of modules, without symbolic links; made if there is none."""
     return root.make(MODULES)
 
 

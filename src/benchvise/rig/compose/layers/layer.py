@@ -1,4 +1,4 @@
-"""What a layer is, and what it gets to work with."""
+"""The protocol of a layer, and what its methods get and return."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.boot_files.style import Side
+from benchvise.rig.images.boot_files.style import BootSide
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
 
@@ -43,17 +43,17 @@ class LayerSummary:
 class LayerPart:
     """A difference inside a layer that can be taken alone.
 
-    ``name`` is the same from whichever image it is looked at. ``one`` and ``other`` are what the
+    ``name`` is the same from whichever image it is looked at. ``first`` and ``second`` are what the
     two images have there, as text; empty where one has nothing. ``file`` is where that is, and the
     lines count from 1; 0 where it has no line.
     """
 
     name: str
-    one: str
-    other: str
+    first: str
+    second: str
     file: str = ""
-    one_line: int = 0
-    other_line: int = 0
+    first_line: int = 0
+    second_line: int = 0
 
 
 def digest(*contents: bytes | str) -> str:
@@ -65,9 +65,9 @@ def digest(*contents: bytes | str) -> str:
     return sha.hexdigest() if any(contents) else ""
 
 
-def same_style(swap: Swap, layer: str) -> tuple[Side, Side]:
+def same_style(swap: Swap, layer: str) -> tuple[BootSide, BootSide]:
     """The boot files of target and source. ImageError unless both boot in the same style."""
-    target, source = swap.target.side(), swap.source.side()
+    target, source = swap.target.boot_side(), swap.source.boot_side()
     if target.boot.style != source.boot.style:
         raise ImageError(
             f"the layer {layer} cannot go from {swap.source.name} to {swap.target.name}: "
@@ -82,10 +82,10 @@ class ImageLayer(Protocol):
 
     @property
     def name(self) -> str:
-        """How users call it."""
+        """Its name on the command line."""
 
     def apply(self, swap: Swap) -> list[str]:
-        """Puts the source's layer into the target; what was done, in words.
+        """Puts the source's layer into the target; returns what was done, a sentence each.
 
         ImageError when it does not fit; the target is of no use then.
         """
@@ -98,8 +98,8 @@ class ImageLayer(Protocol):
 class DivisibleLayer(Protocol):
     """A layer of which parts can be taken alone."""
 
-    def parts(self, one: OpenedImage, other: OpenedImage) -> list[LayerPart]:
-        """What differs; ImageError when that cannot be told."""
+    def parts(self, first: OpenedImage, second: OpenedImage) -> list[LayerPart]:
+        """What differs; ImageError when that cannot be determined."""
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
         """Puts these parts of the source into the target, as ``apply`` does with all.

@@ -8,7 +8,7 @@ import re
 from benchvise.rig.compose.layers import libc_abi as abi
 from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.images import ImageError, elf
-from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.ext import Ext, Inode
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.userland import Libc, find_libc, library_directories
@@ -44,7 +44,7 @@ class CLibrary:
     name = "libc"
 
     def apply(self, swap: Swap) -> list[str]:
-        """The files go where the old ones are, under the names that programs ask for."""
+        """Puts the files where the old ones are, under the names that programs ask for."""
         ours, theirs = swap.target.need_root(), swap.source.need_root()
         old, new = _libc(ours, swap.target.name), _libc(theirs, swap.source.name)
         if old.kind != new.kind:
@@ -90,7 +90,7 @@ class CLibrary:
         return LayerSummary(digest(*pairs), f"{libc.kind} {libc.version}".strip())
 
 
-def library_files(root: Ext) -> dict[str, Node]:
+def library_files(root: Ext) -> dict[str, Inode]:
     """The files of a root file system's C library by their paths; none where it has none."""
     libc = find_libc(root)
     return _files(root, libc) if libc is not None and libc.loader else {}
@@ -110,30 +110,30 @@ def _same_abi(swap: Swap, ours: bytes, theirs: bytes) -> tuple[str, int, bool]:
     """What both libraries are built for. ImageError when it is not the same."""
     old, new = elf.parse(ours), elf.parse(theirs)
     if old is None or new is None or old.abi != new.abi:
-        words = [
+        abis = [
             f"{program.arch}, {program.bits} bit{', hard float' if program.abi[2] else ''}"
             if program
             else "unknown"
             for program in (old, new)
         ]
         raise ImageError(
-            f"the libc of {swap.source.name} is for another kind of processor ({words[1]}) than "
-            f"the programs of {swap.target.name} ({words[0]})",
+            f"the libc of {swap.source.name} is for another architecture ({abis[1]}) than "
+            f"the programs of {swap.target.name} ({abis[0]})",
             "take images that are built for the same architecture",
         )
     return old.abi
 
 
-def _files(root: Ext, libc: Libc) -> dict[str, Node]:
+def _files(root: Ext, libc: Libc) -> dict[str, Inode]:
     """The files of a libc by their paths, links among them followed."""
-    found: dict[str, Node] = {}
+    files: dict[str, Inode] = {}
     for directory in dict.fromkeys(map(posixpath.dirname, (libc.library, libc.loader))):
         for name in sorted(root.names(directory)):
             path = posixpath.join(directory, name)
             node = root.find(path) if _NAMES[libc.kind].match(name) else None
             if node is not None and node.is_file:
-                found[path] = node
-    return found
+                files[path] = node
+    return files
 
 
 def _versioned(root: Ext, libc: Libc) -> list[str]:
@@ -144,7 +144,7 @@ def _versioned(root: Ext, libc: Libc) -> list[str]:
 
 def _check(
     swap: Swap,
-    files: tuple[dict[str, Node], dict[str, Node]],
+    files: tuple[dict[str, Inode], dict[str, Inode]],
     kind: tuple[str, int, bool],
     libc: str,
 ) -> None:
@@ -175,11 +175,10 @@ def _check(
 
 
 def _refuse_unsearched(swap: Swap, loader: bytes, home: str) -> None:
-    """A loader looks where it was built to look, and where the cache says."""
+    """ImageError when the loader does not search ``home``: by itself, or by its cache."""
     spellings = {home, home.removeprefix("/usr")}
-    known = any(f"{spelling}/\0".encode() in loader or f"{spelling}/".encode() in loader
-                for spelling in spellings)  # fmt: skip
-    if not known and not swap.target.need_root().is_file(_CACHE):
+    searched = any(f"{spelling}/".encode() in loader for spelling in spellings)
+    if not searched and not swap.target.need_root().is_file(_CACHE):
         raise ImageError(
             f"the dynamic loader of {swap.source.name} does not look in {home}, where the "
             f"libraries of {swap.target.name} are",
@@ -187,7 +186,7 @@ def _refuse_unsearched(swap: Swap, loader: bytes, home: str) -> None:
         )
 
 
-def _interpreter(root: Ext, here: dict[str, Node]) -> str:
+def _interpreter(root: Ext, here: dict[str, Inode]) -> str:
     """The path of the loader that stands in every program."""
     for path, node in here.items():
         if posixpath.basename(path) == "libc.so.6":
@@ -197,9 +196,9 @@ def _interpreter(root: Ext, here: dict[str, Node]) -> str:
 
 
 def _put(
-    ours: Ext, theirs: Ext, here: dict[str, Node], there: dict[str, Node], old: Libc, new: Libc
+    ours: Ext, theirs: Ext, here: dict[str, Inode], there: dict[str, Inode], old: Libc, new: Libc
 ) -> int:
-    """Each file under the name that programs ask for, where the old one was, or beside libc."""
+    """Puts each file where the old one of its name was, or beside libc; returns how many."""
     places = {posixpath.basename(path): path for path in here}
     home = posixpath.dirname(old.library)
     new_files = {posixpath.basename(path): node for path, node in there.items()}
@@ -214,7 +213,7 @@ def _put(
 
 
 def _data(ours: Ext, theirs: Ext) -> list[str]:
-    """Character sets and locales, which a libc looks for where it was built to."""
+    """Replaces character sets and locales, which a libc looks for in directories built into it."""
     done = []
     directories = {*library_directories(ours), *library_directories(theirs)}
     for path in (*_LOCALES, *sorted(posixpath.join(top, "gconv") for top in directories)):

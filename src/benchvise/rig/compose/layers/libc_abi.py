@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from benchvise.rig.images import ImageError, elf
-from benchvise.rig.images.ext import Ext, Node
+from benchvise.rig.images.ext import Ext, Inode
 
 _SMALLEST = 64  # bytes of an ELF header
 _PRIVATE = "GLIBC_PRIVATE"
 
 
 @dataclass(slots=True)
-class Needs:
+class LibcNeeds:
     """What programs need of their libc, each with the programs that do.
 
     ``versions``: by library and version; ``libraries``: by name; ``symbols``: by name. ``static``
@@ -35,7 +35,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class LibcOffer:
     """What a libc has: versions by library, and all symbols."""
 
     versions: Mapping[str, frozenset[str]]
@@ -43,14 +43,14 @@ class Offer:
 
 
 def needs(
-    root: Ext, libc: Mapping[str, Node], abi: tuple[str, int, bool], *, symbols: bool
-) -> Needs:
+    root: Ext, libc: Mapping[str, Inode], abi: tuple[str, int, bool], *, symbols: bool
+) -> LibcNeeds:
     """What all programs and libraries of a root file system need; ``libc`` are its own files.
 
     ``abi`` is that of the libc: programs of another use another one. ``symbols``: collect names
     of symbols, for a libc without versions.
     """
-    found = Needs()
+    collected = LibcNeeds()
     own = {node.inode for node in libc.values()}
     names = {posixpath.basename(path) for path in libc}
     for path, data in _programs(root, own):
@@ -58,23 +58,23 @@ def needs(
         if program is None or program.abi != abi:
             continue
         if not program.dynamic:
-            found.static.append(path)
+            collected.static.append(path)
             continue
         for library in names.intersection(program.needed):
-            found.libraries.setdefault(library, []).append(path)
+            collected.libraries.setdefault(library, []).append(path)
         for library, versions in program.versions.items():
             if library not in names:
                 continue
             if _PRIVATE in versions:
-                found.private.append(path)
+                collected.private.append(path)
             for version in versions - {_PRIVATE}:
-                found.versions.setdefault((library, version), []).append(path)
+                collected.versions.setdefault((library, version), []).append(path)
         for symbol in program.imports:
-            found.symbols.setdefault(symbol, []).append(path)
-    return found
+            collected.symbols.setdefault(symbol, []).append(path)
+    return collected
 
 
-def offer(files: Iterator[bytes]) -> Offer:
+def offer(files: Iterator[bytes]) -> LibcOffer:
     """What these libraries define together, by their sonames."""
     versions: dict[str, frozenset[str]] = {}
     symbols: set[str] = set()
@@ -83,11 +83,11 @@ def offer(files: Iterator[bytes]) -> Offer:
         if library is not None:
             versions[library.soname] = library.defines
             symbols |= library.exports
-    return Offer(versions, frozenset(symbols))
+    return LibcOffer(versions, frozenset(symbols))
 
 
-def missing(wanted: Needs, new: Offer, old: Offer) -> dict[str, list[str]]:
-    """What the new libc has not though the old one has: what it is, and who needs it."""
+def missing(wanted: LibcNeeds, new: LibcOffer, old: LibcOffer) -> dict[str, list[str]]:
+    """What only the old libc has: what it is, and the programs that need it."""
     lacking: dict[str, list[str]] = {}
     for (library, version), programs in sorted(wanted.versions.items()):
         if version not in new.versions.get(library, frozenset()):
@@ -119,7 +119,7 @@ def _as_numbers(text: str) -> list[int]:
 
 def _programs(root: Ext, own: set[int]) -> Iterator[tuple[str, bytes]]:
     """All files that may be programs or libraries, each once, with their contents."""
-    candidates: dict[int, tuple[str, Node]] = {}
+    candidates: dict[int, tuple[str, Inode]] = {}
     for path, node in root.walk("/").items():
         library = ".so" in posixpath.basename(path)
         if node.is_file and node.size >= _SMALLEST and (node.mode & 0o111 or library):

@@ -27,27 +27,27 @@ _KEY = re.compile(r"\s*(?:export\s+)?([\w./:*-]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LinePiece:
     """A range of lines of each text, as positions from 0: from, and the one behind."""
 
-    one: tuple[int, int]
-    other: tuple[int, int]
+    first: tuple[int, int]
+    second: tuple[int, int]
 
 
-def pieces(one: list[str], other: list[str]) -> list[Piece]:
+def pieces(first: list[str], second: list[str]) -> list[LinePiece]:
     """What differs between two lists of lines, in their order."""
-    if other < one:  # always looked at from the same side, so that it is always the same
-        return [Piece(piece.other, piece.one) for piece in pieces(other, one)]
+    if second < first:  # always looked at from the same side, so that it is always the same
+        return [LinePiece(piece.second, piece.first) for piece in pieces(second, first)]
     blocks = [
-        Piece((a, b), (c, d))
-        for word, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+        LinePiece((a, b), (c, d))
+        for word, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
         if word != "equal"
     ]
-    found = [piece for block in blocks for piece in _divided(block, one, other)]
-    texts = [(one[p.one[0] : p.one[1]], other[p.other[0] : p.other[1]]) for p in found]
+    divided = [piece for block in blocks for piece in _divided(block, first, second)]
+    texts = [(first[p.first[0] : p.first[1]], second[p.second[0] : p.second[1]]) for p in divided]
     if any(not _is_whole(lines) for pair in texts for lines in pair):
-        return [Piece((0, len(one)), (0, len(other)))]
-    return found
+        return [LinePiece((0, len(first)), (0, len(second)))]
+    return divided
 
 
 def mixed(here: list[str], there: list[str], chosen: Set[int]) -> list[str]:
@@ -55,15 +55,15 @@ def mixed(here: list[str], there: list[str], chosen: Set[int]) -> list[str]:
 
     Empty when nothing but comments would be left of a text that one of the two does not have.
     """
-    found = pieces(here, there)
-    if len(chosen) == len(found):
+    differences = pieces(here, there)
+    if len(chosen) == len(differences):
         return list(there)
     result: list[str] = []
     at = 0
-    for number, piece in enumerate(found):
-        result += here[at : piece.one[0]]
-        result += there[slice(*piece.other)] if number in chosen else here[slice(*piece.one)]
-        at = piece.one[1]
+    for number, piece in enumerate(differences):
+        result += here[at : piece.first[0]]
+        result += there[slice(*piece.second)] if number in chosen else here[slice(*piece.first)]
+        at = piece.first[1]
     result += here[at:]
     if not here or not there:
         head = [line for line in (here or there)[:1] if line.startswith("#!")]
@@ -84,10 +84,10 @@ def first_active(lines: list[str], begin: int, end: int) -> int:
     return next((n + 1 for n in range(begin, end) if is_active(lines[n])), 0)
 
 
-def _divided(block: Piece, one: list[str], other: list[str]) -> Iterator[Piece]:
+def _divided(block: LinePiece, first: list[str], second: list[str]) -> Iterator[LinePiece]:
     """The pieces of a block in which all lines differ."""
-    (a, b), (c, d) = block.one, block.other
-    here, there = one[a:b], other[c:d]
+    (a, b), (c, d) = block.first, block.second
+    here, there = first[a:b], second[c:d]
     if not any(map(is_active, [*here, *there])):
         return
     if any(is_active(line) and _TIED.search(line) for line in [*here, *there]):
@@ -97,19 +97,21 @@ def _divided(block: Piece, one: list[str], other: list[str]) -> Iterator[Piece]:
     i = j = 0
     for match in [*SequenceMatcher(None, *keys, autojunk=False).get_matching_blocks()]:
         yield from (
-            Piece((a + k, a + k + 1), (c + j, c + j))
+            LinePiece((a + k, a + k + 1), (c + j, c + j))
             for k in range(i, match.a)
-            if is_active(one[a + k])
+            if is_active(first[a + k])
         )
         yield from (
-            Piece((a + match.a, a + match.a), (c + k, c + k + 1))
+            LinePiece((a + match.a, a + match.a), (c + k, c + k + 1))
             for k in range(j, match.b)
-            if is_active(other[c + k])
+            if is_active(second[c + k])
         )
         yield from (
-            Piece((a + match.a + k, a + match.a + k + 1), (c + match.b + k, c + match.b + k + 1))
+            LinePiece(
+                (a + match.a + k, a + match.a + k + 1), (c + match.b + k, c + match.b + k + 1)
+            )
             for k in range(match.size)
-            if one[a + match.a + k] != other[c + match.b + k]
+            if first[a + match.a + k] != second[c + match.b + k]
         )
         i, j = match.a + match.size, match.b + match.size
 

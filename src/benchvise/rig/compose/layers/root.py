@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from benchvise.rig.compose.layers.init_settings import files as settings_files
+from benchvise.rig.compose.layers.init_settings import settings_files
 from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.compose.layers.libc import library_files
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.ext import Ext
 from benchvise.rig.images.filesystems import Files
-from benchvise.rig.images.graft import graft, needed, tree
+from benchvise.rig.images.graft import graft, needed_bytes, tree
 from benchvise.rig.images.layout import MODULES, OpenedImage
 
 _MINIMUM = re.compile(rb"minimum size of the filesystem: (\d+)")
@@ -30,7 +30,7 @@ class Root:
     name = "root"
 
     def apply(self, swap: Swap) -> list[str]:
-        """The new file system is made ready in a file of its own, then put over the old one."""
+        """Prepares the new file system in a file of its own, then puts it over the old one."""
         old, new_name = swap.target.need_root(), _resized(swap)
         new = Ext(swap.work.tools, new_name, 0, f"{swap.target.name} with the new root")
         done = [f"{new.summary.size} bytes of {swap.source.name}"]
@@ -82,11 +82,11 @@ def _resized(swap: Swap) -> str:
     name = work.extract(swap.source.path, swap.source.root_place, now.size)
     work.check(name)
     output = work.tools.run(["resize2fs", "-P", name])
-    found = _MINIMUM.search(output.stdout)
-    least = int(found[1]) * now.block if found else now.size - now.free
-    keep = needed(tree(old, MODULES, MODULES), now.block)
+    minimum = _MINIMUM.search(output.stdout)
+    least = int(minimum[1]) * now.block if minimum else now.size - now.free
+    keep = needed_bytes(tree(old, MODULES, MODULES), now.block)
     if swap.target.boots_from_root:
-        keep += needed(tree(old, _BOOT, _BOOT), now.block)
+        keep += needed_bytes(tree(old, _BOOT, _BOOT), now.block)
     size = was.size if least + keep <= was.size else room
     if least + keep > room:
         raise ImageError(
@@ -107,12 +107,12 @@ def _put_back(old: Ext, new: Ext, path: str) -> None:
     located = new.locate(path, follow=False)
     if located is not None:
         new.remove(path)
-    found = old.locate(path)
-    if found is None:
+    kept = old.locate(path)
+    if kept is None:
         return
     parent, _, name = path.rpartition("/")
     place = new.make(parent or "/").rstrip("/")
-    graft(old, tree(old, found[0], f"{place}/{name}"), new)
+    graft(old, tree(old, kept[0], f"{place}/{name}"), new)
 
 
 def _table(old: Ext, new: Ext) -> list[str]:

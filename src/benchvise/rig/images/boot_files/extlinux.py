@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.boot_files.style import Boot, Side
+from benchvise.rig.images.boot_files.style import BootEntry, BootSide
 from benchvise.rig.images.filesystems import Files, absolute, below
 
 _PLACES = (
@@ -40,7 +40,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class BootLabel:
     """An entry of the file: the lines it takes, and its values by the keys of U-Boot."""
 
     name: str
@@ -54,7 +54,7 @@ class Extlinux:
 
     name = "extlinux"
 
-    def find(self, files: Files) -> Boot | None:
+    def find(self, files: Files) -> BootEntry | None:
         """The entry that boots by default."""
         place = next((place for place in _PLACES if files.is_file(place)), None)
         if place is None:
@@ -67,18 +67,18 @@ class Extlinux:
         overlays = label.values.get("fdtoverlays", "").split()
         trees = [label.values.get("fdt", ""), label.values.get("fdtdir", ""), *overlays]
         includes = any(line.split()[:1] == ["include"] for line in text.lower().splitlines())
-        return Boot(
+        return BootEntry(
             self.name,
             (place,),
             (absolute(_file(label.values["kernel"]), directory),),
             tuple(absolute(name, directory) for name in _initrds(label)),
             tuple(absolute(tree, directory) for tree in trees if tree),
-            " ".join(_words(label)),
+            " ".join(_options(label)),
             f"{place} includes other files" if includes else "",
         )
 
-    def put_kernel(self, target: Side, source: Side) -> list[str]:
-        """Kernel and initial RAM disk go where the old ones were, under their own names."""
+    def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts kernel and initial RAM disk where the old ones were, under their own names."""
         text, label = _label(target)
         old = [target.boot.kernels[0], *target.boot.initrds]
         taken = _used(text, target, but=label)
@@ -97,13 +97,13 @@ class Extlinux:
         values = {
             "kernel": kernel + suffix,
             "initrd": ",".join(initrds) or None,
-            "append": " ".join(_words(label)) or None,
+            "append": " ".join(_options(label)) or None,
         }
         _write(target, edited(text, label, values))
         return [f"{kernel} in place of {old[0]}", *(f"initrd {path}" for path in initrds)]
 
-    def put_trees(self, target: Side, source: Side) -> list[str]:
-        """Device tree, overlays, or the directory of device trees that U-Boot chooses from."""
+    def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts device tree, overlays, or the directory of device trees that U-Boot chooses from."""
         text, label = _label(target)
         _, theirs = _label(source)
         taken = _used(text, target, but=label) | {*target.boot.kernels, *target.boot.initrds}
@@ -147,43 +147,45 @@ class Extlinux:
         _write(target, edited(text, label, values))
         return [f"{len(new)} device trees and overlays, such as {min(new)}"]
 
-    def put_command_line(self, target: Side, line: str) -> list[str]:
-        """APPEND of the entry that boots by default."""
+    def put_command_line(self, target: BootSide, line: str) -> list[str]:
+        """Sets APPEND of the entry that boots by default."""
         text, label = _label(target)
         ours = [word for word in label.values.get("append", "").split() if _names_initrd(word)]
-        words = [*line.split(), *ours]
-        _write(target, edited(text, label, {"append": " ".join(words) or None}))
+        options = [*line.split(), *ours]
+        _write(target, edited(text, label, {"append": " ".join(options) or None}))
         return [f"APPEND of {target.boot.configuration[0]}"]
 
 
-def labels(text: str) -> list[Label]:
+def labels(text: str) -> list[BootLabel]:
     """All entries of the file."""
     lines = text.splitlines()
     begins = [index for index, line in enumerate(lines) if _key(line)[0] == "label"]
-    found = []
+    entries = []
     for begin, end in zip(begins, [*begins, len(lines)][1:], strict=True):
         values: dict[str, str] = {}
         for line in lines[begin + 1 : end]:
             key, value = _key(line)
             if key in _KEYS and value != "-":  # syslinux: "append -" means none
                 values[_KEYS[key]] = value
-        found.append(Label(_key(lines[begin])[1], begin, end, values))
-    return found
+        entries.append(BootLabel(_key(lines[begin])[1], begin, end, values))
+    return entries
 
 
-def chosen(text: str) -> Label | None:
+def chosen(text: str) -> BootLabel | None:
     """The entry that boots when nobody chooses another."""
-    found = labels(text)
+    entries = labels(text)
     lines = text.splitlines()
     default = next((_key(line)[1] for line in reversed(lines) if _key(line)[0] == "default"), "")
-    for label in found:
+    for label in entries:
         marks = (line.lower().split() for line in lines[label.begin : label.end])
-        if any(words == ["menu", "default"] for words in marks):
+        if any(fields == ["menu", "default"] for fields in marks):
             default = label.name
-    return next((label for label in found if label.name == default), found[0] if found else None)
+    return next(
+        (label for label in entries if label.name == default), entries[0] if entries else None
+    )
 
 
-def edited(text: str, label: Label, values: Mapping[str, str | None]) -> str:
+def edited(text: str, label: BootLabel, values: Mapping[str, str | None]) -> str:
     """The file with these values in one entry; None takes a key out. All else stays as it is."""
     lines = text.splitlines()
     waiting = dict(values)
@@ -207,21 +209,21 @@ def edited(text: str, label: Label, values: Mapping[str, str | None]) -> str:
 
 
 def _key(line: str) -> tuple[str, str]:
-    words = line.strip().split(None, 1)
-    if not words or words[0].startswith("#"):
+    fields = line.strip().split(None, 1)
+    if not fields or fields[0].startswith("#"):
         return "", ""
-    return words[0].lower(), words[1].strip() if len(words) > 1 else ""
+    return fields[0].lower(), fields[1].strip() if len(fields) > 1 else ""
 
 
 def _text(files: Files, place: str) -> str:
     return files.read(place, _MOST_BYTES).decode(errors="surrogateescape")
 
 
-def _write(target: Side, text: str) -> None:
+def _write(target: BootSide, text: str) -> None:
     target.files.put(target.boot.configuration[0], text.encode(errors="surrogateescape"))
 
 
-def _label(side: Side) -> tuple[str, Label]:
+def _label(side: BootSide) -> tuple[str, BootLabel]:
     text = _text(side.files, side.boot.configuration[0])
     label = chosen(text)
     if label is None:
@@ -242,19 +244,19 @@ def _names_initrd(word: str) -> bool:
     return word.startswith("initrd=")
 
 
-def _initrds(label: Label) -> list[str]:
+def _initrds(label: BootLabel) -> list[str]:
     """From INITRD, or as syslinux allows, from the command line."""
-    words = label.values.get("append", "").split()
-    named = [word.removeprefix("initrd=") for word in words if _names_initrd(word)]
+    options = label.values.get("append", "").split()
+    named = [option.removeprefix("initrd=") for option in options if _names_initrd(option)]
     listed = label.values["initrd"] if "initrd" in label.values else ",".join(named)
     return [name for name in listed.split(",") if name]
 
 
-def _words(label: Label) -> list[str]:
+def _options(label: BootLabel) -> list[str]:
     return [word for word in label.values.get("append", "").split() if not _names_initrd(word)]
 
 
-def _used(text: str, target: Side, *, but: Label) -> set[str]:
+def _used(text: str, target: BootSide, *, but: BootLabel) -> set[str]:
     """The files that other entries name."""
     directory = posixpath.dirname(target.boot.configuration[0])
     used: set[str] = set()

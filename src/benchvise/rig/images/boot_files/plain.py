@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.boot_files.style import Boot, Side
+from benchvise.rig.images.boot_files.style import BootEntry, BootSide
 from benchvise.rig.images.filesystems import Files, below
 from benchvise.rig.images.kernel import identify
 
@@ -22,7 +22,7 @@ class Plain:
 
     name = "u-boot"
 
-    def find(self, files: Files) -> Boot | None:
+    def find(self, files: Files) -> BootEntry | None:
         """A kernel of a usual name."""
         for home in _HOMES:
             names = files.names(home)
@@ -34,22 +34,22 @@ class Plain:
             trees = [_in(home, name) for name in sorted(names) if name.endswith(".dtb")]
             trees += [_in(home, name) for name in ("dtbs", "dtb") if names.get(name)]
             environment = _in(home, "uEnv.txt")
-            known = files.is_file(environment)
-            return Boot(
+            has_environment = files.is_file(environment)
+            return BootEntry(
                 self.name,
-                (environment,) if known else (),
+                (environment,) if has_environment else (),
                 (_in(home, kernel),) if kernel else (),
                 (_in(home, initrd),) if initrd else (),
                 tuple(trees),
-                _bootargs(files, environment) if known else None,
+                _bootargs(files, environment) if has_environment else None,
                 f"it boots by {script}, a script that decides itself what is loaded"
                 if script
                 else "",
             )
         return None
 
-    def put_kernel(self, target: Side, source: Side) -> list[str]:
-        """Under the old names, as U-Boot's environment knows no others."""
+    def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts them under the old names, as U-Boot's environment knows no others."""
         ours, theirs = target.boot.kernels[0], source.boot.kernels[0]
         data = source.files.read(theirs)
         old, new = identify(target.files.read(ours)), identify(data)
@@ -72,8 +72,8 @@ class Plain:
             target.files.put(to, contents)
         return [f"{to} replaced" for to, _ in changes]
 
-    def put_trees(self, target: Side, source: Side) -> list[str]:
-        """Under their own names: those with the name of an old one are the ones that count."""
+    def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts them under their own names: U-Boot loads those that have the name of an old one."""
         if not source.boot.trees:
             raise ImageError(
                 f"{source.files.where} has no device tree of its own", "take the layer bootloader"
@@ -93,8 +93,8 @@ class Plain:
             target.files.put(path, data)
         return [f"{len(new)} device trees, such as {min(new)}"]
 
-    def put_command_line(self, target: Side, line: str) -> list[str]:
-        """``bootargs=`` of uEnv.txt."""
+    def put_command_line(self, target: BootSide, line: str) -> list[str]:
+        """Sets ``bootargs=`` of uEnv.txt."""
         if target.boot.command_line is None:
             raise ImageError(
                 f"the command line of {target.files.where} stands in U-Boot's environment, "
@@ -113,5 +113,5 @@ def _in(home: str, name: str) -> str:
 
 
 def _bootargs(files: Files, path: str) -> str | None:
-    found = _BOOTARGS.findall(files.read(path, 1 << 20).decode(errors="surrogateescape"))
-    return found[-1].strip() if found else None
+    lines = _BOOTARGS.findall(files.read(path, 1 << 20).decode(errors="surrogateescape"))
+    return lines[-1].strip() if lines else None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.boot_files.style import Boot, Side
+from benchvise.rig.images.boot_files.style import BootEntry, BootSide
 from benchvise.rig.images.filesystems import Files, absolute, below
 
 CONFIG = "/config.txt"
@@ -48,7 +48,7 @@ class Raspberry:
 
     name = "raspberry-pi"
 
-    def find(self, files: Files) -> Boot | None:
+    def find(self, files: Files) -> BootEntry | None:
         """All kernels, as the firmware takes one or another according to the board."""
         names = files.names("/")
         if not files.is_file(CONFIG):
@@ -63,7 +63,7 @@ class Raspberry:
         trees = [prefix + name for name in sorted(home) if name.endswith(".dtb")]
         overlays = _overlays(files, text, prefix)
         includes = any(_key(line) == "include" for line in text.splitlines())
-        return Boot(
+        return BootEntry(
             self.name,
             (CONFIG, _command_line_file(files, text)),
             tuple(kernels),
@@ -73,8 +73,8 @@ class Raspberry:
             "its config.txt includes other files" if includes else "",
         )
 
-    def put_kernel(self, target: Side, source: Side) -> list[str]:
-        """All kernels and initial RAM disks, and the lines of config.txt about them."""
+    def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts all kernels and initial RAM disks, and the lines of config.txt about them."""
         ours, theirs = _text(target.files), _text(source.files)
         files = (*source.boot.kernels, *source.boot.initrds)
         new = _moved(files, source, theirs, _prefix(ours))
@@ -85,8 +85,8 @@ class Raspberry:
         _write(target, merged(ours, theirs, is_kernel_key))
         return [f"{', '.join(sorted(new))} and the lines of config.txt about them"]
 
-    def put_trees(self, target: Side, source: Side) -> list[str]:
-        """All device trees and overlays, and the lines of config.txt about them."""
+    def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts all device trees and overlays, and the lines of config.txt about them."""
         ours, theirs = _text(target.files), _text(source.files)
         if not source.boot.trees:
             raise ImageError(
@@ -105,8 +105,8 @@ class Raspberry:
         _write(target, merged(ours, theirs, is_tree_key))
         return [f"{len(new)} device trees and overlays and the lines of config.txt about them"]
 
-    def put_command_line(self, target: Side, line: str) -> list[str]:
-        """The first line of cmdline.txt, or what config.txt names instead."""
+    def put_command_line(self, target: BootSide, line: str) -> list[str]:
+        """Sets the first line of cmdline.txt, or of what config.txt names instead."""
         path = target.boot.configuration[1]
         target.files.put(path, line.encode(errors="surrogateescape") + b"\n")
         return [path]
@@ -174,18 +174,18 @@ def _key(line: str) -> str:
 
 
 def _values(text: str, key: str) -> list[str]:
-    found = []
+    values = []
     for _, line in _filtered(text):
         if _key(line) == key:
-            found.append(line.split("=", 1)[-1] if "=" in line.split()[0] else line)
-    return found
+            values.append(line.split("=", 1)[-1] if "=" in line.split()[0] else line)
+    return values
 
 
 def _text(files: Files) -> str:
     return files.read(CONFIG, _MOST_BYTES).decode(errors="surrogateescape")
 
 
-def _write(target: Side, text: str) -> None:
+def _write(target: BootSide, text: str) -> None:
     target.files.put(CONFIG, text.encode(errors="surrogateescape"))
 
 
@@ -226,7 +226,7 @@ def _overlays(files: Files, text: str, prefix: str) -> str:
 
 
 def _moved(
-    paths: list[str] | tuple[str, ...], source: Side, text: str, prefix: str
+    paths: list[str] | tuple[str, ...], source: BootSide, text: str, prefix: str
 ) -> dict[str, bytes]:
     """Files of the source by the paths they get under another prefix."""
     theirs = _prefix(text)

@@ -24,7 +24,7 @@ from benchvise.errors import BenchviseError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.soak.cores import Core, read_cores
 from benchvise.rig.soak.gdbstub import GdbStub
-from benchvise.rig.virtual.harts.program import MOST_HARTS, Program
+from benchvise.rig.virtual.harts.program import MOST_HARTS, HartsProgram
 from benchvise.text import last_line
 
 EMULATOR = "qemu-system-riscv64"
@@ -91,7 +91,7 @@ class PowerOn:
     durations: Durations | None = None
 
 
-class Outcome(StrEnum):
+class HartsOutcome(StrEnum):
     """How a boot ended.
 
     Up: all harts work. Hang: the boot hart waits for ever. Lost: the boot hart believes that all
@@ -115,7 +115,7 @@ class HartsBoot:
     all came up. ``ram`` is what RAM held when power went off.
     """
 
-    outcome: Outcome
+    outcome: HartsOutcome
     console: bytes
     phases: dict[str, float]
     cores: tuple[Core, ...]
@@ -143,7 +143,7 @@ def missing() -> str:
     return ""
 
 
-def boot(program: Program, power_on: PowerOn) -> HartsBoot:
+def boot(program: HartsProgram, power_on: PowerOn) -> HartsBoot:
     """Switches the machine on, and off again once it is up or never will be.
 
     Raises BenchviseError when there is no emulator, RigError when it fails.
@@ -179,7 +179,7 @@ def _harts(bits: int) -> frozenset[int]:
     return frozenset(hart for hart in range(MOST_HARTS) if bits >> hart & 1)
 
 
-def _ram(program: Program, power_on: PowerOn) -> bytes:
+def _ram(program: HartsProgram, power_on: PowerOn) -> bytes:
     """RAM at power-on: anything, over it the image, in that the straps."""
     if len(power_on.ram) != RAM_BYTES:
         raise ValueError(f"RAM has {RAM_BYTES} bytes, not {len(power_on.ram)}")
@@ -248,7 +248,9 @@ class _Machine:
         self.console = bytearray()
         self.phases: dict[str, float] = {"power-on": 0.0}
 
-    def watch(self, program: Program, power_on: PowerOn) -> tuple[Outcome, tuple[Core, ...]]:
+    def watch(
+        self, program: HartsProgram, power_on: PowerOn
+    ) -> tuple[HartsOutcome, tuple[Core, ...]]:
         """Waits until the boot is over, or never will be; then where the cores stand."""
         limit = (power_on.durations or DURATIONS[power_on.interleaving]).limit
         everybody = (power_on.harts, power_on.harts)
@@ -256,47 +258,47 @@ class _Machine:
         while time.monotonic() < self._started + _LONGEST:
             self._read_console(time.monotonic() + _BETWEEN_LOOKS)
             if self._result() == everybody:
-                return Outcome.UP, ()
+                return HartsOutcome.UP, ()
             with GdbStub(self._gdb) as stub:  # the harts stand still from here on
                 self._read_console(time.monotonic())
                 guest = int.from_bytes(stub.memory(_MTIME, 8), "little") / _TICKS_PER_SECOND
                 if self._result() is None and guest < limit:
                     stub.resume()
                 elif self._result() == everybody:
-                    return Outcome.UP, ()
+                    return HartsOutcome.UP, ()
                 else:
-                    outcome = Outcome.HANG if self._result() is None else Outcome.LOST
+                    outcome = HartsOutcome.HANG if self._result() is None else HartsOutcome.LOST
                     return outcome, _named(read_cores(stub, "riscv64", program.symbols))
         raise RigError(
             Fault.RIG_BROKEN,
-            f"the simulated machine did not come {limit:g} s far in {_LONGEST:.0f} s",
+            f"the simulated machine ran less than {limit:g} s in {_LONGEST:.0f} s of real time",
             "run fewer things at the same time",
         )
 
     def _result(self) -> tuple[int, int] | None:
         """How many harts of how many are up, once the program has said so."""
-        words = self.console.rpartition(b"harts: ")[2].split()
-        if len(words) == 4 and words[1] == b"of" and self.console.endswith(b"up\n"):
-            return int(words[0]), int(words[2])
+        fields = self.console.rpartition(b"harts: ")[2].split()
+        if len(fields) == 4 and fields[1] == b"of" and self.console.endswith(b"up\n"):
+            return int(fields[0]), int(fields[2])
         return None
 
     def _read_console(self, until: float, *, first: bool = False) -> None:
-        """Reads until a moment of the monotonic clock, the last line, or just the first word."""
+        """Reads until a moment of the monotonic clock, the last line, or just anything."""
         while self._result() is None and not (first and self.console):
             left = max(0.0, until - time.monotonic())
             if not select.select([self._stdout], [], [], left)[0]:
                 return
             data = os.read(self._stdout, 4096)
             if not data:
-                said = last_line(self._complaints.read_bytes()) or "without a word"
-                raise RigError(Fault.RIG_BROKEN, f"{EMULATOR} ended: {said}")
+                reason = last_line(self._complaints.read_bytes()) or "it printed no reason"
+                raise RigError(Fault.RIG_BROKEN, f"{EMULATOR} ended: {reason}")
             self.console += data.replace(b"\r", b"")
             self._note_phases()
 
     def _note_phases(self) -> None:
         elapsed = time.monotonic() - self._started
-        for name, words in _PHASES.items():
-            if words in self.console:
+        for name, text in _PHASES.items():
+            if text in self.console:
                 self.phases.setdefault(name, elapsed)
 
 
@@ -311,6 +313,6 @@ _PHASES = {
 def _named(cores: tuple[Core, ...]) -> tuple[Core, ...]:
     """The cores as harts, which QEMU numbers in the same order."""
     return tuple(
-        Core(f"hart {number}", core.pc, core.symbol, core.caller)
+        Core(f"hart {number}", core.address, core.symbol, core.caller)
         for number, core in enumerate(cores)
     )

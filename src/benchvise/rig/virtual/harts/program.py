@@ -36,7 +36,7 @@ _SOURCES = ("start.S", "main.c")
 _SCRIPT = "harts.ld"
 
 
-class Form(StrEnum):
+class HartsForm(StrEnum):
     """The forms of the program: where its wake flag lies, and how a woken hart answers."""
 
     FAULTY = "faulty"
@@ -46,26 +46,26 @@ class Form(StrEnum):
     COPIED = "copied"
 
 
-def form_named(name: str) -> Form:
+def form_named(name: str) -> HartsForm:
     """The form of a name. Raises UsageError when there is none."""
     try:
-        return Form(name)
+        return HartsForm(name)
     except ValueError:
-        forms = ", ".join(Form)
+        forms = ", ".join(HartsForm)
         raise UsageError(
             f"there is no form {name!r} of the harts program", f"use {forms}"
         ) from None
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class HartsProgram:
     """A form, built.
 
     ``image`` is what has to lie at the beginning of RAM when power comes on; what follows it
     there is anything. ``path`` is the ELF file with the symbols.
     """
 
-    form: Form
+    form: HartsForm
     path: Path
     image: bytes
     symbols: Symbols
@@ -75,7 +75,7 @@ class Program:
         return self.symbols.address(name) - RAM_BASE
 
 
-def build(form: Form) -> Program:
+def build(form: HartsForm) -> HartsProgram:
     """The program in one of its forms, compiled unless that was done before.
 
     It is kept under ``$XDG_CACHE_HOME/benchvise/virtual/harts``, by a hash of all that decides it.
@@ -85,7 +85,7 @@ def build(form: Form) -> Program:
     elf = _cache() / f"{form}-{_fingerprint(sources)}.elf"
     if not elf.exists():
         _compile(form, sources, elf)
-    return Program(form, elf, _image(elf), Symbols.load(elf))
+    return HartsProgram(form, elf, _image(elf), Symbols.load(elf))
 
 
 def _sources_directory() -> Path:
@@ -117,7 +117,7 @@ def _compiler_version() -> str:
         ) from error
 
 
-def _compile(form: Form, sources: Path, elf: Path) -> None:
+def _compile(form: HartsForm, sources: Path, elf: Path) -> None:
     elf.parent.mkdir(parents=True, exist_ok=True)
     # Whole or not at all, whoever else compiles at the same time.
     with tempfile.TemporaryDirectory(dir=elf.parent) as temporary:
@@ -130,9 +130,9 @@ def _compile(form: Form, sources: Path, elf: Path) -> None:
         result = subprocess.run(command, capture_output=True, check=False)
         if result.returncode != 0 or not output.exists():
             complaints = [line for line in result.stderr.splitlines() if b"error" in line]
-            said = printable(complaints[0]) if complaints else last_line(result.stderr)
+            reason = printable(complaints[0]) if complaints else last_line(result.stderr)
             raise BenchviseError(
-                f"the harts program does not compile: {said}",
+                f"the harts program does not compile: {reason}",
                 f"try it by hand: {shlex.join(map(str, command))}",
             )
         output.replace(elf)

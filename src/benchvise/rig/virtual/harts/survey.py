@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchvise.rig.virtual.harts.machine import HartsBoot, Interleaving, Outcome, PowerOn, boot
-from benchvise.rig.virtual.harts.program import Form, build
+from benchvise.rig.virtual.harts.machine import HartsBoot, HartsOutcome, Interleaving, PowerOn, boot
+from benchvise.rig.virtual.harts.program import HartsForm, build
 from benchvise.rig.virtual.harts.soak import parse_fill
 
 HARTS = 4
@@ -21,10 +21,10 @@ FILLS = ("0", "1", "2", "3", "4", "0xffffffff", "random")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class HartsCase:
     """A form, what RAM held, who booted, and what came of it."""
 
-    form: Form
+    form: HartsForm
     fill: str
     boot_hart: int
     result: HartsBoot
@@ -34,7 +34,7 @@ class Case:
     def word(self) -> str:
         """``up``, ``hang``, or which hart was lost."""
         late = "" if self.in_order else "?"
-        if self.result.outcome is Outcome.LOST:
+        if self.result.outcome is HartsOutcome.LOST:
             lost = ", ".join(str(hart) for hart in sorted(self.result.trapped))
             return f"lost {lost}{late}"
         return f"{self.result.outcome}{late}"
@@ -47,10 +47,10 @@ class Case:
 
 def survey(
     interleaving: Interleaving = Interleaving.TURNS,
-    forms: Sequence[Form] = tuple(Form),
+    forms: Sequence[HartsForm] = tuple(HartsForm),
     fills: Sequence[str] = FILLS,
     seed: int = 1,
-) -> Iterator[Case]:
+) -> Iterator[HartsCase]:
     """Boots every case once, in order."""
     for form in forms:
         program = build(form)
@@ -59,21 +59,21 @@ def survey(
                 ram, _ = parse_fill(fill).contents(number, HARTS, seed)
                 power_on = PowerOn(ram, boot_hart, HARTS, interleaving)
                 result = boot(program, power_on)
-                yield Case(form, fill, boot_hart, result, result.in_order(power_on))
+                yield HartsCase(form, fill, boot_hart, result, result.in_order(power_on))
 
 
-def outcomes_table(cases: Sequence[Case]) -> str:
+def outcomes_table(cases: Sequence[HartsCase]) -> str:
     """Markdown: a row for each form and boot hart, a column for each content of RAM."""
     fills = list(dict.fromkeys(case.fill for case in cases))
     lines = [f"| form | boot hart | {' | '.join(fills)} |", "|---" * (len(fills) + 2) + "|"]
-    rows: dict[tuple[Form, int], list[str]] = {}
+    rows: dict[tuple[HartsForm, int], list[str]] = {}
     for case in cases:
         rows.setdefault((case.form, case.boot_hart), []).append(case.word)
     lines += [f"| {form} | {hart} | {' | '.join(row)} |" for (form, hart), row in rows.items()]
     return "\n".join(lines)
 
 
-def positions_table(cases: Sequence[Case]) -> str:
+def positions_table(cases: Sequence[HartsCase]) -> str:
     """Markdown: where each hart stands in each case in which not all came up."""
     harts = " | ".join(f"hart {number}" for number in range(HARTS))
     lines = [f"| form | boot hart | RAM | {harts} |", "|---" * (HARTS + 3) + "|"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchvise.rig.images.cache import Cache
+from benchvise.rig.images.cache import CacheDirectory
 
-CACHE = Cache("virtual")
+CACHE = CacheDirectory("virtual")
 """Downloaded packages, what was unpacked of them, keys, and images."""

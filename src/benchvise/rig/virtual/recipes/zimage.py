@@ -52,8 +52,8 @@ def unpacked(image: bytes, place: int) -> bytes:
     kernel += bytes(-len(kernel) % 16)
     size = _CODE_AT + 4 * (len(_COPY) + 2) + len(kernel)
     head = struct.pack("<9I3I", *[_NOTHING] * 8, _branch(0x20, _CODE_AT), _MAGIC, 0, size)
-    words = struct.pack(f"<{len(_COPY) + 2}I", *_COPY, place, place + len(kernel))
-    return head + words + kernel
+    addresses = struct.pack(f"<{len(_COPY) + 2}I", *_COPY, place, place + len(kernel))
+    return head + addresses + kernel
 
 
 def _branch(here: int, there: int) -> int:

@@ -1,0 +1,372 @@
+"""The table of commands: what help lists, and where each command is.
+
+``benchvise --help`` and the help of groups are made of this table alone: importing the commands
+would take longer than most of them take to run. The first line of a command's docstring is its
+summary here; a test compares them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command with its one line of help.
+
+    ``source`` is the command's function: its module below ``benchvise.cli`` and its name there.
+    With a ``record`` (below ``benchvise``), it is the function that makes the command of that.
+    """
+
+    name: str
+    summary: str
+    source: str
+    record: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Commands below one name."""
+
+    name: str
+    summary: str
+    entries: tuple[Command | Group, ...]
+
+
+PROGRAM = Group(
+    "benchvise",
+    "Hold a board still, measure it, and find out why.",
+    (
+        Command("doctor", "Say what is here, what is missing, and how to get it.", "doctor.doctor"),
+        Command("run", "Measure boards and keep the results.", "measure.run"),
+        Command(
+            "restore",
+            "Put back what a run that was killed, or lost its board, has left set.",
+            "restore.restore",
+        ),
+        Command("runs", "List the runs in the store, newest first.", "results.runs"),
+        Command(
+            "show",
+            "Show a run: every series with its median, interval and what to know about it.",
+            "results.show",
+        ),
+        Command("tag", "Give a run tags to find it by: benchvise runs --tag TAG.", "results.tag"),
+        Command(
+            "note", "Write a note to a run, in the place of the one that it had.", "results.note"
+        ),
+        Command(
+            "compare",
+            "Compare two runs: what changed, by how much, and whether that is more than noise.",
+            "results.compare",
+        ),
+        Command(
+            "report",
+            "Write one self-contained page about one or more runs, to look at or to mail.",
+            "results.report",
+        ),
+        Command("why", "Find out why two boards differ, and prove it.", "why.why"),
+        Command(
+            "watch",
+            "Look at boards again and again: what counts up, what the kernel logs, what sensors "
+            "read.",
+            "watch.watch",
+        ),
+        Command(
+            "snapshot",
+            "Record what a board is set to and made of, without changing anything.",
+            "state.snapshot",
+        ),
+        Command("diff", "Say in which settings two snapshots differ.", "state.diff"),
+        Command(
+            "health",
+            "Say how well a board is: kernel log, disks, network, memory, sensors, clocks.",
+            "health.health",
+        ),
+        Command(
+            "serve",
+            "The workbench in the browser: boards, runs, diagnoses, traces; until Ctrl-C.",
+            "serve.serve",
+        ),
+        Group(
+            "bench",
+            "What can be measured.",
+            (
+                Command("list", "List the benchmarks.", "bench.list_benchmarks"),
+                Command(
+                    "show",
+                    "Say what a benchmark measures, how, what it does not, and which peer to "
+                    "compare with.",
+                    "bench.show_benchmark",
+                ),
+            ),
+        ),
+        Group(
+            "rig",
+            "Hold boards: power, card, console, boot; and boards that are simulated.",
+            (
+                Command(
+                    "soak",
+                    "Boot a board many times from cold, and say how often it fails, where, and "
+                    "how long it takes.",
+                    "rig_soak.soak",
+                ),
+                Command(
+                    "compose",
+                    "Make an image out of layers of others, to find the layer that makes the "
+                    "difference.",
+                    "rig_compose.compose",
+                ),
+                Command(
+                    "status",
+                    "Say which boards there are, which have power, where their cards are, and "
+                    "who holds them.",
+                    "rig.status",
+                ),
+                Command(
+                    "power",
+                    "Switch boards on or off by name; each change is read back.",
+                    "rig.power",
+                ),
+                Command(
+                    "mux",
+                    "Turn a card to this machine or to its board; never while the board has power.",
+                    "rig.mux",
+                ),
+                Command(
+                    "flash",
+                    "Write an image to cards while the boards are off, read it back, and compare.",
+                    "rig.flash",
+                ),
+                Command(
+                    "boot",
+                    "Boot boards from off to a shell, and show how long each phase took.",
+                    "rig.boot",
+                ),
+                Command(
+                    "console",
+                    "Speak with a board on its serial console; Ctrl-] leaves. What is said is "
+                    "kept.",
+                    "rig.console",
+                ),
+                Group(
+                    "virtual",
+                    "Boards that QEMU simulates, behind the same endpoints as real ones.",
+                    (
+                        Command(
+                            "up",
+                            "Start the virtual bench: power by HTTP, consoles by TCP, cards "
+                            "behind a mux.",
+                            "rig_virtual.up",
+                        ),
+                        Command(
+                            "status",
+                            "List the simulated boards and their state.",
+                            "rig_virtual.status",
+                        ),
+                        Command(
+                            "down",
+                            "Switch all simulated boards off and end the bench; the cards are "
+                            "kept.",
+                            "rig_virtual.down",
+                        ),
+                        Command(
+                            "fault",
+                            "Inject a fault into a simulated board, its relay, mux, card or "
+                            "console.",
+                            "rig_virtual.fault",
+                        ),
+                        Command(
+                            "image",
+                            "Print the path of a card image for a simulated board; it is built "
+                            "when it is not there.",
+                            "rig_virtual.image",
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        Group(
+            "trace",
+            "Record, query, analyse and export kernel traces.",
+            (
+                Command(
+                    "info",
+                    "Show what a trace holds: format, clock, streams, events, losses, damage.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.info.INFO",
+                ),
+                Command(
+                    "query",
+                    "Query a trace by SQL: every event type is a table, and so is every analysis.",
+                    "trace.query",
+                ),
+                Command(
+                    "record",
+                    "Record what a board's kernel does, for a time or while a command runs there.",
+                    "trace_record.record",
+                ),
+                Command(
+                    "stats",
+                    "Show what took the CPUs: tasks, interrupts, softirqs, idle; switches "
+                    "and losses.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.stats.STATS",
+                ),
+                Command(
+                    "actors",
+                    "List how long instances of threads and handlers took, and how late and "
+                    "regular they were.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.actors.ACTORS",
+                ),
+                Command(
+                    "load",
+                    "Draw the CPU load over time: of all CPUs, of each, of each actor.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.series.LOAD",
+                ),
+                Command(
+                    "switches",
+                    "Draw context switches a second over time: in all, by CPU, by actor.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.series.SWITCHES",
+                ),
+                Command(
+                    "latency",
+                    "Measure from one point to another over all occurrences, stage by stage.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.latency.LATENCY",
+                ),
+                Command(
+                    "sched",
+                    "List what the scheduler did: waits for a CPU, time slices, "
+                    "preemptions, migrations.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.scheduling.SCHED",
+                ),
+                Command(
+                    "wakeups",
+                    "List who wakes whom, and how long the woken wait until they run.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.scheduling.WAKEUPS",
+                ),
+                Command(
+                    "syscalls",
+                    "List how long system calls took, by call and by who made them.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.kernel.SYSCALLS",
+                ),
+                Command(
+                    "block",
+                    "List how long requests to block devices waited in the queue and in the "
+                    "device.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.kernel.BLOCK",
+                ),
+                Command(
+                    "timers",
+                    "List how late timers ran, how long their functions took, and how long "
+                    "CPUs had no tick.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.kernel.TIMERS",
+                ),
+                Command(
+                    "idle",
+                    "List how often and how long CPUs were in each idle state.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.kernel.IDLE",
+                ),
+                Command(
+                    "compare",
+                    "Compare two traces, of two boards or two kernels, actor by actor, matched "
+                    "by name.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.compare.COMPARE",
+                ),
+                Command("export", "Write a trace for another program.", "trace.export"),
+            ),
+        ),
+        Group(
+            "signal",
+            "Analyse captures: electrical signals, and what they show of a board.",
+            (
+                Command(
+                    "info",
+                    "Show what a capture holds: its lines, their edges, the clock.",
+                    "records.command_line",
+                    "signal.commands.info.INFO",
+                ),
+                Command(
+                    "response",
+                    "Measure response times: from an edge on one line to the next on another.",
+                    "records.command_line",
+                    "flows.signal_response.RESPONSE",
+                ),
+                Command(
+                    "clock",
+                    "Measure a clock: frequency, jitter, duty cycle, drift; compare it with "
+                    "its registers.",
+                    "records.command_line",
+                    "signal.commands.clock.CLOCK",
+                ),
+                Command(
+                    "uart",
+                    "Decode serial lines: rate, frame, bytes, errors, glitches; compare a "
+                    "host's log.",
+                    "records.command_line",
+                    "signal.commands.uart.UART",
+                ),
+                Command(
+                    "infrared",
+                    "Read a remote control: pulses and spaces, protocol and codes.",
+                    "records.command_line",
+                    "signal.commands.infrared.INFRARED",
+                ),
+                Command(
+                    "decode",
+                    "Decode any protocol that libsigrokdecode knows, from any kind of capture.",
+                    "records.command_line",
+                    "signal.commands.decode.DECODE",
+                ),
+                Command(
+                    "psk",
+                    "Make BPSK symbols for an MSK transmitter; simulate phase, spectrum and "
+                    "errors.",
+                    "records.command_line",
+                    "signal.commands.psk.PSK",
+                ),
+                Command(
+                    "synth",
+                    "Make sound with a radio's four frequencies: two-bit symbols and their "
+                    "spectrum.",
+                    "records.command_line",
+                    "signal.commands.synth.SYNTH",
+                ),
+                Command(
+                    "fsk",
+                    "Find the frequencies of a keyed line and the symbol of each.",
+                    "records.command_line",
+                    "signal.commands.fsk.FSK",
+                ),
+                Command(
+                    "serial",
+                    "Test a serial line: lost, doubled, altered, stuck bytes, and their cause.",
+                    "records.command_line",
+                    "signal.commands.serial.SERIAL",
+                ),
+                Command(
+                    "capture",
+                    "Record lines with a logic analyser, for a time or while a command runs.",
+                    "records.command_line",
+                    "flows.signal_capture.CAPTURE",
+                ),
+                Command(
+                    "analysers",
+                    "List the logic analysers that are plugged in here.",
+                    "records.command_line",
+                    "flows.signal_capture.ANALYSERS",
+                ),
+            ),
+        ),
+    ),
+)

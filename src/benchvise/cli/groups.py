@@ -1,0 +1,154 @@
+"""Groups of the command table: each command is imported when it is called or asked for its help.
+
+A group's own help lists the summaries of the table. It looks as typer's help of a command does,
+but needs neither a command's module nor those parts of rich that take long to import.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+from collections import UserDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import typer
+from typer._coercion import build_runtime_param
+from typer.core import TyperCommand, TyperGroup
+
+from benchvise.cli.commands import Command, Group
+
+
+class ProgramCommand(TyperCommand):
+    """A command whose parameters are ``_PlainParameter``s."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Its parameters and the help option."""
+        return _plain(super().get_params(ctx))
+
+
+class CommandGroup(TyperGroup):
+    """A group of the command table as typer runs it."""
+
+    def __init__(self, group: Group) -> None:
+        super().__init__(name=group.name, help=group.summary, no_args_is_help=True)
+        self.entries = group.entries
+        self.commands = _ImportedCommands({entry.name: entry for entry in group.entries})
+
+    def get_params(self, ctx: Any) -> Any:
+        """The help option."""
+        return _plain(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - rich formats
+        """Prints the group's help."""
+        from rich.console import Console
+        from rich.padding import Padding
+        from rich.panel import Panel
+        from rich.table import Table
+        from rich.text import Text
+
+        commands = Table(show_header=False, expand=True, box=None, pad_edge=False)
+        commands.add_column(style="bold cyan", no_wrap=True)
+        commands.add_column(ratio=10)
+        for entry in self.entries:
+            commands.add_row(Text(entry.name), Text(entry.summary))
+        usage = Text.assemble(("Usage: ", "yellow"), self.get_usage(ctx).removeprefix("Usage: "))
+        option = Text.assemble(
+            *(("--help", "bold cyan"), "        ", ("<bool>", "bold yellow")),
+            "  Show this message and exit.",
+        )
+        console = Console(highlight=False)
+        console.print(Padding(usage, 1), style="bold")
+        console.print(Padding(Text(self.help or ""), (0, 1, 1, 1)))
+        for title, content in (("Options", option), ("Commands", commands)):
+            console.print(Panel(content, border_style="dim", title=title, title_align="left"))
+
+
+class _ImportedCommands(UserDict[str, Any]):
+    """Commands by their names; each is imported when it is looked up for the first time."""
+
+    def __getitem__(self, name: str) -> Any:
+        entry = self.data[name]
+        if isinstance(entry, Group):
+            self.data[name] = CommandGroup(entry)
+        elif isinstance(entry, Command):
+            self.data[name] = _imported(entry)
+        return self.data[name]
+
+
+def _imported(entry: Command) -> TyperCommand:
+    """A command, made of its function.
+
+    Nearly all that an import makes stays, so looking through it for garbage, several times, would
+    only cost a sixth of the time.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        function = _object(f"cli.{entry.source}")
+        if entry.record:
+            function = function(_object(entry.record))
+    finally:
+        if collecting:
+            gc.enable()
+    app = typer.Typer(rich_markup_mode="rich", add_completion=False)
+    app.command(entry.name, cls=ProgramCommand)(function)
+    return cast(TyperCommand, typer.main.get_command(app))
+
+
+def _object(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(f"benchvise.{module}"), name)
+
+
+class _PlainParameter:
+    """How a parameter's words become its value: texts, paths and defaults are taken as they are.
+
+    typer has pydantic look at every value, also at the defaults of options that nobody gave, and
+    pydantic takes longer to import than most commands take to run. It is left to typer what has to
+    be parsed or checked.
+    """
+
+    def __init__(self, parameter: Any) -> None:
+        self._parameter = parameter
+        self._typers: Any = None
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value of the right type; typer's BadParameter for one that is refused."""
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if self._is_right(value):
+            return value
+        if self._is_plain_path(value):
+            return Path(value)
+        if self._typers is None:
+            self._typers = build_runtime_param(self._parameter.type_descriptor)
+        return self._typers.coerce(value, param=param, ctx=ctx)
+
+    def _is_right(self, value: Any) -> bool:
+        described = self._parameter.type_descriptor
+        if described.parameter_info.parser is not None:
+            return False
+        if described.annotation == list[str]:
+            return isinstance(value, list) and all(isinstance(word, str) for word in value)
+        is_default = value == self._parameter.default
+        return type(value) is described.annotation and (is_default or isinstance(value, str))
+
+    def _is_plain_path(self, value: Any) -> bool:
+        """Whether it is a path of which nothing is asked but that it can be read if it is there."""
+        described = self._parameter.type_descriptor
+        info = described.parameter_info
+        checked = info.exists or info.writable or not (info.file_okay and info.dir_okay)
+        changed = info.parser or info.resolve_path or info.allow_dash or info.path_type
+        if described.annotation is not Path or checked or changed or not isinstance(value, str):
+            return False
+        return os.access(value, os.R_OK) or not os.path.lexists(value)
+
+
+def _plain(parameters: Sequence[Any]) -> Sequence[Any]:
+    for parameter in parameters:
+        if not isinstance(parameter._runtime_param, _PlainParameter):
+            parameter._runtime_param = _PlainParameter(parameter)
+    return parameters

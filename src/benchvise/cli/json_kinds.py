@@ -1,0 +1,71 @@
+"""What each kind of ``--json`` document holds: the types that its schema is made of.
+
+The documentation publishes the schemas; a test holds them against what the commands print. A kind
+that is not named here has no schema yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def json_kinds() -> dict[str, Any]:
+    """The type of ``data`` by kind."""
+    # Late: together they import nearly everything, and only the documentation asks for all.
+    from benchvise.cli.bench import BenchmarkDocument
+    from benchvise.cli.measure import BoardPlan
+    from benchvise.cli.output import ErrorDocument
+    from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
+    from benchvise.flows.doctor import Finding
+    from benchvise.flows.restore import RestoredSession
+    from benchvise.flows.watch import Outcome
+    from benchvise.health.judging import Judgement
+    from benchvise.measure.model import Benchmark
+    from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.state.diff import StateDiff
+    from benchvise.state.model import Snapshot
+    from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.why.model import Diagnosis
+
+    return {
+        "benchmark": BenchmarkDocument,
+        "benchmarks": list[Benchmark],
+        "comparison": ComparisonDocument,
+        "console": RunConsole,
+        "diagnosis": Diagnosis,
+        "diagnosis-list": list[DiagnosisInfo],
+        "doctor": list[Finding],
+        "error": ErrorDocument,
+        "health": Judgement,
+        "plan": list[BoardPlan],
+        "report": WrittenReport,
+        "restore": list[RestoredSession],
+        "run": RunData,
+        "run-list": list[RunInfo],
+        "run-said": RunAnnotations,
+        "runs": list[RunData],
+        "snapshot": Snapshot,
+        "state-diff": StateDiff,
+        "watch": list[Outcome],
+    }
+
+
+def document_schema(kind: str, data: Any) -> dict[str, Any]:
+    """The JSON Schema of a whole document of a kind, whose ``data`` is of that type."""
+    from benchvise.documents import schema
+
+    described = schema(data)
+    definitions = described.pop("$defs")
+    version = described.pop("$schema")
+    return {
+        "$schema": version,
+        "title": kind,
+        "type": "object",
+        "properties": {
+            "benchvise": {"type": "string", "description": "The version of Benchvise."},
+            "kind": {"const": kind},
+            "data": described,
+        },
+        "required": ["benchvise", "kind", "data"],
+        "$defs": definitions,
+    }

@@ -1,0 +1,113 @@
+"""``benchvise rig virtual``: simulated boards, started and shown, and the images of their cards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchvise.documents import encode
+from benchvise.errors import UsageError
+from benchvise.rig.virtual import bench
+from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
+from benchvise.rig.virtual.kinds import image as card_image
+from benchvise.rig.virtual.messages import BoardStatus
+from benchvise.rig.virtual.rigfile import RIG_FILE
+from benchvise.text import Untrusted
+
+COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
+"""What is shown of each board, in this order: keys of ``board_document``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBench:
+    """A virtual bench that runs: where it is, and its boards as they are now."""
+
+    directory: Path
+    rig_file: Path
+    boards: tuple[BoardStatus, ...]
+
+
+def up(boards: str, directory: Path | None) -> RunningBench:
+    """Starts a bench, or finds the one that runs; the images of its cards are built if need be.
+
+    UsageError for boards that there are not, or programs that this machine lacks.
+    """
+    chosen = _chosen(boards)
+    lacking = sorted({package for _, kind in chosen for package in missing(KINDS[kind])})
+    if lacking:
+        raise UsageError(
+            f"the virtual bench needs what is not installed: {', '.join(lacking)}",
+            f"apt-get install -y --no-install-recommends {' '.join(lacking)}",
+        )
+    images = {kind: card_image(KINDS[kind]) for _, kind in chosen}
+    bench.up(directory, chosen, images=images)
+    return status(directory)
+
+
+def status(directory: Path | None) -> RunningBench:
+    """The bench that runs; UsageError when none does."""
+    now = bench.status(directory)
+    if now is None:
+        raise UsageError("no virtual bench runs", "start one: benchvise rig virtual up")
+    place = directory or bench.default_directory()
+    return RunningBench(place, place / RIG_FILE, now.boards)
+
+
+def down(directory: Path | None) -> None:
+    """Switches everything off and ends the bench; UsageError when none runs."""
+    if not bench.down(directory):
+        raise UsageError("no virtual bench runs", "there is nothing to stop")
+
+
+def image(name: str, variant: str = "a") -> Path:
+    """A card image for a board of the standard bench, or for a kind; built when it is not there."""
+    kinds = dict(BENCH)
+    kind = KINDS.get(kinds.get(name, name))
+    if kind is None:
+        raise UsageError(
+            f"'{name}' is no simulated board and no kind of one",
+            f"boards: {', '.join(kinds)}; kinds: {', '.join(KINDS)}",
+        )
+    return card_image(kind, variant=variant)
+
+
+def bench_document(running: RunningBench) -> dict[str, object]:
+    """A bench as the commands' ``--json`` shows it."""
+    return {
+        "directory": str(running.directory),
+        "rig_file": str(running.rig_file),
+        "simulated": True,
+        "boards": [board_document(board) for board in running.boards],
+    }
+
+
+def board_document(board: BoardStatus) -> dict[str, object]:
+    """A board as it is shown: what the bench says of it, with power and faults in words."""
+    power = "on" if board.relay else "off"
+    if board.relay and not board.running:
+        power = f"on, but its machine has ended ({Untrusted(board.ended):60})"
+    faults = ", ".join(f"{name}={value}" for name, value in board.faults.items())
+    ports = {"console": board.console_port, "ssh": board.ssh_port}
+    return {**encode(board), "power": power, **ports, "faults": faults or "-"}
+
+
+def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
+    """The boards of ``--boards``: a number of the standard ones, or names with kinds."""
+    if boards.isdecimal():
+        count = int(boards)
+        if not 1 <= count <= len(BENCH):
+            raise UsageError(
+                f"--boards {boards}: there are {len(BENCH)} standard boards",
+                "name others with their kinds: NAME=KIND,NAME=KIND",
+            )
+        return tuple(BENCH[:count])
+    pairs = []
+    for pair in boards.split(","):
+        name, equals, kind = pair.partition("=")
+        if not equals or kind not in KINDS:
+            raise UsageError(
+                f"--boards: '{pair}' is not NAME=KIND",
+                f"kinds: {', '.join(KINDS)}",
+            )
+        pairs.append((name, kind))
+    return tuple(pairs)

@@ -1,0 +1,270 @@
+"""The tables of the store: a run has series, a series has processes, a process has samples.
+
+A snapshot belongs to a run. What it found set is a state, which is kept once however often it is
+found, under the hash of its content. Diagnoses stand for themselves. What a watch has seen belongs
+to a watched board, not to a run.
+
+What is queried is a column; what the board said is a JSON object beside it. A change here needs
+a migration (``migrations/versions``); a test compares the two on both databases.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+from benchvise.store.values import (
+    CleanText,
+    JsonObject,
+    Measured,
+    Moment,
+    PackedBytes,
+    PackedJson,
+)
+
+METADATA = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+"""All tables. Their constraints have names, by which migrations find them."""
+
+
+def _part_of(name: str, of: str, *, primary_key: bool = False) -> Column[int]:
+    """A column that names a row of another table, with which its own row goes away."""
+    owner = ForeignKey(of, ondelete="CASCADE")
+    return Column(name, Integer, owner, primary_key=primary_key, nullable=False)
+
+
+RUN = Table(
+    "run",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("id", String(12), nullable=False, unique=True),
+    Column("label", CleanText, nullable=False, index=True),
+    Column("board", CleanText, nullable=False, index=True),
+    Column("suite", CleanText, nullable=False),
+    Column("status", CleanText, nullable=False, index=True),
+    Column("reason", CleanText, nullable=False),
+    Column("started", Moment, nullable=False),
+    Column("finished", Moment),
+    Column("seed", BigInteger, nullable=False),
+    Column("plan", JsonObject, nullable=False),
+    Column("host", JsonObject, nullable=False),
+    Column("tool_version", CleanText, nullable=False),
+    Column("simulated", Boolean, nullable=False),
+    Column("owner", JsonObject, nullable=False),
+    Column("remarks", JsonObject, nullable=False, server_default="{}"),
+    Column("note", CleanText, nullable=False, server_default=""),
+)
+"""Everything measured on one board in one go.
+
+``number`` counts runs in the order in which they began. "Newest" means the highest number,
+not the latest date: boards without a battery-backed clock live in 1970 after each boot.
+"""
+
+RUN_TAG = Table(
+    "run_tag",
+    METADATA,
+    _part_of("run_number", "run.number", primary_key=True),
+    Column("name", String(40), primary_key=True, index=True),
+)
+"""A word by which a user finds a run again, such as ``nightly``."""
+
+SERIES = Table(
+    "series",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    _part_of("run_number", "run.number"),
+    Column("position", Integer, nullable=False),
+    Column("benchmark", CleanText, nullable=False, index=True),
+    Column("params", JsonObject, nullable=False),
+    Column("key", CleanText, nullable=False),
+    Column("unit", CleanText, nullable=False),
+    Column("better", CleanText, nullable=False),
+    Column("counted", CleanText, nullable=False),
+    Column("status", CleanText, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    UniqueConstraint("run_number", "position"),
+)
+"""A benchmark with one set of parameters, at its place in the run's plan."""
+
+PROCESS = Table(
+    "process",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    _part_of("series_id", "series.id"),
+    Column("index", Integer, nullable=False),
+    Column("begin", JsonObject, nullable=False),
+    Column("complete", Boolean, nullable=False),
+    UniqueConstraint("series_id", "index"),
+)
+"""One fresh probe process that measured for a series."""
+
+SAMPLE = Table(
+    "sample",
+    METADATA,
+    _part_of("process_id", "process.id", primary_key=True),
+    Column("index", Integer, primary_key=True),
+    Column("value", Measured),
+    Column("evidence", JsonObject, nullable=False),
+)
+"""One batch. ``value`` is NULL where the board's value was not a number."""
+
+STATE = Table(
+    "state",
+    METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("settings", PackedJson, nullable=False),
+)
+"""What a board was set to: the settings of a snapshot, under the hash of their content."""
+
+SNAPSHOT = Table(
+    "snapshot",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    _part_of("run_number", "run.number"),
+    Column("moment", String(6), nullable=False),
+    Column("digest", String(64), ForeignKey("state.digest"), nullable=False, index=True),
+    Column("about", JsonObject, nullable=False),
+    Column("observations", PackedJson, nullable=False),
+    UniqueConstraint("run_number", "moment"),
+)
+"""A board's state ``before`` or ``after`` a run; ``about`` is all of it that is small."""
+
+ATTACHMENT = Table(
+    "attachment",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    _part_of("run_number", "run.number"),
+    Column("name", String(80), nullable=False),
+    Column("content", PackedBytes, nullable=False),
+    UniqueConstraint("run_number", "name"),
+)
+"""A file that belongs to a run, such as the console of its boot."""
+
+DIAGNOSIS = Table(
+    "diagnosis",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("id", String(12), nullable=False, unique=True),
+    Column("kept", Moment, nullable=False),
+    Column("good", CleanText, nullable=False),
+    Column("bad", CleanText, nullable=False),
+    Column("metric", CleanText, nullable=False),
+    Column("verdict", CleanText, nullable=False),
+    Column("headline", CleanText, nullable=False),
+    Column("simulated", Boolean, nullable=False),
+    Column("tool_version", CleanText, nullable=False),
+    Column("document", PackedJson, nullable=False),
+)
+"""The answer of ``why``: whole as a document, with what a list of them shows in columns.
+
+``number`` counts them in the order in which they were kept.
+"""
+
+WATCHED = Table(
+    "watched",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("board", CleanText, nullable=False),
+    Column("machine", String(64), nullable=False),
+    Column("simulated", Boolean, nullable=False),
+    Column("memory", PackedJson, nullable=False),
+    UniqueConstraint("board", "machine"),
+)
+"""A board that is or was watched. ``machine`` tells apart those that are called ``local``.
+
+``memory`` is what is remembered from one look to the next.
+"""
+
+WATCH_SPAN = Table(
+    "watch_span",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column(
+        "watched_number", Integer, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
+    ),
+    Column("began", Moment, nullable=False),
+    Column("until", Moment, nullable=False),
+    Column("looks", Integer, nullable=False),
+    Column("interval", Measured, nullable=False),
+    Column("boot", CleanText, nullable=False),
+    Column("ending", CleanText, nullable=False),
+    Column("cpu", Measured),
+    Index(None, "watched_number", "began"),
+)
+"""A time in which a board was looked at without a gap; as ``health.watch.history.Span``."""
+
+WATCH_METRIC = Table(
+    "watch_metric",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column(
+        "watched_number", Integer, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
+    ),
+    Column("name", CleanText, nullable=False),
+    Column("kind", CleanText, nullable=False),
+    Column("unit", CleanText, nullable=False),
+    UniqueConstraint("watched_number", "name"),
+)
+"""The name of a figure of a board."""
+
+WATCH_CHANGE = Table(
+    "watch_change",
+    METADATA,
+    Column(
+        "metric_id", Integer, ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("at", Moment, primary_key=True),
+    Column("since", Moment, nullable=False),
+    Column("value", Measured, nullable=False),
+    Column("delta", Measured),
+    Column("anew", Boolean, nullable=False),
+)
+"""A figure was not what it had been; ``delta`` is NULL where what was before is not known."""
+
+WATCH_RANGE = Table(
+    "watch_range",
+    METADATA,
+    Column(
+        "metric_id", Integer, ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("began", Moment, primary_key=True),
+    Column("until", Moment, nullable=False),
+    Column("looks", Integer, nullable=False),
+    Column("low", Measured, nullable=False),
+    Column("high", Measured, nullable=False),
+    Column("total", Measured, nullable=False),
+)
+"""What a sensor read over a time."""
+
+WATCH_EVENT = Table(
+    "watch_event",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column(
+        "watched_number", Integer, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
+    ),
+    Column("at", Moment, nullable=False),
+    Column("last", Moment, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("what", CleanText, nullable=False),
+    Column("severity", CleanText, nullable=False),
+    Column("text", CleanText, nullable=False),
+    Index(None, "watched_number", "last"),
+)
+"""Something that happened to a watched board, ``count`` times between ``at`` and ``last``."""

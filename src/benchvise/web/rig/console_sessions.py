@@ -1,0 +1,143 @@
+"""Typing on a board's console from a page, where ``--allow-control`` says so.
+
+The board is held as `benchvise rig console` holds it, and what it says is recorded; the live
+console shows the record, here as for any other command. Who types nothing for a while lets go.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchvise.errors import BenchviseError, UsageError
+from benchvise.rig.console.recorder import logs_directory
+from benchvise.rig.environment import Rig
+from benchvise.rig.hold.client import HeldBoard
+from benchvise.rig.hold.messages import PowerChange
+from benchvise.web.errors import NotFound, Refused
+
+PURPOSE = "typing in the workbench"
+IDLE_S = 300.0
+MOST_BYTES = 4096
+"""Of one message: a pasted script, not a file."""
+
+_READ_S = 0.1
+
+
+@dataclass
+class _ConsoleSession:
+    """One board that is held, with what has come of it."""
+
+    held: HeldBoard
+    typed: float = field(default_factory=time.monotonic)
+    """When the last key was sent."""
+    ending: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+
+class ConsoleSessions:
+    """The boards on whose consoles pages type. May be used by any thread."""
+
+    def __init__(self) -> None:
+        self._boards: dict[str, _ConsoleSession] = {}
+        self._ended: dict[str, dict[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def state(self, name: str) -> dict[str, Any]:
+        """``typing``, and why that ended by itself: ``message`` and ``remedy``."""
+        with self._lock:
+            ended = self._ended.get(name, {"message": "", "remedy": ""})
+            return {"typing": name in self._boards, **ended}
+
+    def begin(self, rig: Rig, name: str) -> dict[str, Any]:
+        """Takes the board and its console.
+
+        Raises NotFound, and RigError when somebody holds it or its console cannot be used.
+        """
+        if name not in rig.names:
+            raise NotFound("there is no such board in the rig", "see the list of boards")
+        with self._lock:
+            known = name in self._boards
+        if not known:
+            held = HeldBoard(rig, name, PURPOSE)
+            try:
+                held.open_console(logs_directory(name) / "console.log")
+            except BaseException:
+                held.abort()
+                raise
+            session = _ConsoleSession(held)
+            session.thread = threading.Thread(
+                target=self._record, args=(name, session), daemon=True
+            )
+            with self._lock:
+                self._boards[name] = session
+                self._ended.pop(name, None)
+            session.thread.start()
+        return self.state(name)
+
+    def type(self, name: str, text: str) -> dict[str, Any]:
+        """Sends text as it is; lines end in CR, as from a terminal's keyboard.
+
+        Raises Refused when nobody types here any more, UsageError for too much at once, RigError.
+        """
+        data = text.encode("utf-8", "replace")
+        if not 0 < len(data) <= MOST_BYTES:
+            raise UsageError("nothing, or too much at once", f"send up to {MOST_BYTES} bytes")
+        session = self._there(name)
+        session.typed = time.monotonic()
+        session.held.write_console(data)
+        return self.state(name)
+
+    def cycle(self, name: str) -> dict[str, Any]:
+        """Switches the board off and on again, with the console in hand from its first byte on."""
+        session = self._there(name)
+        session.typed = time.monotonic()
+        session.held.switch_power(PowerChange.CYCLE)
+        return self.state(name)
+
+    def end(self, name: str) -> dict[str, Any]:
+        """Lets the board go as it is; it may have been let go before."""
+        with self._lock:
+            session = self._boards.get(name)
+        if session is not None and session.thread is not None:
+            session.ending.set()
+            session.thread.join()
+        return self.state(name)
+
+    def close(self) -> None:
+        """Lets all go."""
+        for name in list(self._boards):
+            self.end(name)
+
+    def _there(self, name: str) -> _ConsoleSession:
+        with self._lock:
+            session = self._boards.get(name)
+        if session is None:
+            raise Refused("nobody types on this console", "take it first")
+        return session
+
+    def _record(self, name: str, session: _ConsoleSession) -> None:
+        """Reads, so that it is recorded, until the end."""
+        ended: dict[str, str] = {}
+        try:
+            while not session.ending.is_set():
+                session.held.read_console(_READ_S)
+                if time.monotonic() - session.typed > IDLE_S:
+                    minutes = IDLE_S / 60
+                    message = f"let go, as nothing was typed for {minutes:g} minutes"
+                    ended = {"message": message, "remedy": "take it again to go on"}
+                    break
+            session.held.close(off=False)
+        except BenchviseError as error:
+            ended = {
+                "message": str(error),
+                "remedy": error.remedy,
+            }
+        finally:
+            session.held.abort()  # nothing is left to do where it was closed
+            with self._lock:
+                self._boards.pop(name, None)
+                if ended:
+                    self._ended[name] = ended

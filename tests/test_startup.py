@@ -1,0 +1,112 @@
+"""What commands import: help comes from a table, and a command takes what it needs and no more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from benchvise.cli.commands import PROGRAM, Command, Group
+from benchvise.cli.groups import CommandGroup
+from benchvise.cli.main import program
+from benchvise.trace.catalogue import ANALYSES
+
+HEAVY = {
+    "alembic", "duckdb", "jinja2", "labgrid", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic",
+    "scipy", "sqlalchemy", "sqlalchemy.orm", "starlette", "yaml",
+}  # fmt: skip
+"""What takes longer to import than most commands take to do."""
+
+LIGHTEST = {
+    ("doctor", "--help"): {"sqlalchemy", "sqlalchemy.orm"},
+    ("bench", "list"): {"msgspec"},
+    ("run", "--help"): {"numpy", "sqlalchemy", "sqlalchemy.orm", "yaml"},
+    ("restore",): set[str](),
+    ("runs",): {"numpy", "sqlalchemy", "sqlalchemy.orm"},
+    ("show", "--help"): {"numpy", "sqlalchemy", "sqlalchemy.orm"},
+    ("compare", "--help"): {"numpy", "sqlalchemy", "sqlalchemy.orm"},
+    ("report", "--help"): {"numpy", "sqlalchemy", "sqlalchemy.orm"},
+    ("why", "--help"): {"jinja2", "numpy", "sqlalchemy", "sqlalchemy.orm", "yaml"},
+    ("watch", "--help"): {"numpy", "sqlalchemy", "sqlalchemy.orm", "yaml"},
+    ("snapshot", "--help"): {"numpy"},
+    ("diff", "--help"): {"numpy"},
+    ("health", "--help"): {"yaml"},
+    ("serve", "--help"): set[str](),
+    ("rig", "status", "--help"): {"yaml"},
+    ("rig", "virtual", "status"): {"yaml"},
+    ("trace", "info", "--help"): set[str](),
+    ("trace", "query", "--help"): set[str](),
+    ("signal", "info", "--help"): set[str](),
+}
+"""What the lightest use of each command may have of them."""
+
+
+def loaded(words: Sequence[str], place: Path) -> set[str]:
+    """What a command has imported when it is done."""
+    code = f"""if True:
+        import sys
+        from benchvise.cli.main import run
+        run({list(words)!r})
+        sys.stderr.write(" ".join(["", *sys.modules]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "XDG_DATA_HOME": str(place), "XDG_STATE_HOME": str(place)},
+    )
+    return set(done.stderr.split())
+
+
+def groups(group: Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for entry in group.entries:
+        if isinstance(entry, Group):
+            yield from groups(entry, (*path, entry.name))
+
+
+@pytest.mark.parametrize(
+    "path", list(groups(PROGRAM)), ids=lambda path: " ".join(path) or "benchvise"
+)
+def test_help_of_a_group_imports_no_command(path: tuple[str, ...], tmp_path: Path) -> None:
+    modules = loaded([*path, "--help"], tmp_path)
+    assert not modules & (HEAVY | {"rich.markdown"})
+    assert {name for name in modules if name.startswith("benchvise.")} == {
+        *("benchvise.cli", "benchvise.cli.commands", "benchvise.cli.groups", "benchvise.cli.main"),
+        *("benchvise.errors", "benchvise.state", "benchvise.state.interrupts"),
+    }
+
+
+@pytest.mark.parametrize("words", LIGHTEST, ids=" ".join)
+def test_a_command_imports_what_it_needs(words: tuple[str, ...], tmp_path: Path) -> None:
+    loaded(words, tmp_path)  # a store is made with what later uses of it do not need
+    assert loaded(words, tmp_path) & HEAVY <= LIGHTEST[words]
+
+
+def entries(group: Group, real: CommandGroup) -> Iterator[tuple[Command | Group, object]]:
+    for entry in group.entries:
+        command = real.commands[entry.name]
+        yield entry, command
+        if isinstance(entry, Group):
+            yield from entries(entry, cast(CommandGroup, command))
+
+
+@pytest.mark.parametrize(
+    ("entry", "command"),
+    [pytest.param(*pair, id=pair[0].name) for pair in entries(PROGRAM, program())],
+)
+def test_the_table_says_what_the_command_says(entry: Command | Group, command: object) -> None:
+    summary = " ".join(str(getattr(command, "help", "")).partition("\n\n")[0].split())
+    assert summary == entry.summary
+    assert getattr(command, "name", "") == entry.name
+
+
+def test_every_analysis_has_a_command() -> None:
+    names = {analysis.name for analysis in ANALYSES}
+    assert names <= set(cast(CommandGroup, program().commands["trace"]).commands)
