@@ -20,7 +20,7 @@ def test_the_page_has_what_the_command_prints(tmp_path: Path) -> None:
     assert {"benchvise", "probes", "store", "settings", "traces"} <= set(names)
     text = client.get("/doctor").text
     for finding in findings:
-        assert f'<th scope="row">{finding["name"]}</th>' in text
+        assert f'<th scope="row">{finding["name"]}' in text
     assert 'href="/doctor"' in client.get("/").text
 
 
