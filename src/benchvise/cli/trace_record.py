@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
@@ -127,9 +126,9 @@ def record(
 
     def observe(kind: str, line: Any) -> None:
         if kind == "said":
-            told.print(Text(line))
+            told.print(text_line(line))
         elif kind == "recording" and told.is_terminal and not request.wish.command:
-            told.print(Text("recording; Ctrl-C ends it", style="dim"))
+            told.print(text_line("recording; Ctrl-C ends it", style="dim"))
 
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)

@@ -23,7 +23,6 @@ from benchvise.quantities import (
 from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Table
 from benchvise.report.tables import Column as Head
-from benchvise.text import printable
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Bars,
@@ -113,7 +112,7 @@ def _bars(bars: Bars) -> str:
 
 _WRITERS: dict[Unit, Callable[[Any], str]] = {
     Unit.TEXT: str,
-    Unit.ACTOR: lambda name: printable(name, _ACTOR),
+    Unit.ACTOR: lambda name: name,
     Unit.STAGE: str,
     Unit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
     Unit.COUNT: format_count,
@@ -229,10 +228,7 @@ def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
     names = zip(answer.columns, numeric, strict=True)
     columns = tuple(Head(name, right=right) for name, right in names)
     rows = tuple(
-        tuple(
-            Cell(ABSENT, "muted") if value is None else Cell(printable(sql_text(value), _CELL))
-            for value in row
-        )
+        tuple(Cell(ABSENT, "muted") if value is None else Cell(sql_text(value)) for value in row)
         for row in answer.rows
     )
     more = ("there are more rows: --limit N shows them",) if answer.more else ()

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from benchvise.quantities import format_value
 from benchvise.report.tables import Tone
-from benchvise.report.text import clean
 from benchvise.report.why_document import (
     arms_text,
     counted,
@@ -30,6 +29,7 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
+from benchvise.text import printable
 from benchvise.why.model import (
     NOT_FOUND,
     Bounds,
@@ -406,7 +406,7 @@ def _untested(diagnosis: Diagnosis) -> Iterator[Line]:
     files = [o.file for cause in diagnosis.causes for o in cause.origins if o.line]
     cannot = [s for s in untested(diagnosis) if not any(file in s.id for file in files)]
     for suspect in cannot[:_SHOWN]:
-        values = f"{clean(suspect.good, _VALUE)} / {clean(suspect.bad, _VALUE)}"
+        values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"
         yield Line(f"{suspect.id} ({values}): {suspect.untestable}")
     if len(cannot) > _SHOWN:
         yield Line(f"and {len(cannot) - _SHOWN} more, in the evidence page", "muted")
