@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
@@ -129,9 +128,9 @@ def record(
 
     def observe(kind: str, line: Any) -> None:
         if kind == "said":
-            console.print(Text(line))
+            console.print(text_line(line))
         elif kind == "recording" and console.is_terminal and not request.plan.command:
-            console.print(Text("recording; Ctrl-C ends it", style="dim"))
+            console.print(text_line("recording; Ctrl-C ends it", style="dim"))
 
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)

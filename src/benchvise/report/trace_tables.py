@@ -23,7 +23,6 @@ from benchvise.quantities import (
 from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Table
 from benchvise.report.tables import Column as Head
-from benchvise.text import printable
 from benchvise.trace.catalogue.record import (
     AnswerColumn,
     AnswerTable,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from benchvise.trace.query import QueryAnswer
 
 _CELL = 200
-_ACTOR = 60
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _LEFT = frozenset(
     {ValueUnit.TEXT, ValueUnit.ACTOR, ValueUnit.STAGE, ValueUnit.NS_EACH, ValueUnit.BARS}
@@ -115,7 +113,7 @@ def _bars(bars: Bars) -> str:
 
 _WRITERS: dict[ValueUnit, Callable[[Any], str]] = {
     ValueUnit.TEXT: str,
-    ValueUnit.ACTOR: lambda name: printable(name, _ACTOR),
+    ValueUnit.ACTOR: str,
     ValueUnit.STAGE: str,
     ValueUnit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
     ValueUnit.COUNT: format_count,
@@ -231,10 +229,7 @@ def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
     names = zip(answer.columns, numeric, strict=True)
     columns = tuple(Head(name, right=right) for name, right in names)
     rows = tuple(
-        tuple(
-            Cell(ABSENT, "muted") if value is None else Cell(printable(sql_text(value), _CELL))
-            for value in row
-        )
+        tuple(Cell(ABSENT, "muted") if value is None else Cell(sql_text(value)) for value in row)
         for row in answer.rows
     )
     more = ("there are more rows: --limit N shows them",) if answer.more else ()

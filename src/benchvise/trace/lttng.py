@@ -95,7 +95,7 @@ class LttngSession:
             files = _unpack(child, path)
         except tarfile.TarError as error:
             raise TraceError(
-                f"{path}: the trace did not arrive ({printable(str(error))})",
+                f"{path}: the trace did not arrive ({error})",
                 "see whether there is room, and whether the board has tar",
             ) from error
         finally:

@@ -98,11 +98,11 @@ def _standing(progress: Progress) -> dict[str, Any]:
     return {
         "running": progress.running,
         "ended": progress.ended,
-        "stage": printable(progress.stage),
+        "stage": progress.stage,
         "asked": None if progress.question is None else asdict(progress.question),
         "seconds": progress.at,
-        "left_out": [printable(text, 300) for text in progress.left_out],
-        "failed": [printable(text, 300) for text in progress.failed],
+        "left_out": list(progress.left_out),
+        "failed": list(progress.failed),
         "resume": f"benchvise why --resume {progress.directory}",
     }
 
@@ -134,9 +134,9 @@ def _listed(summary: ProgressSummary) -> dict[str, Any]:
         "running": summary.running,
         "seconds": summary.at,
         "started": diagnosis.started,
-        "good": printable(diagnosis.good),
-        "bad": printable(diagnosis.bad),
-        "metric": printable(diagnosis.metric.name),
+        "good": diagnosis.good,
+        "bad": diagnosis.bad,
+        "metric": diagnosis.metric.name,
         "simulated": diagnosis.simulated,
     }
 
