@@ -12,11 +12,11 @@ from web_looking import assert_fine, look
 from web_server import serving
 from web_store import keep_run
 
-from benchvise.web.files import key_of
+from benchvise.web.file_index import key_of
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
-PAGES = ("/", "/boards", "/traces", "/boards/local", "/nothing")
+PAGES = ("/", "/boards", "/traces", "/boards/local", "/doctor", "/nothing")
 ATTACK = "<img src=x onerror=\"document.body.dataset.attacked='yes'\">" + "\u202eabc" + "w" * 3000
 
 

@@ -102,12 +102,11 @@ PROGRAM = Group(
         ),
         Group(
             "rig",
-            "Hold boards: power, card, console, boot; and boards that are simulated.",
+            "Hold boards: power, card, console, boot; real and simulated ones.",
             (
                 Command(
                     "soak",
-                    "Boot a board many times from cold, and say how often it fails, where, and "
-                    "how long it takes.",
+                    "Boot a board many times from cold: failure rate, where it fails, durations.",
                     "rig_soak.soak",
                 ),
                 Command(
@@ -118,8 +117,7 @@ PROGRAM = Group(
                 ),
                 Command(
                     "status",
-                    "Say which boards there are, which have power, where their cards are, and "
-                    "who holds them.",
+                    "List boards: power, side of the card, holder, features.",
                     "rig.status",
                 ),
                 Command(
@@ -129,23 +127,22 @@ PROGRAM = Group(
                 ),
                 Command(
                     "mux",
-                    "Turn a card to this machine or to its board; never while the board has power.",
+                    "Turn a card to this machine or to its board, which must be off.",
                     "rig.mux",
                 ),
                 Command(
                     "flash",
-                    "Write an image to cards while the boards are off, read it back, and compare.",
+                    "Write an image to cards, read it back, and compare; the boards are off.",
                     "rig.flash",
                 ),
                 Command(
                     "boot",
-                    "Boot boards from off to a shell, and show how long each phase took.",
+                    "Boot boards from off to a shell; show the duration of each phase.",
                     "rig.boot",
                 ),
                 Command(
                     "console",
-                    "Speak with a board on its serial console; Ctrl-] leaves. What is said is "
-                    "kept.",
+                    "Open a board's serial console (Ctrl-] quits). The session is recorded.",
                     "rig.console",
                 ),
                 Group(
@@ -177,8 +174,7 @@ PROGRAM = Group(
                         ),
                         Command(
                             "image",
-                            "Print the path of a card image for a simulated board; it is built "
-                            "when it is not there.",
+                            "Print the path of a simulated board's card image, built if missing.",
                             "rig_virtual.image",
                         ),
                     ),
@@ -192,7 +188,7 @@ PROGRAM = Group(
                 Command(
                     "info",
                     "Show what a trace holds: format, clock, streams, events, losses, damage.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.info.INFO",
                 ),
                 Command(
@@ -209,72 +205,78 @@ PROGRAM = Group(
                     "stats",
                     "Show what took the CPUs: tasks, interrupts, softirqs, idle; switches "
                     "and losses.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.stats.STATS",
                 ),
                 Command(
                     "actors",
                     "List how long instances of threads and handlers took, and how late and "
                     "regular they were.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.actors.ACTORS",
                 ),
                 Command(
                     "load",
                     "Draw the CPU load over time: of all CPUs, of each, of each actor.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.series.LOAD",
                 ),
                 Command(
                     "switches",
                     "Draw context switches a second over time: in all, by CPU, by actor.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.series.SWITCHES",
                 ),
                 Command(
                     "latency",
                     "Measure from one point to another over all occurrences, stage by stage.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.latency.LATENCY",
                 ),
                 Command(
                     "sched",
                     "List what the scheduler did: waits for a CPU, time slices, "
                     "preemptions, migrations.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.scheduling.SCHED",
                 ),
                 Command(
                     "wakeups",
                     "List who wakes whom, and how long the woken wait until they run.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.scheduling.WAKEUPS",
                 ),
                 Command(
                     "syscalls",
                     "List how long system calls took, by call and by who made them.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.kernel.SYSCALLS",
                 ),
                 Command(
                     "block",
                     "List how long requests to block devices waited in the queue and in the "
                     "device.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.kernel.BLOCK",
                 ),
                 Command(
                     "timers",
                     "List how late timers ran, how long their functions took, and how long "
                     "CPUs had no tick.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.kernel.TIMERS",
+                ),
+                Command(
+                    "idle",
+                    "List how often and how long CPUs were in each idle state.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.kernel.IDLE",
                 ),
                 Command(
                     "compare",
                     "Compare two traces, of two boards or two kernels, actor by actor, matched "
                     "by name.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.compare.COMPARE",
                 ),
                 Command("export", "Write a trace for another program.", "trace.export"),

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.errors import UsageError
-from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.store import RunInfo
@@ -149,7 +147,7 @@ def _print_annotations(info: RunInfo, line: str, *, as_json: bool) -> None:
     if as_json:
         print_json("run-said", RunAnnotations(info.id, info.tags, info.note))
     else:
-        stdout().print(Text(printable(f"{info.id} {line}", LINE_LIMIT)), soft_wrap=True)
+        stdout().print(text_line(f"{info.id} {line}"), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +202,7 @@ def show(
             print_json("console", RunConsole(run, text))
         else:
             for line in text.splitlines():
-                stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
+                stdout().print(text_line(line), soft_wrap=True)
         return
     if trace:
         _show_trace(store, run, output, as_json=as_json)
@@ -241,7 +239,7 @@ def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bo
         return
     place = output or found["file"]
     line = f"{found.get('events')} events, {found.get('lost')} lost, in {place}"
-    stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
+    stdout().print(text_line(line), soft_wrap=True)
 
 
 def compare(

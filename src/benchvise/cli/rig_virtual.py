@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stdout
-from benchvise.flows import rig_virtual as flow
+from benchvise.cli.output import JsonOption, print_json, stdout, text_line
+from benchvise.rig.virtual import standard_bench
 from benchvise.rig.virtual.bench import inject
 from benchvise.rig.virtual.injectable import INJECTABLE
 
@@ -44,13 +43,13 @@ def up(
 
     Example: benchvise rig virtual up --boards 3
     """
-    bench = flow.up(boards, directory)
+    bench = standard_bench.up(boards, directory)
     if as_json:
-        print_json("rig-virtual", flow.bench_document(bench))
+        print_json("rig-virtual", standard_bench.bench_document(bench))
         return
     _table(bench)
     stdout().print(
-        Text(
+        text_line(
             f"\nThe rig file is {bench.rig_file}. Next: benchvise run rig:all --image "
             "own --suite quick",
             style="dim",
@@ -63,9 +62,9 @@ def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> No
 
     Example: benchvise rig virtual status
     """
-    bench = flow.status(directory)
+    bench = standard_bench.status(directory)
     if as_json:
-        print_json("rig-virtual", flow.bench_document(bench))
+        print_json("rig-virtual", standard_bench.bench_document(bench))
     else:
         _table(bench)
 
@@ -75,7 +74,7 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
 
     Example: benchvise rig virtual down
     """
-    flow.down(directory)
+    standard_bench.down(directory)
     if as_json:
         print_json("rig-virtual", {"running": False})
     else:
@@ -97,7 +96,7 @@ def fault(
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
-        stdout().print(Text(f"{board}: {name} = {value}"))
+        stdout().print(text_line(f"{board}: {name} = {value}"))
 
 
 def image(
@@ -105,23 +104,23 @@ def image(
     variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",
     as_json: JsonOption = False,
 ) -> None:
-    """Print the path of a card image for a simulated board; it is built when it is not there.
+    """Print the path of a simulated board's card image, built if missing.
 
     Example: benchvise rig virtual image arm64-1
     """
-    path = flow.image(kind, variant)
+    path = standard_bench.image(kind, variant)
     if as_json:
         print_json("rig-virtual-image", {"kind": kind, "variant": variant, "path": str(path)})
     else:
         print(path)
 
 
-def _table(bench: flow.RunningBench) -> None:
+def _table(bench: standard_bench.RunningBench) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        document = flow.board_document(board)
-        table.add_row(*(Text(str(document[key])) for key in flow.COLUMNS))
-    stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
+        document = standard_bench.board_document(board)
+        table.add_row(*(text_line(str(document[key])) for key in standard_bench.COLUMNS))
+    stdout().print(text_line(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

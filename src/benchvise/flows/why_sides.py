@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from benchvise.board import Board, open_board
 from benchvise.errors import UsageError
 from benchvise.flows import state
-from benchvise.flows.boards import RigObserver, open_boards
+from benchvise.flows.boards import open_boards
 from benchvise.flows.request import UserCommand
 from benchvise.flows.why_images import open_images
 from benchvise.measure.suite import Entry, parse_bench
@@ -23,6 +23,9 @@ from benchvise.why.benches.live_board import PATIENCE_S, LiveBoard
 from benchvise.why.benches.record import Record
 from benchvise.why.benches.userland import opened_root
 from benchvise.why.model import Side
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +71,9 @@ class Sides:
             options |= {"--better": self.command.better, "--unit": self.command.unit}
         return words + [w for name, value in options.items() if value for w in (name, value)]
 
-    def as_json(self) -> dict[str, Any]:
-        """For the directory of evidence."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Sides:
-        """The sides of ``as_json``; TypeError when they are not."""
-        command = data.pop("command")
-        boards = tuple(data.pop("boards", ()))
-        given = None if command is None else UserCommand(**command)
-        return cls(command=given, boards=boards, **data)
-
 
 def open_bench(
-    sides: Sides, stack: ExitStack, store: str | None, observe: RigObserver | None = None
+    sides: Sides, stack: ExitStack, store: str | None, observe: EventObserver | None = None
 ) -> Bench:
     """Opens both sides; ``stack`` closes them.
 

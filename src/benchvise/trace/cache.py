@@ -56,7 +56,7 @@ class NotCached(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CachedPart:
     """A part of the cache: tables whose columns are mapped, and what else belongs to them."""
 
     tables: Mapping[str, pa.Table]
@@ -70,7 +70,7 @@ class Part:
     """What the file system said of its files."""
 
 
-def load(trace: Path, part: str) -> Part | None:
+def load(trace: Path, part: str) -> CachedPart | None:
     """The part, when it is there, whole, and holds for the trace as it is now."""
     for place in places(trace):
         try:
@@ -89,7 +89,7 @@ def store(
     facts: Mapping[str, Any],
     stats: list[Stat],
     content: str = "",
-) -> Part:
+) -> CachedPart:
     """Keeps a part that was made from the trace when its files looked like ``stats``.
 
     ``content`` is their hash, when it is known already. Returns the part as the next program
@@ -116,7 +116,7 @@ def store(
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _load(trace: Path, directory: Path) -> Part | None:
+def _load(trace: Path, directory: Path) -> CachedPart | None:
     manifest = read_manifest(directory)
     if manifest["version"] != version():
         return None
@@ -128,7 +128,7 @@ def _load(trace: Path, directory: Path) -> Part | None:
         with suppress(OSError):
             write_manifest(directory, {**manifest, "signature": now})
     tables = _Tables(directory, manifest["tables"])
-    return Part(
+    return CachedPart(
         tables, manifest["facts"], directory, tables_size(manifest), manifest["content"], now
     )
 

@@ -16,7 +16,7 @@ from benchvise.trace import cache
 from benchvise.trace.analysis_tables import AnalysisTables
 from benchvise.trace.decoder import decoder, open_native, translated
 from benchvise.trace.signature import Stat, signature
-from benchvise.trace.summary import DECODED, Summary, count
+from benchvise.trace.summary import DECODED, TraceSummary, count
 
 if TYPE_CHECKING:
     from benchvise.trace import native
@@ -47,7 +47,7 @@ class Keeping:
     later: list[Callable[[], bool]] | None = None
     """What is still to be written, for programs that answer first; else it is written at once."""
 
-    def take(self, part: cache.Part) -> None:
+    def take(self, part: cache.CachedPart) -> None:
         """Counts a part that is there."""
         self.size += part.size
         self.directory = part.directory.parent
@@ -78,7 +78,7 @@ class OpenTrace:
     keeping: Keeping
     remarks: list[str] = field(default_factory=list)
     """What a reader must know of how it was opened."""
-    _part: cache.Part | None = None
+    _part: cache.CachedPart | None = None
     """Where in the cache it came from."""
     _stats: list[Stat] = field(default_factory=list)
     """What the file system said of its files when it was decoded, if it was."""
@@ -99,17 +99,19 @@ class OpenTrace:
         tables = {name: self.tables[name] for name in self.counts}
         if columns is not None:
             for name, table in tables.items():
-                tables[name] = table.select([one for one in table.column_names if one in columns])
-        found: native.Decoded = decoder().Decoded.kept(
+                tables[name] = table.select(
+                    [column for column in table.column_names if column in columns]
+                )
+        decoded: native.Decoded = decoder().Decoded.kept(
             self.source, tables, self.index, self.losses, self.span
         )
-        return found
+        return decoded
 
     @cached_property
     def description(self) -> dict[str, Any]:
         """Format, clock, environment, streams, event types with their fields."""
-        said: dict[str, Any] = json.loads(self._description_text)
-        return said
+        description: dict[str, Any] = json.loads(self._description_text)
+        return description
 
     @property
     def _description_text(self) -> str:
@@ -175,7 +177,7 @@ class OpenTrace:
             self.keeping.refused = str(error)
             self.remarks.append(f"nothing is kept for the next time: {error}")
 
-    def summary(self) -> Summary:
+    def summary(self) -> TraceSummary:
         """What it holds, counted, and what has to be said of how it was opened."""
         return replace(
             self._count(),
@@ -184,7 +186,7 @@ class OpenTrace:
             cached=self.keeping.size if self.keeping.reused else None,
         )
 
-    def _count(self) -> Summary:
+    def _count(self) -> TraceSummary:
         return count(self.description, self.tables, self._facts())
 
     def _facts(self) -> dict[str, Any]:
@@ -301,7 +303,7 @@ class _Events(Mapping[str, pa.Table]):
         return sum(1 for _ in self)
 
 
-def _from_part(path: Path, part: cache.Part) -> OpenTrace:
+def _from_part(path: Path, part: cache.CachedPart) -> OpenTrace:
     facts = part.facts
     keeping = Keeping(wanted=True, reused=True)
     keeping.take(part)

@@ -1,4 +1,4 @@
-"""What a trace holds, counted: the figures of ``benchvise trace info``."""
+"""What a trace holds, counted: what ``benchvise trace info`` shows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StreamCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class TraceSummary:
     """What a trace holds. Times are nanoseconds of its clock."""
 
     path: str
@@ -67,7 +67,7 @@ class Summary:
 
 def count(
     described: Mapping[str, Any], tables: Mapping[str, pa.Table], facts: Mapping[str, Any]
-) -> Summary:
+) -> TraceSummary:
     """Counts a decoded trace: its description, event tables, and what else the decoder says."""
     counts: Mapping[str, int] = facts["counts"]
     types = [
@@ -76,7 +76,7 @@ def count(
         if kind["name"] in counts
     ]
     first, last = facts["span"] or (None, None)
-    return Summary(
+    return TraceSummary(
         "",
         described["format"],
         described["byte_order"],
@@ -117,7 +117,7 @@ def _streams(
     ]
 
 
-def kept_summary(trace: Path) -> Summary | None:
+def kept_summary(trace: Path) -> TraceSummary | None:
     """The summary that is kept with a decoded trace; None where nothing is kept that holds."""
     kept = kept_facts(trace, DECODED)
     if kept is None:
@@ -125,4 +125,4 @@ def kept_summary(trace: Path) -> Summary | None:
     fields = dict(kept.facts["summary"])
     fields["streams"] = [StreamCount(**stream) for stream in fields["streams"]]
     fields["types"] = [EventCount(**kind) for kind in fields["types"]]
-    return Summary(**{**fields, "cached": kept.size})
+    return TraceSummary(**{**fields, "cached": kept.size})

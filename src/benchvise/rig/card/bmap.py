@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.parsers import expat
 
 from benchvise.rig.faults import Fault, FlashError
-from benchvise.text import printable
 
 FILE_LIMIT = 64 << 20
 """Bytes of a block map: more than a million ranges take."""
@@ -26,7 +25,7 @@ _REMEDY = "get both the image and its block map again, or make the map anew with
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class MappedRange:
     """A part of the image in bytes; ``checksum`` in hexadecimal, None where the map has none."""
 
     offset: int
@@ -48,7 +47,7 @@ class Bmap:
     image_size: int
     block_size: int
     checksum_type: str | None
-    ranges: tuple[Range, ...]
+    ranges: tuple[MappedRange, ...]
 
     @property
     def mapped(self) -> int:
@@ -79,10 +78,10 @@ def read_bmap(path: Path) -> Bmap:
         raise _damaged(path, f"is larger than {FILE_LIMIT >> 20} MiB")
     elements = _parse(path, data)
     version = elements.version
-    found = _VERSION.fullmatch(version)
-    if found is None or int(found[1]) not in (1, 2):
-        raise _damaged(path, f"has version '{printable(version, 20)}'; 1.0 to 2.0 can be read")
-    kind = _checksum_type(path, elements, (int(found[1]), int(found[2])))
+    match = _VERSION.fullmatch(version)
+    if match is None or int(match[1]) not in (1, 2):
+        raise _damaged(path, f"has version '{version}'; 1.0 to 2.0 can be read")
+    kind = _checksum_type(path, elements, (int(match[1]), int(match[2])))
     if kind is not None:
         _check_own(path, data, kind, elements.text("BmapFileChecksum", "BmapFileSHA1"))
     size = _count(path, elements, "ImageSize")
@@ -117,21 +116,21 @@ def _parse(path: Path, data: bytes) -> _Elements:
     texts: list[str] = []
     attributes: list[dict[str, str]] = []
 
-    def start(name: str, given: dict[str, str]) -> None:
+    def start(name: str, values: dict[str, str]) -> None:
         if name == "bmap":
-            elements.version = given.get("version", "").strip()
-        attributes.append(given)
+            elements.version = values.get("version", "").strip()
+        attributes.append(values)
         texts.clear()
 
     def end(name: str) -> None:
-        text, given = "".join(texts).strip(), attributes.pop()
+        text, values = "".join(texts).strip(), attributes.pop()
         texts.clear()
         if name == "Range":
-            elements.ranges.append((given, text))
+            elements.ranges.append((values, text))
         else:
             elements.texts.setdefault(name, text)
 
-    def doctype(*_given: object) -> None:
+    def doctype(*_declaration: object) -> None:
         raise _damaged(path, "has a document type, which a block map has not")
 
     parser = expat.ParserCreate()
@@ -151,17 +150,17 @@ def _checksum_type(path: Path, elements: _Elements, version: tuple[int, int]) ->
         return None
     kind = elements.text("ChecksumType").lower() if version >= (1, 4) else "sha1"
     if kind not in hashlib.algorithms_guaranteed or kind.startswith("shake"):
-        raise _damaged(path, f"has checksums of the unknown type '{printable(kind, 20)}'")
+        raise _damaged(path, f"has checksums of the unknown type '{kind}'")
     return kind
 
 
-def _check_own(path: Path, data: bytes, kind: str, said: str) -> None:
-    digits = said.encode()
+def _check_own(path: Path, data: bytes, kind: str, checksum: str) -> None:
+    digits = checksum.encode()
     digest = hashlib.new(kind, usedforsecurity=False)
     if len(digits) != 2 * digest.digest_size:
         raise _damaged(path, "has no checksum of its own")
     digest.update(data.replace(digits, b"0" * len(digits), 1))
-    if digest.hexdigest() != said.lower():
+    if digest.hexdigest() != checksum.lower():
         raise _damaged(path, "does not have the checksum that it says it has")
 
 
@@ -172,23 +171,21 @@ def _count(path: Path, elements: _Elements, name: str) -> int:
     return int(text)
 
 
-def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[Range, ...]:
-    ranges: list[Range] = []
+def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[MappedRange, ...]:
+    ranges: list[MappedRange] = []
     end = 0
     for attributes, text in elements.ranges:
-        found = _RANGE.fullmatch(text)
-        first = int(found[1]) if found else -1
-        last = int(found[2] or found[1]) if found else -1
+        match = _RANGE.fullmatch(text)
+        first = int(match[1]) if match else -1
+        last = int(match[2] or match[1]) if match else -1
         offset, stop = first * block, min((last + 1) * block, size)
         if not end <= offset < stop or last * block >= size:
-            raise _damaged(path, f"has a range '{printable(text, 40)}' that cannot be")
+            raise _damaged(path, f"has a range '{text}' that cannot be")
         checksum = attributes.get("chksum") or attributes.get("sha1")
-        ranges.append(Range(offset, stop - offset, checksum.lower() if checksum else None))
+        ranges.append(MappedRange(offset, stop - offset, checksum.lower() if checksum else None))
         end = (last + 1) * block
     return tuple(ranges)
 
 
 def _damaged(path: Path, what: str) -> FlashError:
-    return FlashError(
-        Fault.IMAGE_DAMAGED, f"the block map '{printable(path.name)}' {what}", _REMEDY
-    )
+    return FlashError(Fault.IMAGE_DAMAGED, f"the block map '{path.name}' {what}", _REMEDY)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -16,6 +16,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from benchvise.documents import computed, in_json
 from benchvise.errors import UsageError
 from benchvise.rig.soak.gdbstub import GdbStub
 
@@ -47,13 +48,13 @@ REGISTERS: Mapping[str, Registers] = {
 class Core:
     """A core and where it stands.
 
-    ``pc`` is None when it could not be read. ``symbol`` is ``function+0x14`` or empty, ``caller``
-    the same for the return address in the register that the architecture has for it: where the
-    function was called from, if it has not called another since.
+    ``address`` is the program counter, None when it could not be read. ``symbol`` is
+    ``function+0x14`` or empty, ``caller`` the same for the return address in the register that the
+    architecture has for it: where the function was called from, if it has not called another since.
     """
 
     name: str
-    pc: int | None
+    address: int | None = field(metadata=in_json(hidden=True))
     symbol: str = ""
     caller: str = ""
 
@@ -65,12 +66,12 @@ class Core:
     @property
     def place(self) -> str:
         """Where it stands, in one word."""
-        return self.symbol or ("unknown" if self.pc is None else f"0x{self.pc:x}")
+        return self.symbol or ("unknown" if self.address is None else f"0x{self.address:x}")
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        pc = {"na": "not readable"} if self.pc is None else f"0x{self.pc:x}"
-        return {"name": self.name, "pc": pc, "symbol": self.symbol, "caller": self.caller}
+    @computed.before("symbol")
+    def pc(self) -> str | dict[str, str]:
+        """The program counter in hexadecimal, or why there is none."""
+        return {"na": "not readable"} if self.address is None else f"0x{self.address:x}"
 
 
 def core_at(name: str, pc: int | None, caller: int | None, symbols: Symbols | None) -> Core:
@@ -87,12 +88,12 @@ def core_at(name: str, pc: int | None, caller: int | None, symbols: Symbols | No
 
 
 def registers_of(architecture: str) -> Registers:
-    """The registers of an architecture. Raises UsageError when nobody knows them."""
+    """The registers of an architecture. Raises UsageError for an unknown one."""
     try:
         return REGISTERS[architecture]
     except KeyError:
         raise UsageError(
-            f"no core of the architecture {architecture} can be looked at",
+            f"cores of the architecture {architecture} cannot be read",
             f"known are {', '.join(REGISTERS)}",
         ) from None
 
@@ -171,13 +172,13 @@ class Symbols:
         """
         try:
             with Path(path).open("rb") as stream:
-                found = cls._read(ELFFile(stream))
+                symbols = cls._read(ELFFile(stream))
         except (OSError, ELFError) as error:
             reason = getattr(error, "strerror", None) or error or "damaged"
             raise _no_symbols(path, f"cannot be read as a program ({reason})") from error
-        if not found._addresses:
+        if not symbols._addresses:
             raise _no_symbols(path, "has no symbols")
-        return found
+        return symbols
 
     @classmethod
     def _read(cls, elf: ELFFile) -> Self:

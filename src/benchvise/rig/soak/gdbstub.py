@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from benchvise.rig.faults import Fault, RigError
-from benchvise.text import printable
 
 SECONDS = 5.0
 """What an answer may take: stubs answer at once."""
@@ -49,25 +48,25 @@ class GdbStub:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection; cores that were not let go stay as they are."""
+        """Ends the connection; cores that were not resumed stay halted."""
         self._socket.close()
 
     def threads(self) -> list[str]:
         """The names by which the protocol calls the cores, in their order."""
-        found: list[str] = []
+        threads: list[str] = []
         answer = self._ask("qfThreadInfo")
         while answer.startswith("m"):
-            found += answer[1:].split(",")
-            if len(found) > _MOST_THREADS:
+            threads += answer[1:].split(",")
+            if len(threads) > _MOST_THREADS:
                 raise self._error("has more cores than there can be")
             answer = self._ask("qsThreadInfo")
-        return found
+        return threads
 
     def description(self, thread: str) -> str:
         """What the stub says of a core, printable: ``CPU#1 [running]``; empty when nothing."""
         answer = self._ask(f"qThreadExtraInfo,{thread}")
         try:
-            return printable(bytes.fromhex(answer), 60)
+            return bytes.fromhex(answer).decode("utf-8", "replace")
         except ValueError:
             return ""
 
@@ -78,7 +77,7 @@ class GdbStub:
         fetched at once, as QEMU gives single ones only to who has read its description of them.
         """
         if self._ask(f"Hg{thread}") != "OK":
-            raise self._error(f"does not know its own core {printable(thread, 20)}")
+            raise self._error(f"does not know its own core {thread}")
         answer = self._ask("g")
         digits = 2 * width
         return [

@@ -21,12 +21,15 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+_NAME_LIMIT = 200
+"""Characters of an actor's name."""
+
 NONE = int(np.iinfo(np.int64).min)
 """Stands for a null in a column of integers."""
 
 
 class Flag(IntFlag):
-    """Why an instance's figures are incomplete."""
+    """Why an instance is incomplete."""
 
     CUT_BEGIN = 1
     CUT_END = 2
@@ -144,6 +147,11 @@ class Actor:
         return f"{self.kind}:{name}"
 
 
+def _bounded(name: str) -> str:
+    """The kernel's names have 15 characters; a trace that was made up may have any."""
+    return name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """Events that are missing on a CPU (None: not known which) between two times."""
@@ -156,7 +164,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TraceSpan:
     """A half-open span of time in nanoseconds of the trace's clock."""
 
     begin: int
@@ -192,18 +200,18 @@ class Analysis:
     """
 
     tables: Mapping[str, pa.Table]
-    whole: Span
+    whole: TraceSpan
     losses: Sequence[Loss] = ()
     events: Events = field(default=_no_events)
     event_names: Sequence[str] = ()
-    within: Span | None = None
+    within: TraceSpan | None = None
 
     @property
-    def span(self) -> Span:
+    def span(self) -> TraceSpan:
         """The part of the trace that is asked about."""
         return self.within or self.whole
 
-    def asked_about(self, span: Span) -> Analysis:
+    def asked_about(self, span: TraceSpan) -> Analysis:
         """The same trace asked about another part; what was made of its tables is shared."""
         other = replace(self, within=span)
         other.__dict__.update({name: getattr(self, name) for name in _SHARED})
@@ -229,7 +237,7 @@ class Analysis:
             Actor(
                 id=int(row["actor"]),
                 kind=str(row["kind"]),
-                name=str(row["name"] or ""),
+                name=_bounded(str(row["name"] or "")),
                 **{key: row.get(key) for key in ("tid", "process", "number", "cpu", "priority")},
             )
             for row in sorted(rows, key=lambda row: int(row["actor"]))

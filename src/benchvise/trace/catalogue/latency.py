@@ -4,29 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from benchvise.command import CommandOption
 from benchvise.quantities import format_value
+from benchvise.trace.catalogue.options import IncompleteInstances, Match, PartOfTrace
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     Conclusion,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
     durations,
 )
-from benchvise.trace.catalogue.request import Match, Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.latency import (
         CheckedAssertion,
         Latency,
+        LatencyStage,
+        LatencyWay,
         Occurrence,
-        Stage,
-        Way,
     )
     from benchvise.trace.loaded import LoadedTrace
+
+_END_HELP = (
+    "irq:NAME, softirq:NAME or task:NAME, with .end for its end and .ready for its wake-up; "
+    "or event:NAME, with [field==value] for some of its events."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyRequest(PartOfTrace, IncompleteInstances):
+    """From where to where, how the two are matched, and what has to hold."""
+
+    start: Annotated[str, CommandOption("--from", f"Where it begins: {_END_HELP}", metavar="END")]
+    end: Annotated[str, CommandOption("--to", "Where it ends, written alike.", metavar="END")]
+    via: Annotated[
+        tuple[str, ...],
+        CommandOption("--via", "A point between; again for more, in order.", metavar="END"),
+    ] = ()
+    assertions: Annotated[
+        tuple[str, ...],
+        CommandOption(
+            "--assert",
+            "Exit 1 unless it holds: 'p99 < 80us', 'max[2] < 1ms' (stage 2), "
+            "'share[*waits*] < 50%', 'matched > 95%', 'count >= 100'. May be given again.",
+            metavar="LIMIT",
+        ),
+    ] = ()
+    match: Annotated[
+        Match,
+        CommandOption(
+            "--match",
+            "By who woke or raised whom, or each start with the next end after it; auto: by cause "
+            "when that matches anything.",
+        ),
+    ] = Match.AUTO
+    hops: Annotated[
+        int,
+        CommandOption("--hops", "Wake-ups to climb, by cause.", metavar="N", minimum=0, maximum=64),
+    ] = 4
+    ways: Annotated[
+        int | None,
+        CommandOption("--ways", "Ways whose stages are shown.", metavar="N", minimum=1),
+    ] = 3
+    worst: Annotated[
+        int, CommandOption("--worst", "Occurrences that are listed.", metavar="N", minimum=0)
+    ] = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +81,7 @@ class _StageLine:
 
     way: int
     number: int
-    stage: Stage
+    stage: LatencyStage
 
 
 _TOTAL: TableShape[Latency] = TableShape(
@@ -43,7 +89,7 @@ _TOTAL: TableShape[Latency] = TableShape(
     "All occurrences together",
     "more lines",
     (
-        Column("Occurrences", Unit.COUNT, lambda answer: answer.occurrences),
+        AnswerColumn("Occurrences", ValueUnit.COUNT, lambda answer: answer.occurrences),
         *durations(
             "",
             lambda answer: answer.total,
@@ -57,10 +103,10 @@ _STAGES: TableShape[_StageLine] = TableShape(
     "The stages of each way that occurrences took, the most frequent way first",
     "more stages",
     (
-        Column("Way", Unit.NUMBER, lambda line: line.way, detail=True),
-        Column("#", Unit.NUMBER, lambda line: line.number, "muted", key="stage_number"),
-        Column("Stage", Unit.STAGE, lambda line: line.stage.name),
-        Column("Share", Unit.SHARE, lambda line: line.stage.share),
+        AnswerColumn("Way", ValueUnit.NUMBER, lambda line: line.way, detail=True),
+        AnswerColumn("#", ValueUnit.NUMBER, lambda line: line.number, "muted", key="stage_number"),
+        AnswerColumn("Stage", ValueUnit.STAGE, lambda line: line.stage.name),
+        AnswerColumn("Share", ValueUnit.SHARE, lambda line: line.stage.share),
         *durations(
             "", lambda line: line.stage.time, "median", "p95", "p99", "maximum", strong=True
         ),
@@ -71,15 +117,17 @@ _LONGEST: TableShape[Occurrence] = TableShape(
     "The longest occurrences",
     "more occurrences",
     (
-        Column("Latency", Unit.NS, lambda occurrence: occurrence.latency, "strong"),
-        Column("From", Unit.MOMENT, lambda occurrence: occurrence.begin),
-        Column("CPU", Unit.NUMBER, lambda occurrence: occurrence.begin_cpu, key="from_cpu"),
-        Column("To", Unit.MOMENT, lambda occurrence: occurrence.end),
-        Column("CPU", Unit.NUMBER, lambda occurrence: occurrence.end_cpu, key="to_cpu"),
-        Column("Who", Unit.ACTOR, lambda occurrence: occurrence.end_actor),
-        Column(
+        AnswerColumn("Latency", ValueUnit.NS, lambda occurrence: occurrence.latency, "strong"),
+        AnswerColumn("From", ValueUnit.MOMENT, lambda occurrence: occurrence.begin),
+        AnswerColumn(
+            "CPU", ValueUnit.NUMBER, lambda occurrence: occurrence.begin_cpu, key="from_cpu"
+        ),
+        AnswerColumn("To", ValueUnit.MOMENT, lambda occurrence: occurrence.end),
+        AnswerColumn("CPU", ValueUnit.NUMBER, lambda occurrence: occurrence.end_cpu, key="to_cpu"),
+        AnswerColumn("Who", ValueUnit.ACTOR, lambda occurrence: occurrence.end_actor),
+        AnswerColumn(
             "Stages",
-            Unit.NS_EACH,
+            ValueUnit.NS_EACH,
             lambda occurrence: [time for _, time in occurrence.stages],
             "muted",
         ),
@@ -87,7 +135,7 @@ _LONGEST: TableShape[Occurrence] = TableShape(
 )
 
 
-def _check(request: Request) -> None:
+def _check(request: LatencyRequest) -> None:
     from benchvise.trace.analysis.latency import parse_assertion, parse_end
 
     for end in (request.start, *request.via, request.end):
@@ -96,7 +144,7 @@ def _check(request: Request) -> None:
         parse_assertion(text)
 
 
-def _analyse(traces: Sequence[LoadedTrace], request: Request) -> Latency:
+def _analyse(traces: Sequence[LoadedTrace], request: LatencyRequest) -> Latency:
     from benchvise.trace.analysis.latency import Method, latency, parse_assertion, parse_end
 
     [trace] = traces
@@ -112,7 +160,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: Request) -> Latency:
     return replace(answer, assertions=checked)
 
 
-def _tables(answer: Latency, request: Request) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: Latency, request: LatencyRequest) -> Iterator[AnswerTable[Any]]:
     yield _total(answer)
     ways = answer.ways[: request.ways]
     rarer = answer.ways[len(ways) :]
@@ -127,7 +175,7 @@ def _tables(answer: Latency, request: Request) -> Iterator[AnswerTable[Any]]:
         yield _LONGEST.filled("The longest", answer.worst)
 
 
-def _stage_lines(way_number: int, way: Way) -> list[_StageLine]:
+def _stage_lines(way_number: int, way: LatencyWay) -> list[_StageLine]:
     return [_StageLine(way_number, number, stage) for number, stage in enumerate(way.stages, 1)]
 
 
@@ -183,16 +231,13 @@ def _value(limit: CheckedAssertion) -> str:
     return f"it is {value}"
 
 
-LATENCY: TraceAnalysis[Latency] = TraceAnalysis(
+LATENCY: TraceAnalysis[LatencyRequest, Latency] = TraceAnalysis(
     name="latency",
     kind="trace-latency",
     summary="Measure from one point to another over all occurrences, stage by stage.",
     description="From each end it climbs back along the wake-ups and raises to the nearest start.",
     example="latency FILE --from irq:eth0 --to task:iperf3 --assert 'p99 < 80us'",
-    options=(
-        *("file", "start", "end", "via", "assertions", "match", "hops", "ways", "worst"),
-        *("since", "until", "incomplete", "cache"),
-    ),
+    request=LatencyRequest,
     shapes=(_TOTAL, _STAGES, _LONGEST),
     check=_check,
     analyse=_analyse,

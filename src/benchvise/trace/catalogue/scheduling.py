@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
+from benchvise.trace.catalogue.options import (
+    TOP,
+    GroupedActors,
+    IncompleteInstances,
+    ListedRows,
+    PartOfTrace,
+)
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
     durations,
     incomplete_left_out,
     several,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.scheduling import TaskScheduling
@@ -23,24 +30,38 @@ if TYPE_CHECKING:
     from benchvise.trace.loaded import LoadedTrace
 
 
+@dataclass(frozen=True, kw_only=True)
+class SchedulingRequest(PartOfTrace, GroupedActors, ListedRows):
+    """Which tasks are described."""
+
+    top: Annotated[int | None, TOP] = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class WakeupsRequest(PartOfTrace, GroupedActors, IncompleteInstances, ListedRows):
+    """Whose wake-ups are listed."""
+
+
 _TASKS: TableShape[TaskScheduling] = TableShape(
     "tasks",
     "One line a task: its waits for a CPU, time slices, preemptions, migrations",
     "more tasks",
     (
-        Column("Task", Unit.ACTOR, lambda task: task.actor + several(task.actors)),
-        Column("Waits\nn", Unit.COUNT, lambda task: task.run_queue.count if task.run_queue else 0),
+        AnswerColumn("Task", ValueUnit.ACTOR, lambda task: task.actor + several(task.actors)),
+        AnswerColumn(
+            "Waits\nn", ValueUnit.COUNT, lambda task: task.run_queue.count if task.run_queue else 0
+        ),
         *durations("\n", lambda task: task.run_queue, "median", "p99", "maximum", strong=True),
-        Column("Longest\nat", Unit.MOMENT, lambda task: task.longest_wait_at),
+        AnswerColumn("Longest\nat", ValueUnit.MOMENT, lambda task: task.longest_wait_at),
         *durations("Slice", lambda task: task.time_slice, "median", "maximum"),
-        Column("Switches", Unit.COUNT, lambda task: task.switches),
-        Column("Pre-\nempted", Unit.COUNT, lambda task: task.preemptions),
-        Column("Migra-\ntions", Unit.COUNT, lambda task: task.migrations),
+        AnswerColumn("Switches", ValueUnit.COUNT, lambda task: task.switches),
+        AnswerColumn("Pre-\nempted", ValueUnit.COUNT, lambda task: task.preemptions),
+        AnswerColumn("Migra-\ntions", ValueUnit.COUNT, lambda task: task.migrations),
     ),
 )
 
 
-def _schedule(traces: Sequence[LoadedTrace], request: Request) -> list[TaskScheduling]:
+def _schedule(traces: Sequence[LoadedTrace], request: SchedulingRequest) -> list[TaskScheduling]:
     from benchvise.trace.analysis.scheduling import scheduling
 
     [trace] = traces
@@ -48,7 +69,7 @@ def _schedule(traces: Sequence[LoadedTrace], request: Request) -> list[TaskSched
 
 
 def _task_tables(
-    answer: list[TaskScheduling], request: Request
+    answer: list[TaskScheduling], request: SchedulingRequest
 ) -> Iterator[AnswerTable[TaskScheduling]]:
     yield _TASKS.filled(
         f"{len(answer)} tasks, who waited longest first",
@@ -64,31 +85,30 @@ SCHED = TraceAnalysis(
     kind="trace-sched",
     summary="List what the scheduler did: waits for a CPU, time slices, preemptions, migrations.",
     example="sched trace.dat 'task:iperf*'",
-    options=("file", "names", "since", "until", "by_name", "top", "cache"),
-    defaults={"top": 25},
+    request=SchedulingRequest,
     shapes=(_TASKS,),
     analyse=_schedule,
     tables=_task_tables,
 )
 
 
-def _waking_columns(*waker: Column[Waking]) -> tuple[Column[Waking], ...]:
+def _waking_columns(*waker: AnswerColumn[Waking]) -> tuple[AnswerColumn[Waking], ...]:
     return (
-        Column("Woken", Unit.ACTOR, lambda waking: waking.woken),
+        AnswerColumn("Woken", ValueUnit.ACTOR, lambda waking: waking.woken),
         *waker,
-        Column("n", Unit.COUNT, lambda waking: waking.count),
+        AnswerColumn("n", ValueUnit.COUNT, lambda waking: waking.count),
         *durations(
             "Latency",
             lambda waking: waking.latency,
             *("median", "p95", "p99", "maximum"),
             strong=True,
         ),
-        Column(
+        AnswerColumn(
             "Longest\nat",
-            Unit.MOMENT,
+            ValueUnit.MOMENT,
             lambda waking: waking.worst[0].ready if waking.worst else None,
         ),
-        Column("Other\nCPU", Unit.COUNT, lambda waking: waking.other_cpu),
+        AnswerColumn("Other\nCPU", ValueUnit.COUNT, lambda waking: waking.other_cpu),
     )
 
 
@@ -97,11 +117,11 @@ _PAIRS = TableShape(
     "pairs",
     "Wake-ups of each task by each waker",
     "more lines",
-    _waking_columns(Column("By", Unit.ACTOR, lambda waking: waking.by)),
+    _waking_columns(AnswerColumn("By", ValueUnit.ACTOR, lambda waking: waking.by)),
 )
 
 
-def _wake(traces: Sequence[LoadedTrace], request: Request) -> Wakeups:
+def _wake(traces: Sequence[LoadedTrace], request: WakeupsRequest) -> Wakeups:
     from benchvise.trace.analysis.wakeups import wakeups
 
     [trace] = traces
@@ -113,7 +133,7 @@ def _wake(traces: Sequence[LoadedTrace], request: Request) -> Wakeups:
     )
 
 
-def _waking_tables(answer: Wakeups, request: Request) -> Iterator[AnswerTable[Waking]]:
+def _waking_tables(answer: Wakeups, request: WakeupsRequest) -> Iterator[AnswerTable[Waking]]:
     incomplete = incomplete_left_out(sum(waking.incomplete for waking in answer.tasks))
     yield _WOKEN.filled("Wake-ups by task", answer.tasks, *incomplete, top=request.top)
     yield _PAIRS.filled("Who wakes whom", answer.pairs, top=request.top)
@@ -124,7 +144,7 @@ WAKEUPS = TraceAnalysis(
     kind="trace-wakeups",
     summary="List who wakes whom, and how long the woken wait until they run.",
     example="wakeups trace.dat task:iperf3 --by-name",
-    options=("file", "names", "since", "until", "by_name", "incomplete", "top", "cache"),
+    request=WakeupsRequest,
     shapes=(_WOKEN, _PAIRS),
     analyse=_wake,
     tables=_waking_tables,

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from benchvise.documents import encode
-from benchvise.text import printable
 from benchvise.trace.analysis.actors import describe
 from benchvise.trace.analysis.model import NONE, Analysis
-from benchvise.trace.levels import Item, Row
+from benchvise.trace.levels import TimelineItem, TimelineRow
 from benchvise.web.workspace.served import ServedTrace
 
 _MOST_EVENTS = 200
@@ -22,7 +21,7 @@ _IN_TURN = frozenset({"runnable", "preempted"})
 """States in which an instance is under way, though it does not run."""
 
 
-def item_document(trace: ServedTrace, row: Row, time: int) -> dict[str, Any]:
+def item_document(trace: ServedTrace, row: TimelineRow, time: int) -> dict[str, Any]:
     """What a row shows at a time, in ns since the first event; ``item`` is None for nothing."""
     analysis = trace.loaded.analysis
     item = trace.levels.at(row.id, time)
@@ -41,8 +40,8 @@ def item_document(trace: ServedTrace, row: Row, time: int) -> dict[str, Any]:
         "actor": {
             "id": actor.id,
             "kind": actor.kind,
-            "name": printable(actor.name),
-            "label": printable(actor.label),
+            "name": actor.name,
+            "label": actor.label,
             "tid": actor.tid,
             "process": actor.process,
             "priority": actor.priority,
@@ -53,7 +52,7 @@ def item_document(trace: ServedTrace, row: Row, time: int) -> dict[str, Any]:
     return document
 
 
-def _fragment(analysis: Analysis, row: Row, item: Item, time: int) -> int | None:
+def _fragment(analysis: Analysis, row: TimelineRow, item: TimelineItem, time: int) -> int | None:
     """The span on a CPU that an item is, or is a part of."""
     if item.state not in _RAN:
         return None
@@ -73,7 +72,9 @@ def _fragment(analysis: Analysis, row: Row, item: Item, time: int) -> int | None
     return None
 
 
-def _instance(analysis: Analysis, item: Item, fragment: int | None, time: int) -> int | None:
+def _instance(
+    analysis: Analysis, item: TimelineItem, fragment: int | None, time: int
+) -> int | None:
     rows = analysis.instances
     if fragment is not None:
         instance = int(analysis.fragments["instance"][fragment])
@@ -98,19 +99,15 @@ def _instance_document(trace: ServedTrace, instance: int) -> dict[str, Any]:
         waker = analysis.actors[int(analysis.instances["actor"][cause])]
         document["waker"] = {
             "actor": waker.id,
-            "name": printable(waker.name),
-            "label": printable(waker.label),
+            "name": waker.name,
+            "label": waker.label,
             "instance": cause,
             "time": None if int(at[instance]) == NONE else int(at[instance]) - trace.origin,
         }
-    document["actor"], document["cause"] = (
-        printable(document["actor"]),
-        printable(document["cause"] or "") or None,
-    )
     return document
 
 
-def _events(trace: ServedTrace, item: Item, cpu: int | None) -> dict[str, Any]:
+def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> dict[str, Any]:
     """The events of the item's CPU from its begin to its end, the first of them listed."""
     index, types = trace.trace.index, trace.trace.outline["events"]
     times = index["time"].to_numpy()
@@ -122,7 +119,7 @@ def _events(trace: ServedTrace, item: Item, cpu: int | None) -> dict[str, Any]:
     listed = [
         {
             "time": int(times[first + at]) - trace.origin,
-            "event": printable(types[int(kinds[at])]),
+            "event": types[int(kinds[at])],
             "index": first + int(at),
         }
         for at in here[:_MOST_EVENTS]

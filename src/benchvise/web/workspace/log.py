@@ -12,13 +12,13 @@ import pyarrow as pa
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.latency.ends import (
-    Condition,
+    FieldCondition,
     booleans,
     meets,
     parse_conditions,
     running,
 )
-from benchvise.trace.analysis.model import Analysis, Bools, Ints, Span, integers
+from benchvise.trace.analysis.model import Analysis, Bools, Ints, TraceSpan, integers
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery, head
 
@@ -82,7 +82,7 @@ def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
     times, cpus = _taken(index, "time", rows), _taken(index, "cpu", rows)
     events, places = _taken(index, "event", rows), _taken(index, "row", rows)
     analysis = part.analysis
-    around = analysis.asked_about(Span(int(times.min()), int(times.max()) + 1)).sliced()
+    around = analysis.asked_about(TraceSpan(int(times.min()), int(times.max()) + 1)).sliced()
     context = running(around, cpus, times)
     kinds = part.trace.outline["events"]
     origin = analysis.whole.begin
@@ -95,9 +95,9 @@ def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
                 "index": int(rows[at]),
                 "time": int(times[at]) - origin,
                 "cpu": None if cpus[at] == _UNKNOWN_CPU else int(cpus[at]),
-                "event": printable(name),
+                "event": name,
                 "actor": actor,
-                "actor_name": None if actor is None else printable(analysis.actors[actor].label),
+                "actor_name": None if actor is None else analysis.actors[actor].label,
                 "fields": _fields(part.trace.tables[name], int(places[at])),
             }
         )
@@ -107,7 +107,7 @@ def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
 def _fields(table: pa.Table, row: int) -> list[list[str]]:
     names = [name for name in table.column_names if name not in ("time", "cpu")]
     return [
-        [printable(name), printable(_text(table.column(name)[row].as_py()), _VALUE)]
+        [name, printable(_text(table.column(name)[row].as_py()), _VALUE)]
         for name in names[:_FIELDS]
     ]
 
@@ -143,7 +143,7 @@ def _event_numbers(part: LoadedTrace, names: Sequence[str]) -> list[int]:
     return sorted(chosen)
 
 
-def _meeting(part: LoadedTrace, rows: Ints, conditions: Sequence[Condition]) -> Bools:
+def _meeting(part: LoadedTrace, rows: Ints, conditions: Sequence[FieldCondition]) -> Bools:
     """Which events have all the fields, and in them what is asked for.
 
     Raises:
@@ -192,7 +192,7 @@ def _of_actors(analysis: Analysis, index: pa.Table, rows: Ints, actors: Sequence
     at = np.unique(at[cpu == np.repeat(fragments["cpu"][mine], count)])
     if at.size == 0:
         return at
-    span = Span(int(times[at[0]]), int(times[at[-1]]) + 1)
+    span = TraceSpan(int(times[at[0]]), int(times[at[-1]]) + 1)
     around = analysis.asked_about(span).sliced()
     context = running(around, _taken(index, "cpu", rows[at]), times[at])
     known = context >= 0

@@ -9,10 +9,10 @@ import pyarrow as pa
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.trace.query import Limits, QueryAnswer, Tables, ask
+from benchvise.trace.query import QueryAnswer, QueryLimits, QueryTables, ask
 from benchvise.web.workspace.query import TraceQuery, head
 
-LIMITS = Limits(rows=1000, seconds=10, memory_mb=512)
+LIMITS = QueryLimits(rows=1000, seconds=10, memory_mb=512)
 
 SQL_LIMIT = 20_000
 """Characters of a query."""
@@ -45,7 +45,7 @@ def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> dict[str, 
     return {
         **head(part),
         "columns": [
-            {"name": printable(name), "type": kind}
+            {"name": name, "type": kind}
             for name, kind in zip(answer.columns, answer.types, strict=True)
         ],
         "rows": [[_plain(value) for value in row] for row in answer.rows],
@@ -57,11 +57,11 @@ def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> dict[str, 
 
 def tables(loaded: LoadedTrace, _query: TraceQuery) -> dict[str, Any]:
     """``tables``: what can be asked, with columns."""
-    listed = Tables(loaded.trace).listing()
+    listed = QueryTables(loaded.trace).listing()
     return {
         "tables": [
             {
-                "name": printable(table.name),
+                "name": table.name,
                 "kind": table.kind,
                 "rows": table.rows,
                 "columns": printable(table.columns, _CELL),

@@ -17,12 +17,12 @@ _MOST_CONFIG = 4 << 20  # bytes; real ones have under 400 kB
 
 
 class KernelAndModules:
-    """A kernel cannot do without its own modules, so they come along, and the old ones go."""
+    """The kernel with its own modules, without which it is of no use."""
 
     name = "kernel"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Boot files first: they tell which modules belong to them."""
+        """Replaces the boot files, then the modules that belong to them."""
         target, source = same_style(swap, self.name)
         if not source.boot.kernels or not target.boot.kernels:
             which = swap.source if not source.boot.kernels else swap.target
@@ -85,7 +85,7 @@ def _modules(swap: Swap, root: Ext) -> list[str]:
             f"{swap.source.name} has no modules for its kernel {', '.join(sorted(versions))}, "
             f"only for {', '.join(has)}: the kernel gets none"
         )
-    where = modules_directory(root)
+    where = root.make(MODULES)
     for version in swap.target.layout.modules:
         root.remove(posixpath.join(where, version))
     count = 0
@@ -95,11 +95,6 @@ def _modules(swap: Swap, root: Ext) -> list[str]:
     gone = [version for version in swap.target.layout.modules if version not in wanted]
     done = [f"{count} files of modules for {', '.join(wanted)}"] if wanted else []
     return done + ([f"modules for {', '.join(gone)} removed"] if gone else [])
-
-
-def modules_directory(root: Ext) -> str:
-    """Where modules are, without symbolic links; made if there is no such directory."""
-    return root.make(MODULES)
 
 
 def _versions(opened: OpenedImage) -> set[str]:

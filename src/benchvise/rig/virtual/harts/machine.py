@@ -313,6 +313,6 @@ _PHASES = {
 def _named(cores: tuple[Core, ...]) -> tuple[Core, ...]:
     """The cores as harts, which QEMU numbers in the same order."""
     return tuple(
-        Core(f"hart {number}", core.pc, core.symbol, core.caller)
+        Core(f"hart {number}", core.address, core.symbol, core.caller)
         for number, core in enumerate(cores)
     )
