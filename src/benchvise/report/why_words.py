@@ -264,7 +264,7 @@ def confirmations(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     if again:
         figure = arms_text(diagnosis, again)
         said = f"{diagnosis.bad} is {outcome(again)}{f': {figure}' if figure else ''}"
-        yield f"Put back: {'; '.join(filter(None, (said, again.reason)))}."
+        yield f"Restored: {'; '.join(filter(None, (said, again.reason)))}."
 
 
 def _figures(diagnosis: Diagnosis, experiment: Experiment) -> str:
