@@ -23,9 +23,9 @@ from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland import (
     Closure,
     File,
-    Incomplete,
     InRoot,
     Program,
+    UserlandIncomplete,
     closure_in,
     closure_of,
     opened_root,
@@ -213,7 +213,10 @@ def test_the_good_programs_may_come_from_a_root_file_system(
 def test_a_root_that_lacks_something_is_said(boards: dict[Side, Other], tmp_path: Path) -> None:
     root = root_of(boards, tmp_path)
     (root / "usr/local/lib/own/libwork.so.1").unlink()
-    with opened_root(root) as tree, pytest.raises(Incomplete, match=r"wants libwork\.so\.1"):
+    with (
+        opened_root(root) as tree,
+        pytest.raises(UserlandIncomplete, match=r"wants libwork\.so\.1"),
+    ):
         closure_in(InRoot(tree), "count")
     with pytest.raises(UsageError, match="no programs"), opened_root(tmp_path):
         pass
@@ -280,5 +283,5 @@ def test_commands_are_rewritten_only_where_programs_are_words() -> None:
         "x=count /d/ld.so --library-path /d /d/count --of count"
         " | /d/ld.so --library-path /d /d/sh -e /d/report 1"
     )
-    with pytest.raises(Incomplete):
+    with pytest.raises(UserlandIncomplete):
         rewritten("sh -c 'count'; my-report", closure, "/d")

@@ -150,12 +150,12 @@ def why(
                 progress.observe(event)
                 observe(event)
 
-            found = loop.diagnose(bench, options, log, note, _known(request))
+            diagnosis = loop.diagnose(bench, options, log, note, _known(request))
             bench.close()
             left = [name for name in names(bench) if still_set(name)]
-            found = replace(found, restored=not left, repeat=request.command_line())
-            answer = _keep(found, where, store)
-            progress.end(found, answer.identity)
+            diagnosis = replace(diagnosis, restored=not left, repeat=request.command_line())
+            answer = _keep(diagnosis, where, store)
+            progress.end(diagnosis, answer.identity)
     except KeyboardInterrupt:
         if answer is None:  # else an impatient second one
             raise Interrupted("interrupted before anything was measured; nothing was set") from None
@@ -228,11 +228,11 @@ def settled(request: WhyRequest, store: str | None) -> WhyRequest:
 
 def _corpus(request: WhyRequest, store: str | None) -> tuple[Snapshot, ...]:
     """The newest state of each other board that the store knows."""
-    found = []
+    snapshots = []
     with contextlib.suppress(BenchviseError), Store.open(store) as results:
         for run in request.corpus:
-            found.append(results.snapshot(run))
-    return tuple(snapshot for snapshot in found if snapshot is not None)
+            snapshots.append(results.snapshot(run))
+    return tuple(snapshot for snapshot in snapshots if snapshot is not None)
 
 
 def resumed(directory: Path) -> WhyRequest:
@@ -305,9 +305,9 @@ def _forget(where: Path) -> None:
             where.rmdir()
 
 
-def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
+def _keep(diagnosis: Diagnosis, where: Path, store: str | None) -> Answer:
     """In its directory and in the store; a store that fails must not hide the answer."""
-    document = encode(found)
+    document = encode(diagnosis)
     unkept = []
     try:
         write_page(document, where)
@@ -319,4 +319,4 @@ def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
             identity = results.keep_diagnosis(document)
     except BenchviseError as error:
         unkept.append(f"not kept in the store: {error}")
-    return Answer(found, where, identity, "; ".join(unkept))
+    return Answer(diagnosis, where, identity, "; ".join(unkept))

@@ -51,10 +51,10 @@ def _entries(diagnosis: Diagnosis) -> Iterator[Entry]:
         text = f"{write.knob}: {write.old} → {write.new}"
         yield Entry(write.at, "write", what, write.side, text)
     for experiment in diagnosis.experiments:
-        known = [ends[number] for number in experiment.trials if number in ends]
-        if known:  # what was never tried has no time
+        ends_known = [ends[number] for number in experiment.trials if number in ends]
+        if ends_known:  # what was never tried has no time
             yield Entry(
-                max(known),
+                max(ends_known),
                 "decided",
                 f"experiment {experiment.number}",
                 experiment.side,

@@ -16,9 +16,9 @@ _STRONG = frozenset({"strong", "good", "bad", "doubt"})
 def markdown(document: Document) -> str:
     """The diagnosis of a document; BenchviseError when it is none."""
     diagnosis = readable(document)
-    told = words(diagnosis)
-    lines = [f"### {escape(told.headline)}", "", f"**{escape(told.verdict)}**", ""]
-    for block in told.blocks:
+    text = words(diagnosis)
+    lines = [f"### {escape(text.headline)}", "", f"**{escape(text.verdict)}**", ""]
+    for block in text.blocks:
         lines += _bars(block) if block.bars else _block(block)
     lines += _experiments(diagnosis)
     return "\n".join(lines).rstrip() + "\n"

@@ -73,16 +73,16 @@ def render(diagnosis: Diagnosis, assets: Assets) -> str:
     """The page of a diagnosis that is ``readable``."""
     templates = environment()
     templates.filters |= FILTERS
-    shown = content(diagnosis)
+    values = content(diagnosis)
     return templates.get_template("diagnosis.html.j2").render(
-        **shown,
+        **values,
         title=diagnosis.headline,
         version=benchvise.__version__,
         policy=assets.policy,
         # Hashed in the policy: no character may be changed.
         script=Asset(assets.script),
         style=Asset(assets.style),
-        figures_json=embedded(shown["figures"].document),
+        figures_json=embedded(values["figures"].document),
     )
 
 

@@ -118,10 +118,10 @@ def words(diagnosis: Diagnosis) -> Words:
     """The diagnosis of a diagnosis that is ``readable``."""
     verdict = diagnosis.verdict
     parts = (_opening(diagnosis), _causes(diagnosis), _rest(diagnosis))
-    told = ([block for block in part if block.lines or block.bars] for part in parts)
+    filled = ([block for block in part if block.lines or block.bars] for part in parts)
     blocks = [
         replace(block, apart=block.apart or not index)
-        for part in told
+        for part in filled
         for index, block in enumerate(part)
     ]
     return Words(verdict, TONES[verdict], diagnosis.headline, tuple(blocks))
@@ -263,8 +263,8 @@ def confirmations(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
         yield f"Not broken: {_sentence(cause.not_broken)}"
     if again:
         figure = arms_text(diagnosis, again)
-        said = f"{diagnosis.bad} is {outcome(again)}{f': {figure}' if figure else ''}"
-        yield f"Restored: {'; '.join(filter(None, (said, again.reason)))}."
+        state = f"{diagnosis.bad} is {outcome(again)}{f': {figure}' if figure else ''}"
+        yield f"Restored: {'; '.join(filter(None, (state, again.reason)))}."
 
 
 def _figures(diagnosis: Diagnosis, experiment: Experiment) -> str:
@@ -273,9 +273,9 @@ def _figures(diagnosis: Diagnosis, experiment: Experiment) -> str:
 
 def _share_of(experiment: Experiment, verb: str) -> str:
     share = experiment.share
-    told = f", {verb} {percent(share.value)} %" if share else ""
+    text = f", {verb} {percent(share.value)} %" if share else ""
     tests = [counted(experiment.blocks, "pair"), p_text(experiment.p)]
-    return f"{told} ({', '.join(filter(None, tests))})"
+    return f"{text} ({', '.join(filter(None, tests))})"
 
 
 _SUPPORT = {
@@ -339,30 +339,30 @@ def place(origin: Origin) -> str:
 
 def _remedies(cause: Cause) -> Iterator[Line]:
     """The first way of each system; a person at a terminal uses one of them."""
-    said = {"", "none"}
+    costs = {"", "none"}
     every = remedies(cause)
-    shown: dict[str, Remedy] = {}
+    by_system: dict[str, Remedy] = {}
     for remedy in every:
-        shown.setdefault(remedy.system, remedy)
-    for remedy in shown.values():
+        by_system.setdefault(remedy.system, remedy)
+    for remedy in by_system.values():
         cost = remedy.cost
-        yield Line(f"{remedy.system}{'' if cost in said else f'  ({cost})'}", "muted")
-        said.add(cost)
+        yield Line(f"{remedy.system}{'' if cost in costs else f'  ({cost})'}", "muted")
+        costs.add(cost)
         yield from (Line(line, code=True) for line in remedy.text.split("\n"))
-    if len(shown) < len(every):
-        yield Line(f"{len(every) - len(shown)} other ways are on the evidence page", "muted")
+    if len(by_system) < len(every):
+        yield Line(f"{len(every) - len(by_system)} other ways are on the evidence page", "muted")
 
 
 def _interaction(diagnosis: Diagnosis) -> Block:
-    found = diagnosis.interaction
-    if not found:
+    interaction = diagnosis.interaction
+    if not interaction:
         return Block("Together", ())
-    one, other = (share_text(bounds) for bounds in found.alone)
-    excess = f"{share_text(found.excess)} more than the sum of both"
-    said = "they need each other" if found.shown else "no interaction shown"
+    first, other = (share_text(bounds) for bounds in interaction.alone)
+    excess = f"{share_text(interaction.excess)} more than the sum of both"
+    conclusion = "they need each other" if interaction.shown else "no interaction shown"
     text = (
-        f"{found.one} alone {one}, {found.other} alone {other}, both "
-        f"{share_text(found.together)}: {excess}: {said}."
+        f"{interaction.one} alone {first}, {interaction.other} alone {other}, both "
+        f"{share_text(interaction.together)}: {excess}: {conclusion}."
     )
     return Block("Together", (Line(text),))
 
@@ -383,8 +383,8 @@ def _rest(diagnosis: Diagnosis) -> Iterator[Block]:
 
 def _finding(finding: Finding, tone: Tone) -> Iterator[Line]:
     yield Line(_sentence(finding.sentence), tone)
-    told = (("Seen", finding.evidence), ("Remedy", finding.remedy))
-    more = " ".join(f"{name}: {_sentence(text)}" for name, text in told if text)
+    details = (("Seen", finding.evidence), ("Remedy", finding.remedy))
+    more = " ".join(f"{name}: {_sentence(text)}" for name, text in details if text)
     if more:
         yield Line(more, "muted" if tone == "plain" else "plain")
 
@@ -426,17 +426,19 @@ def _done(diagnosis: Diagnosis) -> Iterator[Line]:
     if suspects or excluded:
         yield Line(f"{counted(suspects, 'difference')} could matter, {excluded} could not.")
     if diagnosis.restored:
-        made = sum(not write.undone for write in diagnosis.writes)
+        written = sum(not write.undone for write in diagnosis.writes)
         yield Line(
-            f"{counted(made, 'setting')} written, all restored." if made else "Nothing was set."
+            f"{counted(written, 'setting')} written, all restored."
+            if written
+            else "Nothing was set."
         )
 
 
 def effort(diagnosis: Diagnosis) -> str:
     """``7 experiments, 58 trials in 3 min 12 s``."""
     kinds = ((len(diagnosis.experiments), "experiment"), (len(diagnosis.trials), "trial"))
-    made = [counted(number, name) for number, name in kinds if number]
-    return f"{', '.join(made) or 'nothing measured'} in {duration(diagnosis.seconds)}"
+    counts = [counted(number, name) for number, name in kinds if number]
+    return f"{', '.join(counts) or 'nothing measured'} in {duration(diagnosis.seconds)}"
 
 
 def _upper(text: str) -> str:

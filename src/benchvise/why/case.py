@@ -35,7 +35,7 @@ class DiagnosisState:
     unexplained: Bounds | None = None
     interaction: Interaction | None = None
     layers: tuple[Suspect, ...] = ()
-    needed: list[str] = field(default_factory=list)
+    next_steps: list[str] = field(default_factory=list)
 
     @property
     def admissible(self) -> bool:
@@ -51,7 +51,7 @@ class DiagnosisState:
     @property
     def left(self) -> float:
         """What of the gap the proven causes leave, in goodness."""
-        return self.scale.gap - sum(found.effect.value for found in self.proven)
+        return self.scale.gap - sum(proof.effect.value for proof in self.proven)
 
     @property
     def unfinished(self) -> bool:
@@ -59,13 +59,13 @@ class DiagnosisState:
         assert self.measured is not None, "the gap comes first"  # noqa: S101
         bounds = self.measured.gap.goodness
         errors = [(bounds.high - bounds.low) / (2.0 * 1.96)]
-        errors += [found.effect.error for found in self.proven]
+        errors += [proof.effect.error for proof in self.proven]
         return abs(self.left) > max(self.scale.least, _SURE * math.hypot(*errors))
 
     @property
     def flipped(self) -> tuple[Suspect, ...]:
         """The suspects of all proven causes."""
-        return tuple(dict.fromkeys(s for found in self.proven for s in found.suspects))
+        return tuple(dict.fromkeys(s for proof in self.proven for s in proof.suspects))
 
 
 def also(reached: str, narrowed: Sequence[Suspect]) -> str:

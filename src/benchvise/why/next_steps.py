@@ -25,11 +25,11 @@ _LEAST_BLOCKS = 6
 _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 
 
-def needed(
+def next_steps(
     case: DiagnosisState, lab: Laboratory, options: Options, verdict: Verdict
 ) -> Iterator[str]:
     """The sentences, what is nearest first; some may come twice."""
-    yield from case.needed
+    yield from case.next_steps
     if verdict is Verdict.NO_DIFFERENCE:
         yield from _to_see_a_gap(case, lab)
     if verdict in (Verdict.NOT_ADMISSIBLE, Verdict.NO_DIFFERENCE, Verdict.EXPLAINED):
@@ -45,9 +45,9 @@ def needed(
     for reason in dict.fromkeys(suspect.untestable for suspect in untested):
         names = _names([suspect for suspect in untested if suspect.untestable == reason])
         yield f"not tested: {names} ({reason})"
-    for found in case.refuted:
-        if found.breaking is not None or found.again is not None:
-            yield f"{found.name} changes {bad}, but is not confirmed: {found.why_not}"
+    for proof in case.refuted:
+        if proof.breaking is not None or proof.again is not None:
+            yield f"{proof.name} changes {bad}, but is not confirmed: {proof.why_not}"
     if case.by_all_in:
         yield "the gap is only the effect of the recorded settings: measure the good side itself"
     if verdict is Verdict.INCOMPLETE:
@@ -72,14 +72,16 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
         return
     goodness = lab.bench.metric.goodness
     taken = [trial for trial in lab.trials if trial.number in set(gap.trials) and not trial.flipped]
-    said = []
+    spreads = []
     for side in (Side.GOOD, Side.BAD):
         values = [goodness(trial.value) for trial in taken if trial.side is side]
         if len(values) > 1:
-            said.append(f"up to {apart(max(values) - min(values))} apart on {lab.bench.name(side)}")
-    if said:
+            spreads.append(
+                f"up to {apart(max(values) - min(values))} apart on {lab.bench.name(side)}"
+            )
+    if spreads:
         yield (
-            f"the values are {', '.join(said)}: repeat while nothing else runs and clock and "
+            f"the values are {', '.join(spreads)}: repeat while nothing else runs and clock and "
             "temperature are steady, or use a command that takes longer"
         )
 
@@ -117,9 +119,9 @@ def _hidden(case: DiagnosisState, lab: Laboratory) -> float | None:
     """
     for experiment in lab.experiments:
         if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
-            hidden = experiment.shift.value - sum(found.effect.value for found in case.proven)
+            hidden = experiment.shift.value - sum(proof.effect.value for proof in case.proven)
             errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
-            errors += [found.effect.error for found in case.proven]
+            errors += [proof.effect.error for proof in case.proven]
             closes = experiment.outcome in (Outcome.CLOSES, Outcome.PARTLY)
             if closes and hidden > max(case.scale.least, _SURE * math.hypot(*errors)):
                 return experiment.shift.value / case.scale.gap

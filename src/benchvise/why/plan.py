@@ -79,14 +79,14 @@ def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
     snapshots = {side: bench.snapshot(side) for side in Side}
     findings = rules.examine(bench.metric, facts, snapshots)
     good, bad = snapshots[Side.GOOD], snapshots[Side.BAD]
-    found = rules.find(good, bad, bench.metric, may_set=options.may_set)
+    selection = rules.find(good, bad, bench.metric, may_set=options.may_set)
 
     def rank(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
         return rules.rank(
             suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
         )
 
-    ranked = rank(found.suspects)
+    ranked = rank(selection.suspects)
     layers = rank(bench.layers()) if options.layers else ()
     tested, swapped = testable(ranked), testable(layers)
     live = [side for side in Side if bench.is_live(side)]
@@ -97,7 +97,7 @@ def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
         bad=bench.name(Side.BAD),
         findings=findings,
         suspects=ranked,
-        excluded=found.excluded,
+        excluded=selection.excluded,
         flips=tuple(f for side in live for s in tested for f in _flips(s, side, snapshots[side])),
         effort=before + of_search(bench, tested),
         layers=layers,
@@ -178,8 +178,8 @@ def of_search(bench: Bench, suspects: Sequence[Suspect]) -> Effort:
     narrowing = [Arm(Side.BAD), Arm(Side.BAD, first), Arm(Side.BAD, among)]
     narrowed = [(_SCREENED, tuple(dict.fromkeys(narrowing)))] * thirds
     proof = list(_proof(bench, first))
-    found = _effort(bench, thirds + 2, [*narrowed, *proof])
-    return of_nothing(bench, suspects) + found
+    finding = _effort(bench, thirds + 2, [*narrowed, *proof])
+    return of_nothing(bench, suspects) + finding
 
 
 def _proof(bench: Bench, first: tuple[Suspect, ...]) -> Iterator[Series]:

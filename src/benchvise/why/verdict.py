@@ -20,7 +20,7 @@ from benchvise.why.model import (
     Verdict,
     Write,
 )
-from benchvise.why.next_steps import needed
+from benchvise.why.next_steps import next_steps
 from benchvise.why.stages import as_cause
 from benchvise.why.wording import apart, reach, scatters, share
 
@@ -59,7 +59,7 @@ def conclude(
         experiments=tuple(lab.experiments),
         trials=tuple(lab.trials),
         writes=tuple(bench.writes()),
-        needed=tuple(dict.fromkeys(needed(case, lab, options, verdict))),
+        needed=tuple(dict.fromkeys(next_steps(case, lab, options, verdict))),
         stopped=stopped,
         reached=reached,
         restored=stopped is not Stop.NOT_PUT_BACK
@@ -77,9 +77,9 @@ def _findings(case: DiagnosisState, lab: Laboratory) -> tuple[Finding, ...]:
 
     A busy neighbour that was there before is mostly there afterwards too, in other words.
     """
-    known = {finding.rule for finding in case.findings}
-    said = lab.bench.findings()
-    later = (finding for finding in said if finding.rule.replace(" ", "-") not in known)
+    rules = {finding.rule for finding in case.findings}
+    noticed = lab.bench.findings()
+    later = (finding for finding in noticed if finding.rule.replace(" ", "-") not in rules)
     return tuple(dict.fromkeys([*case.findings, *later, *_disturbed(lab)]))
 
 
@@ -170,9 +170,9 @@ def _answer(
 def _causes(causes: Sequence[Cause]) -> str:
     """``memory.thp, set by /etc/rc.local:12, accounts for 97 % (93 to 101) of the difference``."""
     first, *others = (_cause(cause) for cause in causes)
-    said = "".join(f", and {name} for {share}" for name, share in others)
+    rest = "".join(f", and {name} for {share}" for name, share in others)
     name, share = first
-    return f"{name} accounts for {share} of the difference{said}"
+    return f"{name} accounts for {share} of the difference{rest}"
 
 
 def _cause(cause: Cause) -> tuple[str, str]:
@@ -181,13 +181,13 @@ def _cause(cause: Cause) -> tuple[str, str]:
 
 
 def _no_gap(gap: Gap) -> str:
-    found, bounds = apart(gap.goodness.value), gap.goodness
+    distance, bounds = apart(gap.goodness.value), gap.goodness
     if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
         return (
-            f"they seem {found} apart, but the values scatter too much to tell "
+            f"they seem {distance} apart, but the values scatter too much to tell "
             f"(95 %: {reach(bounds.low, bounds.high)}; p = {gap.p:.2g})"
         )
-    return f"they are {found} apart, and the noise floor is {apart(gap.floor)}"
+    return f"they are {distance} apart, and the noise floor is {apart(gap.floor)}"
 
 
 def _share_text(bounds: Bounds) -> str:

@@ -151,8 +151,8 @@ class RigBench:
     def seconds(self, arm: Arm, after: Arm | None) -> float:
         """See Bench; a boot is counted where one is needed after that other arm."""
         flips = _flips(arm)
-        known = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
-        measuring = statistics.median(known[-20:])
+        durations = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
+        measuring = statistics.median(durations[-20:])
         if not self.boots(arm, after):
             return measuring
         composing = 0.0
@@ -179,13 +179,13 @@ class RigBench:
         for side in Side:
             board = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).board
             taken[side] = {key: one_side(key, board) for key in keys}
-        found = []
+        checks = []
         for key in keys:
             good, bad = taken[Side.GOOD][key], taken[Side.BAD][key]
             if good is not None and bad is not None:
                 values = {Side.GOOD: good[1], Side.BAD: bad[1]}
-                found.append(compared(key, good[0], values))
-        return found
+                checks.append(compared(key, good[0], values))
+        return checks
 
     # -- layers ------------------------------------------------------------------------------------
 
@@ -260,9 +260,9 @@ class RigBench:
 
     def _boot(self, seat: BootSession, arm: Arm, flips: Flips) -> _Boot:
         """Boots an arm's image. Refused when that comes to nothing because of its layers."""
-        known = self._unbootable.get((arm.side, flips))
-        if known is not None:
-            raise known
+        failure = self._unbootable.get((arm.side, flips))
+        if failure is not None:
+            raise failure
         swapped = [s for s in arm.flipped if isinstance(s.means, LayerMeans)]
         ids = [s.id for s in swapped]
         try:
@@ -296,13 +296,13 @@ class RigBench:
     def _composed_image(self, side: Side, swapped: Sequence[Suspect]) -> Path:
         flips = _flips(Arm(side, tuple(swapped)))
         begun = time.monotonic()
-        made = self._images.is_made(side, flips)
+        was_made = self._images.is_made(side, flips)
         try:
             path = self._images.make(side, flips, self._say)
         except ImageError as error:
             alone = [s.id for s in swapped if len(swapped) == 1 or not self._fits(side, s)]
             raise Refused(error.message, error.remedy, alone) from error
-        if not made:
+        if not was_made:
             self._composed.append(time.monotonic() - begun)
         return path
 
@@ -351,9 +351,9 @@ class RigBench:
         boot = self._booted.pop(seat, None)
         if boot is not None:
             self._writes += _rebased(boot)
-            known = {(found.rule, found.sentence) for found in self._findings}
+            noted = {(found.rule, found.sentence) for found in self._findings}
             for finding in boot.live.findings():
-                if (finding.rule, finding.sentence) not in known:
+                if (finding.rule, finding.sentence) not in noted:
                     self._findings.append(finding)
             boot.live.close()
 
@@ -375,5 +375,5 @@ def _rebased(boot: _Boot) -> list[Write]:
 
 def _typical(seat: BootSession) -> float:
     """What a boot with another image takes there, in seconds."""
-    known = seat.seconds[True] or seat.seconds[False]
-    return statistics.median(known) if known else _BOOT_S
+    durations = seat.seconds[True] or seat.seconds[False]
+    return statistics.median(durations) if durations else _BOOT_S

@@ -19,9 +19,9 @@ from benchvise.why.benches.userland import (
     LIBC,
     Closure,
     Copies,
-    Incomplete,
     InRoot,
     Tree,
+    UserlandIncomplete,
     closure_in,
     closure_of,
     library_path,
@@ -77,7 +77,7 @@ class UserlandSwap:
         why_not = ""
         try:
             good, bad = (self._closure(side) for side in (Side.GOOD, Side.BAD))
-        except Incomplete as error:
+        except UserlandIncomplete as error:
             return [_whole("not known", "not known", str(error))]
         if good.abi != bad.abi:
             why_not = f"the boards are of different kinds: {good.abi[0]} and {bad.abi[0]}"
@@ -88,7 +88,7 @@ class UserlandSwap:
     def parts(self) -> list[Suspect]:
         """The files of the closures that differ, loader and C library as one."""
         good, bad = self._closure(Side.GOOD), self._closure(Side.BAD)
-        one, other = good.parts, bad.parts
+        first, other = good.parts, bad.parts
         return [
             Suspect(
                 f"{USERLAND}:{part}",
@@ -101,8 +101,8 @@ class UserlandSwap:
                 means=LayerMeans(USERLAND, part),
                 terms=(_TERMS[part] if part == LIBC else _TERMS[_kind(part)],),
             )
-            for part in sorted({*one} & {*other})
-            if one[part] != other[part]
+            for part in sorted({*first} & {*other})
+            if first[part] != other[part]
         ]
 
     def spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
@@ -124,7 +124,7 @@ class UserlandSwap:
                 return spec
             command = self._copied(place, own, other).command(self._command, parts)
             self._try(place, command)
-        except Incomplete as error:
+        except UserlandIncomplete as error:
             if not chosen:
                 raise MeasurementError(
                     f"the programs of {self.root_name} do not run on "
@@ -148,7 +148,7 @@ class UserlandSwap:
         """The SHA-256 of the good side's programs by path, where they are of a root."""
         try:
             closure = self._closure(Side.GOOD)
-        except Incomplete:
+        except UserlandIncomplete:
             return {}
         files = (closure.files[program.file] for program in closure.programs)
         return {file.path: file.digest for file in files}
@@ -201,9 +201,9 @@ class UserlandSwap:
         try:
             completed = self._boards[side].board.run(["sh", "-c", command], timeout=_TRY_S)
         except BoardUnusable as error:
-            raise Incomplete(error.message) from error
+            raise UserlandIncomplete(error.message) from error
         if completed.returncode:
-            raise Incomplete(last_line(completed.stderr) or f"exit {completed.returncode}")
+            raise UserlandIncomplete(last_line(completed.stderr) or f"exit {completed.returncode}")
         self._tried.add((side, command))
 
 

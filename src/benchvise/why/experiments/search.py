@@ -96,7 +96,7 @@ class Search:
     @property
     def left(self) -> float:
         """What of the gap is not explained yet, in goodness."""
-        return self.gap_left - sum(found.effect.value for found in self.proven)
+        return self.gap_left - sum(proof.effect.value for proof in self.proven)
 
     def _begin(self, first: Reading | None) -> bool:
         """All at once; where that does nothing the likelier half, for two effects may cancel."""
@@ -129,9 +129,9 @@ class Search:
                 continue
             begin, end = self._points[low], self._points[high]
             # A cause shows where its first suspect is: the one by which the step was found.
-            known = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
-            size = end.value - begin.value - sum(c.effect.value for c in known)
-            error = math.hypot(begin.error, end.error, *(c.effect.error for c in known))
+            inside = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
+            size = end.value - begin.value - sum(c.effect.value for c in inside)
+            error = math.hypot(begin.error, end.error, *(c.effect.error for c in inside))
             if size * self.left > 0.0 and abs(size) > max(self.scale.least, sure * error):
                 steps.append(Step(low, high, size, error))
         return max(steps, key=lambda step: abs(step.size), default=None)
@@ -148,8 +148,8 @@ class Search:
             self._points = {0: begin, len(self.suspects): end}
             self._inferred.clear()
             return self._next_step()
-        size = end.value - sum(found.effect.value for found in self.proven)
-        error = math.hypot(end.error, *(found.effect.error for found in self.proven))
+        size = end.value - sum(proof.effect.value for proof in self.proven)
+        error = math.hypot(end.error, *(proof.effect.error for proof in self.proven))
         return self._next_step(_UNSURE) if self._counts(size, error) else None
 
     # -- the experiments ---------------------------------------------------------------------------
@@ -254,18 +254,18 @@ class Search:
     def _try_alone(self, step: Step) -> None:
         suspect = self.suspects[step.low]
         try:
-            found = self._confirm((suspect,), step.size)
+            proof = self._confirm((suspect,), step.size)
         except Unresolved:
             self._remove(suspect)
             return
-        effect = found.effect
-        if found.proven:
-            self.proven.append(found)
+        effect = proof.effect
+        if proof.proven:
+            self.proven.append(proof)
         else:
-            self.refuted.append(found)
-            if found.breaking is not None:
+            self.refuted.append(proof)
+            if proof.breaking is not None:
                 self._closed.add(suspect.id)  # it does something, and still is not proven
-                self._look_for_substitute(found)
+                self._look_for_substitute(proof)
             elif abs(effect.value) < max(self.scale.least, _SURE * effect.error):
                 effect = Effect(0.0, effect.error)
         self._alone[suspect.id] = effect
@@ -277,11 +277,11 @@ class Search:
 
     def _confirm(self, suspects: tuple[Suspect, ...], expected: float) -> Confirmation:
         """Alone; where that shows nothing and others are flipped already, on top of these."""
-        found = confirm(
+        proof = confirm(
             self.lab, self.scale, suspects, expected=expected, others=tuple(self.suspects)
         )
-        if found.proven or not self.context or found.breaking is not None:
-            return found
+        if proof.proven or not self.context or proof.breaking is not None:
+            return proof
         return confirm(
             self.lab,
             self.scale,
@@ -313,26 +313,26 @@ class Search:
             if group is None:
                 self._start_over(suspect)
                 return
-            found = self._confirm(group, together)
+            proof = self._confirm(group, together)
         except Unresolved:
             return
-        if found.proven:
+        if proof.proven:
             self.proven = [c for c in self.proven if not set(c.suspects) < set(group)]
-            self.proven.append(found)
+            self.proven.append(proof)
         else:
-            self.refuted.append(found)
+            self.refuted.append(proof)
 
-    def _look_for_substitute(self, found: Confirmation) -> None:
+    def _look_for_substitute(self, proof: Confirmation) -> None:
         """A repair works and breaking it opens nothing: another one may do in its place."""
-        suspect = found.suspects[0]
+        suspect = proof.suspects[0]
         others = tuple(s for s in self.suspects if s is not suspect)
         try:
             group = partners.find_substitute(
-                self.lab, self.scale, suspect, others, found.effect, self.context
+                self.lab, self.scale, suspect, others, proof.effect, self.context
             )
             if group is None:
                 return
-            both = self._confirm(group, found.effect.value)
+            both = self._confirm(group, proof.effect.value)
         except Unresolved:
             return
         (self.proven if both.proven else self.refuted).append(both)
@@ -349,7 +349,7 @@ class Search:
         return abs(size) > max(self.scale.least, _SURE * error)
 
     def _is_proven(self, suspect: Suspect) -> bool:
-        return any(suspect in found.suspects for found in self.proven)
+        return any(suspect in proof.suspects for proof in self.proven)
 
     def _weight(self, suspect: Suspect) -> float:
         return suspect.weight * (_DISCOUNT if suspect.id in self._alone else 1.0)

@@ -164,14 +164,14 @@ def between(
     What cannot be had, or went backwards (a device that came anew), is not there.
     """
     first, last = dict(_totals(before)), dict(_totals(after))
-    found = {
+    changes = {
         name: _none_below(name, last[name] - first[name]) / work
         for name in last
         if name in first and last[name] >= first[name]
     }
-    if found.get("disk.read_ios", 0) > 0 and "disk.read_sectors" in found:
-        found["disk.read_size"] = found["disk.read_sectors"] * 512 / found["disk.read_ios"]
-    return found
+    if changes.get("disk.read_ios", 0) > 0 and "disk.read_sectors" in changes:
+        changes["disk.read_size"] = changes["disk.read_sectors"] * 512 / changes["disk.read_ios"]
+    return changes
 
 
 def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
@@ -185,13 +185,13 @@ def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
                 seen[name].append(_none_below(name, value))
             elif work:
                 seen[name].append(_none_below(name, value) / work)
-    found = {
+    medians = {
         name: max(values) if name.endswith("_bytes") else float(np.median(values))
         for name, values in seen.items()
     }
-    if found.get("instructions") and "cycles" in found:
-        found["cycles_per_instruction"] = found["cycles"] / found["instructions"]
-    return found
+    if medians.get("instructions") and "cycles" in medians:
+        medians["cycles_per_instruction"] = medians["cycles"] / medians["instructions"]
+    return medians
 
 
 def work_of(sample: Mapping[str, Any]) -> float:

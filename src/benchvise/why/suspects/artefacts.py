@@ -67,23 +67,23 @@ def artefacts() -> tuple[Artefact, ...]:
 
 
 def _artefact(record: Mapping[str, Any]) -> Artefact:
-    given = dict(record)
+    fields = dict(record)
     for name in ("command", "unless"):
-        if name in given:
-            given[name] = re.compile(given[name])
+        if name in fields:
+            fields[name] = re.compile(fields[name])
     for name in ("grade", "apart"):
-        if name in given:
-            given[name] = Grade(given[name])
-    return Artefact(**given | {"fixed": tuple(given.get("fixed", ()))})
+        if name in fields:
+            fields[name] = Grade(fields[name])
+    return Artefact(**fields | {"fixed": tuple(fields.get("fixed", ()))})
 
 
 def known_artefacts(case: SidePair) -> Iterator[Finding]:
     """The findings of the table for a metric on two sides."""
     for artefact in artefacts():
         if artefact.is_about(case.metric):
-            found = _judged(artefact, case)
-            if found is not None:
-                grade, evidence = found
+            judgement = _judged(artefact, case)
+            if judgement is not None:
+                grade, evidence = judgement
                 yield Finding(artefact.rule, grade, artefact.sentence, evidence, artefact.remedy)
 
 
@@ -111,16 +111,16 @@ def _of_version(
     artefact: Artefact, facts: Mapping[Side, Facts]
 ) -> tuple[dict[Side, bool | None], str]:
     """Whether each side's version is concerned; None where it is not known."""
-    said = {side: version_of(artefact.program, facts[side]) for side in facts}
+    versions = {side: version_of(artefact.program, facts[side]) for side in facts}
     evidence = ", ".join(
         f"{side}: {artefact.program} {version or 'of a version that is not known'}"
-        for side, version in said.items()
+        for side, version in versions.items()
     )
     if not artefact.since and not artefact.before:
-        known = set(said.values())
-        differ = len(known) > 1 and "" not in known
+        distinct = set(versions.values())
+        differ = len(distinct) > 1 and "" not in distinct
         return {Side.GOOD: True, Side.BAD: not differ}, evidence
-    return {side: _in_range(version, artefact) for side, version in said.items()}, evidence
+    return {side: _in_range(version, artefact) for side, version in versions.items()}, evidence
 
 
 def _in_range(version: str, artefact: Artefact) -> bool | None:
@@ -143,8 +143,8 @@ def version_of(program: str, facts: Facts) -> str:
     names = _ALIASES.get(program, (program,))
     for path, text in facts.versions.items():
         if path.rpartition("/")[2] in names:
-            found = _VERSION.search(text)
-            return found[0] if found else ""
+            match = _VERSION.search(text)
+            return match[0] if match else ""
     return ""
 
 

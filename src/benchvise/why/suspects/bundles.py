@@ -266,14 +266,14 @@ class KnobFiles:
         for entry in snapshot.settings:
             if entry.missing is None and entry.path:
                 at[entry.path].append(entry)
-        entries = {path: tuple(found) for path, found in at.items()}
+        entries = {path: tuple(group_entries) for path, group_entries in at.items()}
         files, names = ByPath(entries), Names(roles=snapshot.roles)
         by_knob = {}
         for knob_name, (_, knob) in knobs().items():
             glob = names.fill(knob.path)
-            found = files.matching(glob) if glob is not None else ()
+            group_entries = files.matching(glob) if glob is not None else ()
             by_knob[knob_name] = {
-                group[0].name: _knob_file(knob, group[0], entries) for _, _, group in found
+                group[0].name: _knob_file(knob, group[0], entries) for _, _, group in group_entries
             }
         return cls(by_knob, entries)
 

@@ -34,19 +34,19 @@ class SidePair:
 
 def cpus(case: SidePair, side: Side, which: str = "online") -> frozenset[int] | None:
     """The CPUs that are ``online`` or ``present``."""
-    said = case.value(side, "cpu.present", which)
-    if said is None and which == "online":
-        said = case.facts[side].host.get("cpus_online")
+    listed = case.value(side, "cpu.present", which)
+    if listed is None and which == "online":
+        listed = case.facts[side].host.get("cpus_online")
     try:
-        return frozenset(parse_cpus(str(said))) or None
+        return frozenset(parse_cpus(str(listed))) or None
     except ValueError:
         return None
 
 
 def cpu_count(case: SidePair, side: Side) -> int | None:
     """How many CPUs are online."""
-    found = cpus(case, side)
-    return None if found is None else len(found)
+    online = cpus(case, side)
+    return None if online is None else len(online)
 
 
 def word_size(case: SidePair, side: Side) -> int | None:
