@@ -18,7 +18,7 @@ from benchvise.why.bench import CrossCheck
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Bounds, Gap, Layer, ProcessMeans, Side, Suspect
 from benchvise.why.suspects.priors import (
-    Direction,
+    PreferredValue,
     chance,
     direction_of,
     likeness,
@@ -264,7 +264,7 @@ class TestDirection:
     def test_values_are_compared_by_what_they_mean(
         self, direction: Mapping[str, object], good: str, bad: str, expected: int
     ) -> None:
-        made = Direction(("*",), ("*",), 0.9, **direction)  # type: ignore[arg-type]
+        made = PreferredValue(("*",), ("*",), 0.9, **direction)  # type: ignore[arg-type]
         assert made.prefers(good, bad) == expected
         assert made.prefers(bad, good) == -expected
 

@@ -18,8 +18,8 @@ from benchvise.why.model import (
     Cause,
     Diagnosis,
     Experiment,
+    ExperimentOutcome,
     Gap,
-    Outcome,
     Purpose,
     Remedy,
     SuspectRecord,
@@ -192,7 +192,7 @@ def ruled_out(diagnosis: Diagnosis) -> list[tuple[Experiment, Bounds]]:
 
 def unresolved(diagnosis: Diagnosis) -> list[Experiment]:
     """The experiments that gave no answer, and why."""
-    return [e for e in diagnosis.experiments if e.outcome == Outcome.UNRESOLVED]
+    return [e for e in diagnosis.experiments if e.outcome == ExperimentOutcome.UNRESOLVED]
 
 
 def unexplained_part(diagnosis: Diagnosis) -> Bounds | None:

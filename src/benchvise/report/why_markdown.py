@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchvise.report.markdown import table_row
 from benchvise.report.sinks import markdown as escape
 from benchvise.report.why_document import Document, arms_text, outcome, readable, share_text
-from benchvise.report.why_words import Bar, Block, Line, words
+from benchvise.report.why_words import Block, BlockBar, BlockLine, words
 from benchvise.why.model import Diagnosis
 
 _STRONG = frozenset({"strong", "good", "bad", "doubt"})
@@ -25,7 +25,7 @@ def markdown(document: Document) -> str:
 
 
 def _bars(block: Block) -> Iterator[str]:
-    def row(bar: Bar) -> str:
+    def row(bar: BlockBar) -> str:
         return table_row((escape(bar.name), f"**{escape(bar.text)}**"))
 
     yield table_row((escape(block.name), ""))
@@ -41,7 +41,7 @@ def _block(block: Block) -> Iterator[str]:
     yield from _sentences(block.lines)
 
 
-def _sentences(lines: tuple[Line, ...]) -> Iterator[str]:
+def _sentences(lines: tuple[BlockLine, ...]) -> Iterator[str]:
     """Each a paragraph; lines of code that follow each other are one block."""
     code: list[str] = []
     for line in lines:

@@ -15,7 +15,7 @@ from rich.text import Text
 from benchvise.report.tables import Cell
 from benchvise.report.terminal import line as styled
 from benchvise.report.why_document import Document, readable
-from benchvise.report.why_words import Bar, Block, Line, Words, words
+from benchvise.report.why_words import Block, BlockBar, BlockLine, Words, words
 
 WIDEST = 96
 """Columns beyond which a line is hard to read."""
@@ -68,7 +68,7 @@ def _block(block: Block, width: int) -> Iterator[Text]:
         yield Text(f"{name:<{_NAME}} ", style="dim").append_text(text)
 
 
-def _line(line: Line, width: int, indent: str) -> Iterator[Text]:
+def _line(line: BlockLine, width: int, indent: str) -> Iterator[Text]:
     if line.code:
         yield Text(f"{indent}  ").append(line.text, "cyan")
         return
@@ -83,7 +83,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     return [part.replace("\u00a0", " ") for part in lines]
 
 
-def _bars(bars: tuple[Bar, ...], width: int, *, plain: bool) -> Iterator[Text]:
+def _bars(bars: tuple[BlockBar, ...], width: int, *, plain: bool) -> Iterator[Text]:
     """Below each other: full up to the lower end of the interval, shaded up to the upper."""
     full, shaded = ("#", "+") if plain else ("█", "░")
     names = min(max(len(bar.name) for bar in bars), _LONGEST)

@@ -8,11 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from benchvise.why.case import DiagnosisState, Options
+from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR
 from benchvise.why.experiments.laboratory import Laboratory
-from benchvise.why.model import Bounds, Layer, Outcome, Purpose, Side, Suspect, Verdict
+from benchvise.why.model import (
+    Bounds,
+    DiagnosisVerdict,
+    ExperimentOutcome,
+    Layer,
+    Purpose,
+    Side,
+    Suspect,
+)
 from benchvise.why.suspects.find import NEEDS_CONSENT
 from benchvise.why.wording import apart, percent, scatters
 
@@ -26,15 +34,19 @@ _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 
 
 def next_steps(
-    case: DiagnosisState, lab: Laboratory, options: Options, verdict: Verdict
+    case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions, verdict: DiagnosisVerdict
 ) -> Iterator[str]:
     """The sentences, what is nearest first; some may come twice."""
     yield from case.next_steps
-    if verdict is Verdict.NO_DIFFERENCE:
+    if verdict is DiagnosisVerdict.NO_DIFFERENCE:
         yield from _to_see_a_gap(case, lab)
-    if verdict in (Verdict.NOT_ADMISSIBLE, Verdict.NO_DIFFERENCE, Verdict.EXPLAINED):
+    if verdict in (
+        DiagnosisVerdict.NOT_ADMISSIBLE,
+        DiagnosisVerdict.NO_DIFFERENCE,
+        DiagnosisVerdict.EXPLAINED,
+    ):
         return
-    if verdict is Verdict.REVERSED:
+    if verdict is DiagnosisVerdict.REVERSED:
         yield "give the two sides the other way round"
         return
     bad = lab.bench.name(Side.BAD)
@@ -50,7 +62,7 @@ def next_steps(
             yield f"{proof.name} changes {bad}, but is not confirmed: {proof.why_not}"
     if case.by_all_in:
         yield "the gap is only the effect of the recorded settings: measure the good side itself"
-    if verdict is Verdict.INCOMPLETE:
+    if verdict is DiagnosisVerdict.INCOMPLETE:
         return
     yield from _settings(case, lab, options)
     yield from _layers(case, lab, options)
@@ -89,7 +101,7 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
 # -- settings --------------------------------------------------------------------------------------
 
 
-def _settings(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator[str]:
+def _settings(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) -> Iterator[str]:
     """What is open among the settings: those not tested, and an effect that none of them has."""
     untested = [s for s in case.suspects if s.means is None and s.layer in _SETTINGS]
     risky = sum(suspect.untestable == NEEDS_CONSENT for suspect in untested)
@@ -122,7 +134,7 @@ def _hidden(case: DiagnosisState, lab: Laboratory) -> float | None:
             hidden = experiment.shift.value - sum(proof.effect.value for proof in case.proven)
             errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
             errors += [proof.effect.error for proof in case.proven]
-            closes = experiment.outcome in (Outcome.CLOSES, Outcome.PARTLY)
+            closes = experiment.outcome in (ExperimentOutcome.CLOSES, ExperimentOutcome.PARTLY)
             if closes and hidden > max(case.scale.least, _SURE * math.hypot(*errors)):
                 return experiment.shift.value / case.scale.gap
     return None
@@ -133,7 +145,7 @@ def _open(case: DiagnosisState, lab: Laboratory) -> Bounds | None:
     for experiment in lab.experiments:
         if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
             share = case.scale.share(experiment.shift)
-            denied = experiment.outcome in (Outcome.DOES_NOT, Outcome.WIDENS)
+            denied = experiment.outcome in (ExperimentOutcome.DOES_NOT, ExperimentOutcome.WIDENS)
             if denied and experiment.blocks >= _LEAST_BLOCKS and share.high > _MOST_OF_IT:
                 return share
     return None
@@ -147,11 +159,11 @@ def _names(suspects: Sequence[Suspect]) -> str:
 # -- layers ----------------------------------------------------------------------------------------
 
 
-def _layers(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator[str]:
+def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) -> Iterator[str]:
     layers = [e for e in lab.experiments if e.purpose is Purpose.LAYER]
     if layers:
         for experiment in layers:
-            if experiment.outcome is Outcome.UNRESOLVED:
+            if experiment.outcome is ExperimentOutcome.UNRESOLVED:
                 names = ", ".join(experiment.flipped)
                 yield f"{names} could not be swapped: {experiment.reason}"
         if not case.proven and _hidden(case, lab) is None:
@@ -180,7 +192,7 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator
 
 def _ruled_out(case: DiagnosisState, lab: Laboratory) -> str:
     """What the settings that were tested tell of the cause."""
-    resolved = [e for e in lab.experiments if e.outcome is not Outcome.UNRESOLVED]
+    resolved = [e for e in lab.experiments if e.outcome is not ExperimentOutcome.UNRESOLVED]
     settings = [s for s in case.suspects if s.layer in _SETTINGS]
     is_open = any(s.means is None or (Side.BAD, s.id) in lab.left_out for s in settings)
     if is_open and not resolved:

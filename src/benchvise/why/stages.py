@@ -10,12 +10,19 @@ from dataclasses import replace
 
 from benchvise.errors import BenchviseError, BoardUnreachable, Interrupted, SettingError
 from benchvise.why.bench import CrossCheck
-from benchvise.why.case import DiagnosisState, Options, also
+from benchvise.why.case import DiagnosisOptions, DiagnosisState, also
 from benchvise.why.events import CauseConfirmed, FindingMade, SuspectsRanked
 from benchvise.why.experiments import confirm, gap
 from benchvise.why.experiments.confirm import Confirmation
 from benchvise.why.experiments.laboratory import Laboratory
-from benchvise.why.experiments.question import WITH, WITHOUT, Question, Reading, Unresolved, ask
+from benchvise.why.experiments.question import (
+    WITH,
+    WITHOUT,
+    ExperimentReading,
+    Question,
+    Unresolved,
+    ask,
+)
 from benchvise.why.experiments.search import Search, testable
 from benchvise.why.model import Arm, Cause, Mechanism, Origin, Purpose, Remedy, Side, Suspect
 from benchvise.why.rules import DiagnosisRules
@@ -39,7 +46,7 @@ def measure_gap(case: DiagnosisState, lab: Laboratory) -> None:
 
 
 def rank_suspects(
-    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: Options
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: DiagnosisOptions
 ) -> None:
     """What differs, in the order in which it will be tested."""
     case.reached = "ranking the differences"
@@ -56,7 +63,7 @@ def _ranked(
     case: DiagnosisState,
     lab: Laboratory,
     rules: DiagnosisRules,
-    options: Options,
+    options: DiagnosisOptions,
     suspects: Sequence[Suspect],
     checks: Sequence[CrossCheck] = (),
 ) -> tuple[Suspect, ...]:
@@ -101,7 +108,7 @@ def _search(
     suspects: list[Suspect],
     context: tuple[Suspect, ...],
     purposes: tuple[Purpose, Purpose],
-    first: Reading | None = None,
+    first: ExperimentReading | None = None,
 ) -> Search:
     """Searches a list, and what is left of it once more with what was proven flipped."""
     stage = case.reached
@@ -123,7 +130,7 @@ def _search(
 
 def _gap_by_all_in(
     case: DiagnosisState, lab: Laboratory, suspects: list[Suspect]
-) -> Reading | None:
+) -> ExperimentReading | None:
     """All as recorded, as the gap itself."""
     if not suspects:
         return None
@@ -141,7 +148,7 @@ def _gap_by_all_in(
 
 
 def search_layers(
-    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: Options
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: DiagnosisOptions
 ) -> None:
     """The causes among the layers that can be swapped, and then inside of what was found."""
     case.layers = tuple(lab.bench.layers())
@@ -162,7 +169,7 @@ def _look_inside(
     case: DiagnosisState,
     lab: Laboratory,
     rules: DiagnosisRules,
-    options: Options,
+    options: DiagnosisOptions,
     proof: Confirmation,
 ) -> None:
     """The part of a layer that makes its effect, which then is the cause instead of the layer."""

@@ -28,12 +28,12 @@ from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHe
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
-from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.cross_check import cross_check
 from benchvise.why.benches.live_board import LiveBoard, Process, still_set
 from benchvise.why.benches.programs import find_programs
 from benchvise.why.benches.record import Record, covariates
-from benchvise.why.benches.userland import Tree
+from benchvise.why.benches.userland import RootTree
 from benchvise.why.benches.userland_swap import UserlandSwap, is_userland
 from benchvise.why.explain.counters import of_samples
 from benchvise.why.model import (
@@ -51,7 +51,7 @@ from benchvise.why.model import (
     Write,
 )
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.live import BoardFiles
+from benchvise.why.provenance.live import ProbedFiles
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class LiveBench:
         sides: Mapping[Side, LiveBoard | Record],
         *,
         simulated: frozenset[Side] = frozenset(),
-        root: Tree | None = None,
+        root: RootTree | None = None,
     ) -> None:
         self._begun = time.monotonic()
         self._live = {s: board for s, board in sides.items() if isinstance(board, LiveBoard)}
@@ -88,7 +88,7 @@ class LiveBench:
         self._writes: list[Write] = []
         self._findings: list[Finding] = []
         self._taken: dict[Side, Snapshot] = {}
-        self._facts: dict[Side, Facts] = {}
+        self._facts: dict[Side, SideFacts] = {}
         self._durations: dict[tuple[Side, bool], list[float]] = {}
         self._interventions: dict[Side, Intervention] = {}
         self._boots = {board.name: 0 for board in self._live.values()}
@@ -138,11 +138,11 @@ class LiveBench:
         """See Bench."""
         return time.monotonic() - self._begun
 
-    def facts(self, side: Side) -> Facts:
+    def facts(self, side: Side) -> SideFacts:
         """See Bench."""
         if side not in self._live:
             run = self._records[side].run
-            return Facts(host=run.host if run else {}, simulated=bool(run and run.simulated))
+            return SideFacts(host=run.host if run else {}, simulated=bool(run and run.simulated))
         if side not in self._facts:
             board = self._live[side]
             programs, versions = self._lasting(
@@ -151,7 +151,7 @@ class LiveBench:
             if side is Side.GOOD and self._is_one_board and self._userland is not None:
                 programs, versions = self._userland.programs(), {}
             simulated = side in self._simulated
-            self._facts[side] = Facts(self._hosts[side], programs, versions, simulated)
+            self._facts[side] = SideFacts(self._hosts[side], programs, versions, simulated)
         return self._facts[side]
 
     def snapshot(self, side: Side) -> Snapshot:
@@ -258,7 +258,7 @@ class LiveBench:
         board = self._live[side]
 
         def find() -> Sequence[Origin]:
-            return find_origins(BoardFiles(board.channel, board.name, board.roles), suspect, side)
+            return find_origins(ProbedFiles(board.channel, board.name, board.roles), suspect, side)
 
         return self._lasting(side, find)
 
@@ -334,16 +334,16 @@ class LiveBench:
             ids = refusing(arm, error.message)
             if not ids:
                 raise
-            raise Refused(error.message, error.remedy, ids) from error
+            raise ArmRefused(error.message, error.remedy, ids) from error
 
-    def _refused(self, arm: Arm, error: NotMade) -> Refused:
+    def _refused(self, arm: Arm, error: NotMade) -> ArmRefused:
         """Names the suspects whose settings failed; tries each alone where nobody knows which."""
         ids = [s.id for s in arm.flipped if _settings(s, arm.side) & _names(error.settings)]
         if not error.settings and len(arm.flipped) > 1:
             ids = [s.id for s in arm.flipped if not self._can_be_made(arm.side, s)]
         elif not error.settings:
             ids = list(arm.ids)
-        return Refused(error.message, error.remedy, ids)
+        return ArmRefused(error.message, error.remedy, ids)
 
     def _can_be_made(self, side: Side, suspect: Suspect) -> bool:
         settings, _ = means_of(Arm(side, (suspect,)))
@@ -465,7 +465,7 @@ class LiveBench:
 
 
 def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
-    """The settings and the process attributes of an arm; Refused for what a live board cannot."""
+    """The settings and the process attributes of an arm; ArmRefused for what a live board cannot."""
     settings: dict[Setting, str] = {}
     attributes: dict[str, str] = {}
     for suspect in arm.flipped:
@@ -474,13 +474,13 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
                 towards = means.towards(arm.side.other)
                 settings |= dict.fromkeys(towards, suspect.id)
                 if not towards:
-                    raise Refused(f"{suspect.title} cannot be set there", "", [suspect.id])
+                    raise ArmRefused(f"{suspect.title} cannot be set there", "", [suspect.id])
             case ProcessMeans() as means:
                 attributes |= means.towards(arm.side.other)
             case LayerMeans() if is_userland(suspect):
                 pass  # another command line, and no setting
             case _:
-                raise Refused(
+                raise ArmRefused(
                     f"{suspect.title} is not set on a running board",
                     suspect.untestable or "swap the layer on a board of a rig",
                     [suspect.id],
@@ -489,7 +489,7 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
     for setting, owner in settings.items():
         key = (setting.knob.name, setting.paths)
         if values.setdefault(key, setting.value) != setting.value:
-            raise Refused(f"{setting.knob.name} would be set to two values at once", "", [owner])
+            raise ArmRefused(f"{setting.knob.name} would be set to two values at once", "", [owner])
     return list(settings), attributes
 
 

@@ -22,7 +22,7 @@ from benchvise.rig.hold.boot_session import BootSession
 from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.cross_check import compared, one_side
 from benchvise.why.benches.images import Flips, Images
 from benchvise.why.benches.live import LiveBench
@@ -82,8 +82,8 @@ class RigBench:
         self._say = say
         self._booted: dict[BootSession, _Boot] = {}
         self._before: dict[BootSession, list[_Key]] = {seat: [] for seat in seats.values()}
-        self._unbootable: dict[tuple[Side, Flips], Refused] = {}
-        self._looked: dict[Side, tuple[Facts, Snapshot]] = {}
+        self._unbootable: dict[tuple[Side, Flips], ArmRefused] = {}
+        self._looked: dict[Side, tuple[SideFacts, Snapshot]] = {}
         self._measured: dict[Side, list[float]] = {side: [] for side in Side}
         self._composed: list[float] = []
         self._findings: list[Finding] = []
@@ -119,7 +119,7 @@ class RigBench:
         """See Bench."""
         return time.monotonic() - self._begun
 
-    def facts(self, side: Side) -> Facts:
+    def facts(self, side: Side) -> SideFacts:
         """See Bench."""
         return self._look(side)[0]
 
@@ -238,7 +238,7 @@ class RigBench:
 
     # -- booting -----------------------------------------------------------------------------------
 
-    def _look(self, side: Side) -> tuple[Facts, Snapshot]:
+    def _look(self, side: Side) -> tuple[SideFacts, Snapshot]:
         """What there is to see of a side; once, as going back for more takes a boot."""
         if side not in self._looked:
             live = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).live
@@ -259,7 +259,7 @@ class RigBench:
         return self._boot(seat, arm, flips)
 
     def _boot(self, seat: BootSession, arm: Arm, flips: Flips) -> _Boot:
-        """Boots an arm's image. Refused when that comes to nothing because of its layers."""
+        """Boots an arm's image. ArmRefused when that comes to nothing because of its layers."""
         failure = self._unbootable.get((arm.side, flips))
         if failure is not None:
             raise failure
@@ -274,7 +274,7 @@ class RigBench:
             if not flips:
                 raise BoardUnreachable(error.message, error.remedy) from error
             # Of several, it is not known which one does it.
-            refused = Refused(
+            refused = ArmRefused(
                 f"with {' and '.join(ids)}: {error.fault}: {error.message}",
                 error.remedy,
                 ids if len(ids) == 1 else (),
@@ -301,7 +301,7 @@ class RigBench:
             path = self._images.make(side, flips, self._say)
         except ImageError as error:
             alone = [s.id for s in swapped if len(swapped) == 1 or not self._fits(side, s)]
-            raise Refused(error.message, error.remedy, alone) from error
+            raise ArmRefused(error.message, error.remedy, alone) from error
         if not was_made:
             self._composed.append(time.monotonic() - begun)
         return path

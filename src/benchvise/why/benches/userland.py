@@ -110,7 +110,10 @@ class Programs(Protocol):
 
 
 def closure_of(board: Board, command: str) -> Closure:
-    """What a command runs there. UserlandIncomplete when that cannot be told, and what ``run`` raises."""
+    """What a command runs there.
+
+    UserlandIncomplete when that cannot be told, and what ``run`` raises.
+    """
     return closure_in(OnBoard(board, library_path(command)), command)
 
 
@@ -344,7 +347,7 @@ _CONFIGURATION = ("/etc/ld.so.conf", "/etc/ld.so.conf.d/*.conf")
 _MOST_BYTES = 256 << 20  # of a file: an interpreter may be large
 
 
-class Tree(FileSource, Protocol):
+class RootTree(FileSource, Protocol):
     """The files of a system that can also be had whole."""
 
     def names(self, directory: str) -> Iterable[str]:
@@ -358,7 +361,7 @@ class Tree(FileSource, Protocol):
 
 
 @contextmanager
-def opened_root(path: Path) -> Iterator[Tree]:
+def opened_root(path: Path) -> Iterator[RootTree]:
     """A root file system, by a directory that it lies in or an image that has it.
 
     UsageError when it is neither.
@@ -383,7 +386,7 @@ class InRoot:
     """See ``userland.Programs`` and the module. ``library_path`` is looked at as LD_LIBRARY_PATH
     is."""
 
-    def __init__(self, tree: Tree, library_path: str = "") -> None:
+    def __init__(self, tree: RootTree, library_path: str = "") -> None:
         self._tree = tree
         self._given = tuple(filter(None, library_path.split(":")))
         self._read: dict[str, bytes] = {}

@@ -13,14 +13,14 @@ from dataclasses import replace
 from benchvise.errors import BoardUnusable, MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.text import last_line
-from benchvise.why.bench import Refused
+from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland import (
     LIBC,
     Closure,
     Copies,
     InRoot,
-    Tree,
+    RootTree,
     UserlandIncomplete,
     closure_in,
     closure_of,
@@ -63,7 +63,7 @@ class UserlandSwap:
     """
 
     def __init__(
-        self, boards: Mapping[Side, LiveBoard], command: str, root: Tree | None = None
+        self, boards: Mapping[Side, LiveBoard], command: str, root: RootTree | None = None
     ) -> None:
         self._boards = boards
         self._command = command
@@ -108,7 +108,7 @@ class UserlandSwap:
     def spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
         """What is measured for an arm: the same, with the command as it is swapped there.
 
-        The first time, it is run once to see that it works. Refused when it does not.
+        The first time, it is run once to see that it works. ArmRefused when it does not.
         """
         chosen = [s for s in arm.flipped if is_userland(s)]
         place = arm.side if self._root is None else Side.BAD
@@ -131,7 +131,7 @@ class UserlandSwap:
                     f"{self._boards[place].name}: {error}",
                     "name a root file system for this kind of board that has the command",
                 ) from error
-            raise Refused(
+            raise ArmRefused(
                 f"{self._boards[place].name}: the other side's programs do not run there: {error}",
                 "swap the root file system of an image instead",
                 [s.id for s in chosen] if len(chosen) == 1 else (),

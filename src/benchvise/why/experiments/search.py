@@ -21,7 +21,14 @@ from benchvise.why.experiments import partners
 from benchvise.why.experiments.confirm import FEWEST, Confirmation, confirm
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Laboratory, Unmakeable
-from benchvise.why.experiments.question import Effect, Question, Reading, Unresolved, ask, culprits
+from benchvise.why.experiments.question import (
+    Effect,
+    ExperimentReading,
+    Question,
+    Unresolved,
+    ask,
+    culprits,
+)
 from benchvise.why.model import Arm, Purpose, Side, Suspect
 
 # A step counts from so many standard errors on.
@@ -38,7 +45,7 @@ _MOST = 8
 
 
 @dataclass(slots=True)
-class Step:
+class SearchStep:
     """A rise of e between two tested prefixes, over the suspects from ``low`` to ``high`` - 1."""
 
     low: int
@@ -75,7 +82,7 @@ class Search:
 
     # -- the flow ----------------------------------------------------------------------------------
 
-    def run(self, first: Reading | None = None) -> None:
+    def run(self, first: ExperimentReading | None = None) -> None:
         """Searches; ``proven`` has the causes then. ``first`` is the all-in one if it was made.
 
         BudgetSpent when the next experiment would not leave the time to confirm what it finds.
@@ -98,7 +105,7 @@ class Search:
         """What of the gap is not explained yet, in goodness."""
         return self.gap_left - sum(proof.effect.value for proof in self.proven)
 
-    def _begin(self, first: Reading | None) -> bool:
+    def _begin(self, first: ExperimentReading | None) -> bool:
         """All at once; where that does nothing the likelier half, for two effects may cancel."""
         if not self.suspects:
             return False
@@ -112,11 +119,11 @@ class Search:
         count = len(self.suspects)
         self._points = {0: Effect(0.0, 0.0), count: first.effect}
         if not self._counts(first.effect.value, first.effect.error) and count > 1:
-            half = self._nearest(Step(0, count, 0.0, 0.0), 0.5)
+            half = self._nearest(SearchStep(0, count, 0.0, 0.0), 0.5)
             self._measure(half, "do two opposite effects cancel each other?")
         return True
 
-    def _next_step(self, sure: float = _SURE) -> Step | None:
+    def _next_step(self, sure: float = _SURE) -> SearchStep | None:
         """The largest step towards what is left of the gap; None when nothing counts any more.
 
         A step counts when it is larger than the least that does and than its error by ``sure``.
@@ -133,10 +140,10 @@ class Search:
             size = end.value - begin.value - sum(c.effect.value for c in inside)
             error = math.hypot(begin.error, end.error, *(c.effect.error for c in inside))
             if size * self.left > 0.0 and abs(size) > max(self.scale.least, sure * error):
-                steps.append(Step(low, high, size, error))
+                steps.append(SearchStep(low, high, size, error))
         return max(steps, key=lambda step: abs(step.size), default=None)
 
-    def _second_look(self) -> Step | None:
+    def _second_look(self) -> SearchStep | None:
         """The step as a whole, once, where it is there and was lost among parts that do not count:
         everything inside it is tested again, with more care. After that the largest part will do
         if the whole is sure, for it must be somewhere."""
@@ -154,7 +161,7 @@ class Search:
 
     # -- the experiments ---------------------------------------------------------------------------
 
-    def _narrow(self, step: Step) -> None:
+    def _narrow(self, step: SearchStep) -> None:
         """Tests two prefixes inside a step in the same blocks: before, among or after which it is.
 
         Two with a common baseline take fewer trials for what they tell than one after the other.
@@ -196,7 +203,7 @@ class Search:
         self._points[first] = reading.before
         self._points[second - len(gone)] = sum_of_both
 
-    def _measure(self, prefix: int, words: str, step: Step | None = None) -> None:
+    def _measure(self, prefix: int, words: str, step: SearchStep | None = None) -> None:
         """Tests one prefix; those of it that cannot be flipped go, and the others move up."""
         ends = (self._points[step.low], self._points[step.high]) if step else None
         try:
@@ -218,7 +225,9 @@ class Search:
         for suspect in lost:
             self._remove(suspect)
 
-    def _ask(self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None) -> Reading:
+    def _ask(
+        self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None
+    ) -> ExperimentReading:
         question = self._question(words, tuple(self.suspects[:prefix]))
         self.lab.require(self._cost(question), f"the experiment '{words}'")
 
@@ -251,7 +260,7 @@ class Search:
             self.context if over else None,
         )
 
-    def _try_alone(self, step: Step) -> None:
+    def _try_alone(self, step: SearchStep) -> None:
         suspect = self.suspects[step.low]
         try:
             proof = self._confirm((suspect,), step.size)
@@ -291,7 +300,7 @@ class Search:
             context=self.context,
         )
 
-    def _look_for_partners(self, step: Step) -> None:
+    def _look_for_partners(self, step: SearchStep) -> None:
         suspect = self.suspects[step.low]
         if step.low in self._inferred:
             # That those tried alone do nothing here either was only a guess.
@@ -354,7 +363,7 @@ class Search:
     def _weight(self, suspect: Suspect) -> float:
         return suspect.weight * (_DISCOUNT if suspect.id in self._alone else 1.0)
 
-    def _worth_trying(self, step: Step) -> bool:
+    def _worth_trying(self, step: SearchStep) -> bool:
         """Whether the first suspect of a step is likely enough, or there is no time for more."""
         if self.narrowed[0].id in self._alone:
             return False
@@ -364,7 +373,7 @@ class Search:
         half = tuple(self.suspects[: self._nearest(step, 0.5)])
         return not self.lab.affords(self._cost(self._question("", half)))
 
-    def _thirds(self, step: Step) -> tuple[int, int]:
+    def _thirds(self, step: SearchStep) -> tuple[int, int]:
         """Two prefixes inside a step, about a third of its weight apart; the same where there is
         but one."""
         first = self._nearest(step, 1.0 / 3.0)
@@ -376,7 +385,7 @@ class Search:
                 first -= 1
         return first, second
 
-    def _nearest(self, step: Step, part: float) -> int:
+    def _nearest(self, step: SearchStep, part: float) -> int:
         """The prefix inside a step that comes nearest to that part of its weight."""
         inside = self.suspects[step.low : step.high]
         wanted = part * sum(map(self._weight, inside))

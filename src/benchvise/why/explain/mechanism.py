@@ -20,11 +20,11 @@ from benchvise.errors import MeasurementError
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Snapshot
 from benchvise.text import printable
-from benchvise.why.bench import Facts, Refused
+from benchvise.why.bench import ArmRefused, SideFacts
 from benchvise.why.cards import MORE, Card, CounterSign, Sign, load_cards
 from benchvise.why.cards.matching import knobs_of, named
 from benchvise.why.explain.cause import ConfirmedCause, Prediction, number
-from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM, Counter
+from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM, MechanismCounter
 from benchvise.why.explain.laws import size
 from benchvise.why.explain.predictions import PREDICTIONS
 from benchvise.why.model import (
@@ -66,7 +66,7 @@ def explain(
     suspects: Sequence[Suspect],
     *,
     snapshots: Mapping[Side, Snapshot],
-    facts: Mapping[Side, Facts],
+    facts: Mapping[Side, SideFacts],
     effect: Bounds,
     during: During,
     side: Side,
@@ -172,7 +172,7 @@ def _count(during: During, suspects: tuple[Suspect, ...], side: Side) -> tuple[C
         for turn in range(ROUNDS):
             for flipped in (False, True) if turn % 2 == 0 else (True, False):
                 rounds[flipped].append(dict(during(arms[flipped])))
-    except (MeasurementError, Refused) as error:
+    except (MeasurementError, ArmRefused) as error:
         reason = printable(str(error))
     flipped_is_good = side is Side.BAD
     return rounds[not flipped_is_good], rounds[flipped_is_good], reason
@@ -208,7 +208,7 @@ def _check(
     return CounterCheck(counter.name, sign, math.exp(shift), agrees, why)
 
 
-def _seen(counter: Counter, rounds: Counts) -> list[float]:
+def _seen(counter: MechanismCounter, rounds: Counts) -> list[float]:
     return [counts[counter.name] for counts in rounds if counter.name in counts]
 
 

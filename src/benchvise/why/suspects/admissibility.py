@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from benchvise.state.conditions import conditions
 from benchvise.state.model import Snapshot
 from benchvise.text import printable
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
 from benchvise.why.suspects.artefacts import differing_programs, known_artefacts, version_of
 from benchvise.why.suspects.reduction import reach_of
@@ -318,7 +318,7 @@ _ORDER = list(Grade)
 
 
 def examine(
-    metric: Metric, facts: Mapping[Side, Facts], snapshots: Mapping[Side, Snapshot]
+    metric: Metric, facts: Mapping[Side, SideFacts], snapshots: Mapping[Side, Snapshot]
 ) -> tuple[Finding, ...]:
     """All findings, those that stop first."""
     case = SidePair(metric, facts, snapshots)

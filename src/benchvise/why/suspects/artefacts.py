@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from benchvise.quantities import size_or_none
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
 from benchvise.why.suspects.side_pair import SidePair, cpu_count, last_cache, word_size
 
@@ -108,7 +108,7 @@ def _judged(artefact: Artefact, case: SidePair) -> tuple[Grade, str] | None:
 
 
 def _of_version(
-    artefact: Artefact, facts: Mapping[Side, Facts]
+    artefact: Artefact, facts: Mapping[Side, SideFacts]
 ) -> tuple[dict[Side, bool | None], str]:
     """Whether each side's version is concerned; None where it is not known."""
     versions = {side: version_of(artefact.program, facts[side]) for side in facts}
@@ -138,7 +138,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(word[:9]) for word in version.split(".")[:_LONGEST])
 
 
-def version_of(program: str, facts: Facts) -> str:
+def version_of(program: str, facts: SideFacts) -> str:
     """The version that a program says it has; empty where it is not known."""
     names = _ALIASES.get(program, (program,))
     for path, text in facts.versions.items():
@@ -181,7 +181,7 @@ def _programs_differ(case: SidePair) -> _Holds:
     return {Side.GOOD: bool(names), Side.BAD: False}, ", ".join(names)
 
 
-def differing_programs(facts: Mapping[Side, Facts]) -> tuple[str, ...]:
+def differing_programs(facts: Mapping[Side, SideFacts]) -> tuple[str, ...]:
     """The names of the command's programs whose files are not the same on both sides."""
     good, bad = (
         {path.rpartition("/")[2]: digest for path, digest in facts[side].programs.items()}

@@ -19,7 +19,7 @@ from benchvise.why.model import Metric
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class PreferredValue:
     """Which value of a setting is the better one for some benchmarks.
 
     ``order`` lists values from best to worst, or ``more`` says whether a larger number is better.
@@ -67,7 +67,7 @@ class Prior:
 
     names: tuple[str, ...]
     matters: Mapping[str, float]
-    better: tuple[Direction, ...]
+    better: tuple[PreferredValue, ...]
     why: str
     source: str
 
@@ -82,7 +82,7 @@ class Symptom:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandLikeness:
     """Commands that match a pattern, and the benchmark that they are like."""
 
     match: re.Pattern[str]
@@ -110,8 +110,8 @@ def priors() -> tuple[Prior, ...]:
     )
 
 
-def _direction(record: Mapping[str, Any], names: list[str]) -> Direction:
-    return Direction(
+def _direction(record: Mapping[str, Any], names: list[str]) -> PreferredValue:
+    return PreferredValue(
         on=tuple(record["on"]),
         names=tuple(record.get("names", names)),
         sure=record["sure"],
@@ -133,9 +133,9 @@ def symptoms() -> tuple[Symptom, ...]:
 
 
 @cache
-def commands() -> tuple[Command, ...]:
+def commands() -> tuple[CommandLikeness, ...]:
     """All kinds of commands, in the table's order."""
-    return tuple(Command(re.compile(r["match"]), r["like"]) for r in _table()["command"])
+    return tuple(CommandLikeness(re.compile(r["match"]), r["like"]) for r in _table()["command"])
 
 
 @cache
@@ -155,7 +155,7 @@ def chance(prior: Prior, benchmark: str) -> float:
     return next(p for pattern, p in prior.matters.items() if fnmatchcase(benchmark, pattern))
 
 
-def direction_of(name: str, benchmark: str) -> Direction | None:
+def direction_of(name: str, benchmark: str) -> PreferredValue | None:
     """Which value of a suspect is the better one for a benchmark; None where nobody knows."""
     prior = prior_of(name)
     for direction in prior.better if prior is not None else ():

@@ -322,7 +322,7 @@ _WILD = re.compile(r"\{[^}]*\}|\*|\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class OptionRule:
     """Options that ``option`` matches weigh on what is touched by these families."""
 
     option: re.Pattern[str]
@@ -400,9 +400,9 @@ def _spellings(path: str) -> tuple[re.Pattern[str], ...]:
 
 
 @cache
-def _rules(kind: str) -> tuple[Rule, ...]:
+def _rules(kind: str) -> tuple[OptionRule, ...]:
     return tuple(
-        Rule(
+        OptionRule(
             re.compile(str(rule["option"])),
             frozenset(map(Family, rule["families"])),
             float(rule["points"]),

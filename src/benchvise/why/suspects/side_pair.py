@@ -8,7 +8,7 @@ from typing import Any
 
 from benchvise.quantities import parse_cpus
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Metric, Side
 
 
@@ -17,7 +17,7 @@ class SidePair:
     """A metric, and what is known of its two sides."""
 
     metric: Metric
-    facts: Mapping[Side, Facts]
+    facts: Mapping[Side, SideFacts]
     snapshots: Mapping[Side, Snapshot]
 
     def value(self, side: Side, item: str, key: str) -> Any:
