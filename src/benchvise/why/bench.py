@@ -76,7 +76,7 @@ class Bench(Protocol):
         """The trials of a recorded run of that side; none where it is live or has none."""
 
     def facts(self, side: Side) -> SideFacts:
-        """See ``Facts``; of a recorded side what its record holds."""
+        """What is known of a side besides its snapshot; of a recorded one what its record holds."""
 
     def snapshot(self, side: Side) -> Snapshot:
         """Its state now, or as recorded. BoardUnreachable when contact is lost."""

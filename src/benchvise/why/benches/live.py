@@ -465,7 +465,7 @@ class LiveBench:
 
 
 def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
-    """The settings and the process attributes of an arm; ArmRefused for what a live board cannot."""
+    """Settings and process attributes of an arm; ArmRefused for what a live board cannot."""
     settings: dict[Setting, str] = {}
     attributes: dict[str, str] = {}
     for suspect in arm.flipped:

@@ -12,9 +12,9 @@ from benchvise.why.provenance.live import ProbedFiles
 from benchvise.why.provenance.origins import find_origins, settings_of
 
 __all__ = [
-    "ProbedFiles",
     "DirectoryFiles",
     "FileSource",
+    "ProbedFiles",
     "find_origins",
     "settings_of",
 ]
