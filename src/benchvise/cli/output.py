@@ -8,8 +8,10 @@ errors to standard error.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -20,7 +22,21 @@ from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text
 from benchvise.text import printable
 
+if TYPE_CHECKING:
+    from benchvise.report.tables import Table
+
+
+class OutputFormat(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+FormatOption = Annotated[OutputFormat, typer.Option("--format", help="How the rows are printed.")]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -70,3 +86,18 @@ def print_error(error: BenchviseError, *, as_json: bool) -> None:
         return
     line = f"{message}: {remedy}" if remedy else message
     stderr().print(Text("benchvise: ", style="bold red").append(line, ""), soft_wrap=True)
+
+
+def print_tables(tables: Iterable[Table], layout: OutputFormat) -> None:
+    """Prints tables for people, an empty line between them."""
+    from benchvise.report.markdown import table_markdown
+    from benchvise.report.terminal import rendered
+
+    console = stdout()
+    for number, table in enumerate(tables):
+        if number:
+            print()
+        if layout is OutputFormat.MARKDOWN:
+            print(table_markdown(table), end="")
+        else:
+            console.print(rendered(table))

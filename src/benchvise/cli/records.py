@@ -10,8 +10,14 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from benchvise import documents
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import (
+    FormatOption,
+    JsonOption,
+    OutputFormat,
+    print_json,
+    print_tables,
+    stderr,
+)
 from benchvise.command import (
     CommandArgument,
     CommandOption,
@@ -20,27 +26,15 @@ from benchvise.command import (
     OptionsT,
     ResultT,
 )
-from benchvise.errors import UsageError
-
-CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
 
 
 def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None]:
     """The function that typer makes a command of."""
 
-    def run_record(*, as_csv: bool, as_json: bool, **values: Any) -> None:
-        if as_csv and as_json:
-            raise UsageError("--csv and --json exclude each other", "leave one of them away")
+    def run_record(*, layout: OutputFormat, as_json: bool, **values: Any) -> None:
         options = _options(record.options, values)
         result = record.run(options)
-        if as_json:
-            print_json(record.kind, documents.encode(record.document(result)))
-        elif as_csv:
-            from benchvise.report.records import csv_text
-
-            sys.stdout.write(csv_text(record.columns, record.rows(result)))
-        else:
-            _print_tables(record, result, options)
+        _print(record, result, options, OutputFormat.JSON if as_json else layout)
         for line in record.messages(result):
             stderr().print(line, soft_wrap=True, markup=False)
         if code := record.exit_code(result):
@@ -48,7 +42,7 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
 
     parameters = [
         *_parameters(record.options),
-        _keyword("as_csv", CsvOption, False),
+        _keyword("layout", FormatOption, OutputFormat.TABLE),
         _keyword("as_json", JsonOption, False),
     ]
     run_record.__doc__ = record.help
@@ -57,16 +51,21 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
     return run_record
 
 
-def _print_tables(
-    record: CommandRecord[OptionsT, ResultT], result: ResultT, options: OptionsT
+def _print(
+    record: CommandRecord[OptionsT, ResultT],
+    result: ResultT,
+    options: OptionsT,
+    layout: OutputFormat,
 ) -> None:
-    from benchvise.report.records import table
-    from benchvise.report.terminal import rendered
+    if layout is OutputFormat.JSON:
+        print_json(record.kind, record.document(result))
+        return
+    from benchvise.report.records import csv_text, table
 
-    for place, spec in enumerate(record.tables(result, options)):
-        if place:
-            stdout().print()
-        stdout().print(rendered(table(spec)))
+    if layout is OutputFormat.CSV:
+        sys.stdout.write(csv_text(record.columns, record.rows(result)))
+    else:
+        print_tables(map(table, record.tables(result, options)), layout)
 
 
 def _parameters(options: type) -> Iterator[inspect.Parameter]:
@@ -124,7 +123,7 @@ def _options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
     given = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in values.items()
-        if value is not None
+        if value is not None and value != () and value != []
     }
     if issubclass(kind, ObservedOptions):
         given["observe"] = _observe

@@ -8,14 +8,16 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
-from benchvise.cli.trace_analyses import (
-    CacheOption,
+from benchvise.cli.output import (
     FormatOption,
+    JsonOption,
     OutputFormat,
-    TraceArgument,
+    print_json,
     print_tables,
+    stderr,
+    stdout,
 )
+from benchvise.cli.trace_analyses import CacheOption, TraceArgument
 
 
 class ExportFormat(StrEnum):

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import (
+    FormatOption,
+    JsonOption,
+    OutputFormat,
+    print_json,
+    print_tables,
+    stderr,
+    stdout,
+)
 from benchvise.errors import UsageError
 from benchvise.trace.catalogue.record import AnswerTable, TraceAnalysis
 from benchvise.trace.catalogue.request import Option, Request, option
 
 if TYPE_CHECKING:
-    from benchvise.report.tables import Table
     from benchvise.trace.loaded import LoadedTrace
-
-
-class OutputFormat(StrEnum):
-    """How rows are printed."""
-
-    TABLE = "table"
-    MARKDOWN = "markdown"
-    CSV = "csv"
-    JSON = "json"
-
-
-FormatOption = Annotated[OutputFormat, typer.Option("--format", help="How the rows are printed.")]
 
 
 def annotation(option: Option) -> Any:
@@ -168,18 +162,3 @@ def _print(
         for conclusion in analysis.conclusions(answer):
             stdout().print()
             stdout().print(line(conclusion_cell(conclusion)))
-
-
-def print_tables(tables: Iterable[Table], layout: OutputFormat) -> None:
-    """Prints tables for people, an empty line between them."""
-    from benchvise.report.markdown import table_markdown
-    from benchvise.report.terminal import rendered
-
-    console = stdout()
-    for number, table in enumerate(tables):
-        if number:
-            print()
-        if layout is OutputFormat.MARKDOWN:
-            print(table_markdown(table), end="")
-        else:
-            console.print(rendered(table))

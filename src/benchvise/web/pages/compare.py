@@ -29,7 +29,6 @@ from benchvise.report.latency_figures import latency_figures
 from benchvise.report.state_tables import diff_rows, unseen_rows
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Store
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
@@ -164,12 +163,12 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     rows = compared_series(data)
     family = request.query_params.get("family") or None
     verdict = request.query_params.get("verdict") or None
-    shown = [
+    filtered = [
         row
         for row in rows
         if family in (None, row.family) and (verdict is None or verdict in row.verdicts)
     ]
-    keys = {row.key for row in shown}
+    keys = {row.key for row in filtered}
     parts = tuple(
         replace(figure, rows=tuple(row for row in figure.rows if row.name in keys))
         for figure in change_figures(data)
@@ -177,11 +176,11 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     document = {
         "filter": {"family": family, "verdict": verdict},
         "comparisons": [{"other": c.other, "counts": c.counts} for c in data.comparisons],
-        "series": [asdict(row) for row in shown],
+        "series": [asdict(row) for row in filtered],
         "total": len(rows),
     }
     more = {
-        "rows": shown,
+        "rows": filtered,
         "families": list(dict.fromkeys(row.family for row in rows)),
         "verdict_words": [str(word) for word in Verdict],
         "series_url": series_url(request),
@@ -268,16 +267,14 @@ def _counters_of(store: Store, data: ReportData, row: ComparedSeries) -> SeriesC
         by_run.append(counters_per_iteration(records[0]) if records else {})
         if records:
             for reason, names in missing_counters(records[0]).items():
-                missing[printable(reason)] = tuple(
-                    dict.fromkeys((*missing.get(printable(reason), ()), *map(printable, names)))
-                )
+                missing[reason] = tuple(dict.fromkeys((*missing.get(reason, ()), *names)))
     return SeriesCounters(row.key, row, _side_by_side(by_run), missing)
 
 
 def _side_by_side(by_run: Sequence[dict[str, float]]) -> dict[str, tuple[float | None, ...]]:
     """By counter what each run has of it; those that are zero everywhere are left out."""
     names = dict.fromkeys(name for counted in by_run for name in counted)
-    table = {printable(name): tuple(counted.get(name) for counted in by_run) for name in names}
+    table = {name: tuple(counted.get(name) for counted in by_run) for name in names}
     return {name: values for name, values in table.items() if any(values)}
 
 
@@ -288,7 +285,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     """The series with this key. NotFound when none of the runs has it."""
     row = next((row for row in compared_series(data) if row.key == key), None)
     if row is None:
-        raise NotFound(f"none of the runs has a series {printable(key)!r}", "see what changed")
+        raise NotFound(f"none of the runs has a series {key!r}", "see what changed")
     runs = [replace(run, series=tuple(s for s in run.series if s.key == key)) for run in data.runs]
     members = [series for run in runs for series in run.series]
     measured = [series for series in members if series.summary]

@@ -97,7 +97,7 @@ def _standing(going_on: Told) -> dict[str, Any]:
     return {
         "running": going_on.running,
         "ended": going_on.ended,
-        "stage": printable(going_on.stage),
+        "stage": going_on.stage,
         "asked": None if going_on.asked is None else asdict(going_on.asked),
         "seconds": going_on.at,
         "left_out": [printable(text, 300) for text in going_on.left_out],
@@ -111,9 +111,7 @@ def _directory(name: str) -> Path:
     for directory in told.tellings(directories()):
         if directory.name == name:
             return directory
-    raise NotFound(
-        f"there is no diagnosis '{printable(name, 80)}'", "see the list: was it in another store?"
-    )
+    raise NotFound(f"there is no diagnosis '{name}'", "see the list: was it in another store?")
 
 
 def _unfinished() -> Iterator[told.Heading]:
@@ -126,12 +124,12 @@ def _unfinished() -> Iterator[told.Heading]:
             yield one
 
 
-def _listed(one: told.Heading) -> dict[str, Any]:
-    document = one.document
+def _listed(heading: told.Heading) -> dict[str, Any]:
+    document = heading.document
     return {
-        "id": one.directory.name,
-        "running": one.running,
-        "seconds": one.at,
+        "id": heading.directory.name,
+        "running": heading.running,
+        "seconds": heading.at,
         "started": str(document.get("started", "")),
         "good": printable(str(document.get("good", ""))),
         "bad": printable(str(document.get("bad", ""))),

@@ -47,14 +47,14 @@ def trace_compare(request: Request) -> Response:
         raise UsageError("a comparison has two traces", "choose two in the list of traces")
     files = index.find(query.text("a")), index.find(query.text("b"))
     sides = [context(request).served_traces.get(file.path) for file in files]
-    found = _compared(sides[0], sides[1])
+    compared = _compared(sides[0], sides[1])
     kind = query.choice("kind", comparison.KINDS)
     document = {
         "a": listed(files[0]),
         "b": listed(files[1]),
         "kind": kind,
-        **comparison.document(found, kind),
-        "detail": _detail(files, sides, found, query.text("actor")),
+        **comparison.document(compared, kind),
+        "detail": _detail(files, sides, compared, query.text("actor")),
     }
     return page(
         request,
@@ -88,16 +88,17 @@ def _address(request: Request, files: list[IndexedFile]) -> str:
 
 
 def _detail(
-    files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], found: SideBySide, actor: str
+    files: tuple[IndexedFile, IndexedFile],
+    sides: list[ServedTrace],
+    compared: SideBySide,
+    actor: str,
 ) -> dict[str, Any] | None:
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
         return None
-    row = next((row for row in found.rows if printable(row.actor) == actor), None)
+    row = next((row for row in compared.rows if printable(row.actor) == actor), None)
     if row is None:
-        raise UsageError(
-            f"no actor of both traces is {printable(actor, 80)}", "choose one of the table"
-        )
+        raise UsageError(f"no actor of both traces is {actor}", "choose one of the table")
     return {
         "actor": printable(row.actor),
         "verdict": row.verdict,
@@ -113,7 +114,7 @@ def _detail(
 def _lines(
     files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], actor: str
 ) -> dict[str, str | None]:
-    """Addresses of the time lines where the actor is at its usual work: of each trace, and of both
+    """Addresses of the timelines where the actor is at its usual work: of each trace, and of both
     beside each other, moved so that the two instances stand at the same place."""
     places = [comparison.place(side.loaded, actor) for side in sides]
     lengths = [place["end"] - place["begin"] for place in places if place is not None]
