@@ -1,15 +1,15 @@
 """Writes the reference pages from what the program itself knows.
 
-Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue, rules of the kernel log and counters of health from their
-records, what ``why`` knows beforehand, mechanisms and the fields of a diagnosis from their tables,
-the JSON of commands from its types.
+Commands come from the command table, analyses of traces from their records, benchmarks from the
+probe, suites from their files, items of state and knobs from the catalogue, rules of the kernel log
+and counters of health from their records, what ``why`` knows beforehand, mechanisms and the fields
+of a diagnosis from their tables, the JSON of commands from its types.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from benchvise.cli.commands import PROGRAM, Command, Group
 from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
 from benchvise.command import CommandRecord
+from benchvise.documents import schema
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import spell
@@ -28,12 +29,14 @@ from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
 from benchvise.report.records import csv_headings
+from benchvise.report.trace_tables import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
+from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
-from benchvise.why.shape import FIELDS
+from benchvise.why.model import Diagnosis
 from benchvise.why.suspects.artefacts import Artefact, artefacts
 from benchvise.why.suspects.priors import Direction, Prior, commands, priors, symptoms, unlisted
 
@@ -77,10 +80,10 @@ def _command(command: object, path: str) -> Iterator[str]:
 
 
 def _csv_columns(path: str) -> Iterator[str]:
-    """What ``--format csv`` prints, of commands that are described by a ``CommandRecord``."""
+    """What ``--csv`` prints, of commands that are described by a ``CommandRecord``."""
     record = signal_records().get(path)
     if record is not None:
-        yield "Columns of `--format csv`:"
+        yield "Columns of `--csv`:"
         yield ""
         yield from _table(
             ("column", "what the table calls it"),
@@ -105,6 +108,31 @@ def signal_records() -> dict[str, CommandRecord[Any, Any]]:
                 import_module(f"benchvise.{module}"), name
             )
     return records
+
+
+def analyses_page() -> str:
+    """Every analysis of a trace with the tables of its answer."""
+    lines = [
+        "# Trace analyses",
+        "",
+        "What `benchvise trace` answers. Each analysis prints tables, `--markdown` the same as "
+        "Markdown, `--csv` all rows of a table (`--table` chooses which) with values as they are, "
+        "and `--json` the whole answer.",
+        "",
+    ]
+    for analysis in ANALYSES:
+        lines += [f"## `trace {analysis.name}`", "", analysis.summary, ""]
+        lines += [analysis.description, ""] if analysis.description else []
+        for shape in analysis.shapes:
+            lines += [f"### `{shape.name}`", "", f"{shape.summary}.", ""]
+            lines += _table(
+                ("column", "unit", "in CSV"),
+                [
+                    (header, unit, ", ".join(f"`{name}`" for name in names))
+                    for header, unit, names in described_columns(shape)
+                ],
+            )
+    return "\n".join(lines)
 
 
 def _unmarked(text: str | None) -> str:
@@ -276,16 +304,49 @@ def diagnosis_page() -> str:
         "the logarithm of a value where higher is better, and minus that where lower is better.",
         "",
     ]
-    rows = [
-        (
-            f"`{field.path}`",
-            f"{field.type}{' or null' if field.nullable else ''}",
-            field.meaning
-            + (f": {', '.join(f'`{w}`' for w in field.words)}" if field.words else ""),
-        )
-        for field in FIELDS
-    ]
+    rows = _document_rows(schema(Diagnosis))
     return "\n".join([*lines, *_table(("field", "type", "meaning"), rows)])
+
+
+_TYPES = {
+    "string": "text",
+    "boolean": "yes or no",
+    "array": "list",
+    "object": "mapping",
+}
+
+
+def _document_rows(described: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Path, type and meaning of every field of a JSON Schema, in its order."""
+    definitions = described["$defs"]
+
+    def resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
+        name = node.get("$ref", "").rpartition("/")[2]
+        return {**definitions[name], **node} if name else node
+
+    def rows(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+        either = [other for other in node.get("anyOf", ()) if other.get("type") != "null"]
+        whole = resolved({**node, **either[0]} if either else node)
+        is_described = "description" in whole or "enum" in whole
+        if path and is_described:  # what a list of texts holds, its own row has said
+            meaning = whole.get("description", "").split("\n\n")[0].replace("\n", " ")
+            words = ", ".join(f"`{word}`" for word in whole.get("enum", ()))
+            kind = whole.get("type", "string")
+            yield (
+                f"`{path}`",
+                _TYPES.get(kind, kind) + (" or null" if either else ""),
+                f"{meaning.rstrip('.')}: {words}" if words and meaning else meaning or words,
+            )
+        before = f"{path}." if path else ""
+        for name, child in whole.get("properties", {}).items():
+            yield from rows(child, before + name)
+        for items in [whole.get("items"), *whole.get("prefixItems", ())][:2]:
+            if items:
+                yield from rows(items, f"{path}[]")
+        if isinstance(whole.get("additionalProperties"), dict):
+            yield from rows(whole["additionalProperties"], f"{path}{{}}")
+
+    return list(rows({"$ref": described["$ref"]}, ""))
 
 
 _HOLDS = {
@@ -619,6 +680,7 @@ def main() -> None:
     """Writes all pages."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     (OUTPUT / "commands.md").write_text(commands_page())
+    (OUTPUT / "trace-analyses.md").write_text(analyses_page())
     (OUTPUT / "benchmarks.md").write_text(benchmarks_page(local_registry()))
     (OUTPUT / "suites.md").write_text(suites_page())
     (OUTPUT / "state.md").write_text(state_page())

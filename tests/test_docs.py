@@ -16,6 +16,7 @@ import pytest
 
 from benchvise.cli.json_kinds import json_kinds
 from benchvise.cli.main import program
+from benchvise.documents import schema
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
@@ -25,9 +26,10 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
+from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
 from benchvise.why.explain.counters import COUNTERS
-from benchvise.why.shape import FIELDS
+from benchvise.why.model import Diagnosis
 from benchvise.why.suspects.artefacts import artefacts
 from benchvise.why.suspects.priors import priors, symptoms
 
@@ -78,6 +80,15 @@ def test_every_benchmark_and_parameter_is_documented(generate: ModuleType) -> No
             assert f"| `{parameter.name}` |" in section and parameter.summary
 
 
+def test_every_analysis_of_a_trace_is_documented(generate: ModuleType) -> None:
+    page = generate.analyses_page()
+    for analysis in ANALYSES:
+        section = page.split(f"## `trace {analysis.name}`\n")[1].split("\n## ")[0]
+        assert analysis.summary in section
+        for shape in analysis.shapes:
+            assert f"### `{shape.name}`" in section and shape.summary in section
+
+
 def test_every_suite_is_documented_and_valid(generate: ModuleType) -> None:
     registry = local_registry()
     page = generate.suites_page()
@@ -113,8 +124,13 @@ def test_every_knob_is_documented_and_those_in_the_guide_exist(generate: ModuleT
 
 def test_every_field_of_a_diagnosis_is_documented(generate: ModuleType) -> None:
     page = generate.diagnosis_page()
-    for field in FIELDS:
-        assert f"| `{field.path}` |" in page and field.meaning in page
+    definitions = schema(Diagnosis)["$defs"]
+    for path, name in (("", "Diagnosis"), ("causes[].", "Cause"), ("trials[].", "Trial")):
+        for field in definitions[name]["properties"]:
+            assert f"| `{path}{field}` |" in page
+    for name, definition in definitions.items():
+        for field, described in definition["properties"].items():
+            assert described["description"].rstrip(".") in page, (name, field)
 
 
 def test_every_artefact_is_documented(generate: ModuleType) -> None:

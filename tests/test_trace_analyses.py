@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -13,6 +14,9 @@ from trace_data import trace
 from trace_report import Line, report
 
 from benchvise.cli.main import run
+from benchvise.report.trace_tables import described_columns
+from benchvise.trace.catalogue import ANALYSES
+from benchvise.trace.catalogue.record import TraceAnalysis
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -220,6 +224,29 @@ def test_a_trace_does_not_differ_from_itself(
     assert ": 0 changed" in capsys.readouterr().out
 
 
+def test_idle_states(
+    recording: Path, lines: list[Line], capsys: pytest.CaptureFixture[str]
+) -> None:
+    periods: dict[tuple[int, int], list[int]] = defaultdict(list)
+    entered: dict[int, tuple[int, int]] = {}
+    for line in lines:
+        if line.event == "cpu_idle":
+            cpu, state = int(line.fields["cpu_id"]), int(line.fields["state"])
+            if cpu in entered:
+                number, begin = entered.pop(cpu)
+                periods[cpu, number].append(line.time - begin)
+            if state != 0xFFFF_FFFF:
+                entered[cpu] = (state, line.time)
+    states = ask(capsys, "idle", str(recording))
+    assert {(row["cpu"], row["state"]) for row in states} == set(periods)
+    for row in states:
+        lengths = periods[row["cpu"], row["state"]]
+        assert row["count"] - row["incomplete"] == row["length"]["count"] == len(lengths)
+        assert row["length"]["total"] == sum(lengths)
+        assert row["length"]["maximum"] == max(lengths)
+        assert row["length"]["median"] == median(lengths)
+
+
 def test_two_different_loads_differ(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = ask(capsys, "compare", str(recording), str(trace("f1m")), "softirq:*", "irq:*")
     changed = [change["changed"] for change in found["changes"]]
@@ -242,6 +269,7 @@ def test_two_different_loads_differ(recording: Path, capsys: pytest.CaptureFixtu
         ["syscalls"],
         ["block"],
         ["timers"],
+        ["idle"],
         ["latency", "--from", "event:block_rq_issue", "--to", "event:block_rq_complete"],
     ],
     ids=" ".join,
@@ -253,6 +281,34 @@ def test_every_command_prints_tables(
     said = capsys.readouterr().out
     assert said.strip()
     assert max(len(line) for line in said.splitlines()) <= 120
+
+
+@pytest.mark.parametrize("layout", ["--csv", "--markdown"])
+@pytest.mark.parametrize(
+    "analysis", [analysis for analysis in ANALYSES if analysis.name != "compare"]
+)
+def test_every_analysis_has_csv_and_markdown(
+    recording: Path,
+    capsys: pytest.CaptureFixture[str],
+    analysis: TraceAnalysis[Any, Any],
+    layout: str,
+) -> None:
+    ends = ["--from", "softirq:RCU", "--to", "task:*"] if analysis.name == "latency" else []
+    for shape in analysis.shapes:
+        if (analysis.name, shape.name) in {("actors", "metrics"), ("actors", "instances")}:
+            continue  # of actors that are named
+        words = ["--table", shape.name] if len(analysis.shapes) > 1 else []
+        assert run(["trace", analysis.name, str(recording), *ends, *words, layout]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        if layout == "--csv":
+            names = [name for _, _, csv_names in described_columns(shape) for name in csv_names]
+            header = lines[0].split(",")
+            assert [name for name in names if name != "from_…_ns"] == header[
+                : len(names) - ("from_…_ns" in names)
+            ]
+            assert len({len(row) for row in csv.reader(lines)}) == 1
+        else:
+            assert lines[0].startswith("### ") and lines[2].startswith("| ")
 
 
 @pytest.mark.parametrize("span", [["--since", "soon"], ["--until", "1"], ["--since", "+1000"]])

@@ -193,10 +193,10 @@ def test_json_follows_its_schema(
 def test_rows_are_printed_as_csv_and_markdown(
     kind: str, session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["signal", *COMMANDS[kind](session), "--format"]
-    assert run([*words, "csv"]) == 0
+    words = ["signal", *COMMANDS[kind](session)]
+    assert run([*words, "--csv"]) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert len(rows) > 1
     assert len({len(row) for row in rows}) == 1
-    assert run([*words, "markdown"]) == 0
+    assert run([*words, "--markdown"]) == 0
     assert capsys.readouterr().out.startswith("### ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from trace_tables import Builder
 
@@ -10,6 +11,7 @@ from benchvise.trace.analysis import series
 from benchvise.trace.analysis.actors import actor_metrics, describe, instances_of
 from benchvise.trace.analysis.block import requests
 from benchvise.trace.analysis.compare import compare
+from benchvise.trace.analysis.idle import idle_states
 from benchvise.trace.analysis.model import Analysis, Loss, Span
 from benchvise.trace.analysis.names import find, find_all
 from benchvise.trace.analysis.scheduling import scheduling
@@ -317,6 +319,33 @@ def test_block_requests() -> None:
     assert read.total and (read.total.maximum, read.worst_at, read.worst_sector) == (80, 10, 8)
     assert (read.bytes, read.rate) == (8192, 8192)
     assert (write.bytes, write.total, write.worst_at) == (0, None, None)
+
+
+def test_idle_states_of_the_kernel_and_of_lttng() -> None:
+    left = 0xFFFF_FFFF
+    columns = ("time", "cpu_id", "state")
+    rows = [
+        (50, 0, left),  # entered before the trace: not known
+        *((100, 0, 1), (300, 0, left), (400, 0, 3), (450, 1, 1), (500, 0, left)),
+        *((600, 0, 1), (650, 1, left), (700, 0, left), (900, 0, 1)),  # the end of the trace
+    ]
+    types = (pa.int64(), pa.uint32(), pa.uint32())
+    events = pa.table(
+        {
+            name: pa.array([row[at] for row in rows], type=types[at])
+            for at, name in enumerate(columns)
+        }
+    )
+    for name in ("cpu_idle", "power_cpu_idle"):
+        losses = [Loss(1, 640, 660, 3)]
+        states = idle_states(Builder().analysis(0, 1000, events={name: events}, losses=losses))
+        light, deep, other = states
+        assert (light.cpu, light.state, light.count, light.incomplete) == (0, 1, 3, 1)
+        assert light.share == 0.4 and light.longest_at == 100
+        assert light.length and (light.length.count, light.length.maximum) == (2, 200)
+        assert (deep.state, deep.count, deep.longest_at) == (3, 1, 400)
+        assert (other.cpu, other.count, other.incomplete, other.length) == (1, 1, 1, None)
+    assert idle_states(Builder().analysis(0, 1000)) == []
 
 
 def test_timers_and_tickless_periods() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from why_bench import Given, MemoryBench, Response, diagnose, losses, suspect
 
+from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
 from benchvise.state.model import Snapshot
 from benchvise.why import events, loop
@@ -360,7 +361,7 @@ def test_each_end_gives_a_partial_answer(error: BaseException, stop: Stop) -> No
         assert found.reached
         assert found.restored or stop in (Stop.NOT_PUT_BACK, Stop.UNREACHABLE)
         assert len(found.trials) == trial - 1
-        found.as_json()
+        encode(found)
 
 
 def test_an_interrupt_in_the_search_says_among_which_the_cause_lies() -> None:
@@ -462,7 +463,7 @@ def test_a_metric_without_any_noise() -> None:
 
 
 def test_the_same_seed_gives_the_same_answer() -> None:
-    first, second = (diagnose(MemoryBench(FORTY, losses(knob17=0.3))).as_json() for _ in "12")
+    first, second = (encode(diagnose(MemoryBench(FORTY, losses(knob17=0.3)))) for _ in "12")
     assert first == second
 
 
@@ -489,7 +490,7 @@ def test_a_dry_run_has_the_layers_with_their_boots() -> None:
 def test_a_diagnosis_is_a_document() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob17=0.3)))
     assert isinstance(found, Diagnosis)
-    document = found.as_json()
+    document = encode(found)
     assert document["stopped"] is None
     assert document["causes"][0]["suspects"][0]["id"] == suspect("knob17").id
 

@@ -8,10 +8,8 @@ errors to standard error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -19,24 +17,10 @@ from rich.text import Text
 from benchvise import __version__
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
-from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text
-from benchvise.text import printable
-
-if TYPE_CHECKING:
-    from benchvise.report.tables import Table
-
-
-class OutputFormat(StrEnum):
-    """How rows are printed."""
-
-    TABLE = "table"
-    MARKDOWN = "markdown"
-    CSV = "csv"
-    JSON = "json"
-
+from benchvise.report.sinks import Terminal, json_text, sentence
+from benchvise.text import AnyText
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-FormatOption = Annotated[OutputFormat, typer.Option("--format", help="How the rows are printed.")]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -61,6 +45,11 @@ def stderr() -> Terminal:
     return Terminal(stderr=True, highlight=False)
 
 
+def text_line(text: AnyText, style: str = "") -> Text:
+    """Any text as one line for a console."""
+    return Text(sentence(text), style=style)
+
+
 def print_json(kind: str, data: Any) -> None:
     """The one JSON shape of every command; ``data`` is of the type that ``json_kinds`` names."""
     print(json_text({"benchvise": __version__, "kind": kind, "data": encode(data)}))
@@ -80,24 +69,9 @@ class ErrorDocument:
 
 def print_error(error: BenchviseError, *, as_json: bool) -> None:
     """One line that names the thing and the remedy."""
-    message, remedy = printable(error.message, LINE_LIMIT), printable(error.remedy, LINE_LIMIT)
+    message, remedy = error.message, error.remedy
     if as_json:
         print_json("error", ErrorDocument(message, remedy, error.exit_code))
         return
     line = f"{message}: {remedy}" if remedy else message
     stderr().print(Text("benchvise: ", style="bold red").append(line, ""), soft_wrap=True)
-
-
-def print_tables(tables: Iterable[Table], layout: OutputFormat) -> None:
-    """Prints tables for people, an empty line between them."""
-    from benchvise.report.markdown import table_markdown
-    from benchvise.report.terminal import rendered
-
-    console = stdout()
-    for number, table in enumerate(tables):
-        if number:
-            print()
-        if layout is OutputFormat.MARKDOWN:
-            print(table_markdown(table), end="")
-        else:
-            console.print(rendered(table))

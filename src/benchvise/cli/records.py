@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, Field, fields
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from benchvise.cli.output import (
-    FormatOption,
-    JsonOption,
-    OutputFormat,
-    print_json,
-    print_tables,
-    stderr,
-)
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.command import (
     CommandArgument,
     CommandOption,
@@ -26,50 +19,75 @@ from benchvise.command import (
     OptionsT,
     ResultT,
 )
+from benchvise.errors import UsageError
+
+if TYPE_CHECKING:
+    from benchvise.report.tables import Table
+
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 
 
 def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None]:
     """The function that typer makes a command of."""
 
-    def run_record(*, layout: OutputFormat, as_json: bool, **values: Any) -> None:
-        options = _options(record.options, values)
+    def run_record(*, as_csv: bool, as_markdown: bool, as_json: bool, **values: Any) -> None:
+        check_format(as_csv, as_markdown, as_json)
+        options = given_options(record.options, values)
         result = record.run(options)
-        _print(record, result, options, OutputFormat.JSON if as_json else layout)
+        if as_json:
+            print_json(record.kind, record.document(result))
+        elif as_csv:
+            from benchvise.report.records import csv_text
+
+            sys.stdout.write(csv_text(record.columns, record.rows(result)))
+        else:
+            from benchvise.report.records import table
+
+            print_tables(map(table, record.tables(result, options)), as_markdown=as_markdown)
         for line in record.messages(result):
             stderr().print(line, soft_wrap=True, markup=False)
         if code := record.exit_code(result):
             raise typer.Exit(code)
 
-    parameters = [
-        *_parameters(record.options),
-        _keyword("layout", FormatOption, OutputFormat.TABLE),
-        _keyword("as_json", JsonOption, False),
-    ]
+    parameters = [*option_parameters(record.options), *format_parameters()]
     run_record.__doc__ = record.help
     run_record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_record.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run_record
 
 
-def _print(
-    record: CommandRecord[OptionsT, ResultT],
-    result: ResultT,
-    options: OptionsT,
-    layout: OutputFormat,
-) -> None:
-    if layout is OutputFormat.JSON:
-        print_json(record.kind, record.document(result))
-        return
-    from benchvise.report.records import csv_text, table
-
-    if layout is OutputFormat.CSV:
-        sys.stdout.write(csv_text(record.columns, record.rows(result)))
-    else:
-        print_tables(map(table, record.tables(result, options)), layout)
+def format_parameters() -> tuple[inspect.Parameter, ...]:
+    """The options that say how an answer is printed."""
+    return (
+        keyword("as_csv", CsvOption, False),
+        keyword("as_markdown", MarkdownOption, False),
+        keyword("as_json", JsonOption, False),
+    )
 
 
-def _parameters(options: type) -> Iterator[inspect.Parameter]:
-    """Arguments first, then the options of the class itself, then those that it inherits."""
+def check_format(*formats: bool) -> None:
+    """UsageError where more than one format is asked for."""
+    if sum(formats) > 1:
+        raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
+
+
+def print_tables(tables: Iterable[Table], *, as_markdown: bool) -> None:
+    """Prints tables for people, an empty line between them."""
+    from benchvise.report.markdown import table_markdown
+    from benchvise.report.terminal import rendered
+
+    for number, table in enumerate(tables):
+        if number:
+            print()
+        if as_markdown:
+            print(table_markdown(table), end="")
+        else:
+            stdout().print(rendered(table))
+
+
+def option_parameters(options: type) -> Iterator[inspect.Parameter]:
+    """A command's parameters: arguments, options of the class itself, those that it inherits."""
     hints = get_type_hints(options, include_extras=True)
     by_name = {field.name: field for field in fields(options)}
     own_first = [name for base in options.__mro__ for name in inspect.get_annotations(base)]
@@ -96,29 +114,35 @@ def _parameter(
         if default is not inspect.Parameter.empty:
             kind, default = kind | None, None
     if isinstance(what, CommandArgument):
-        info: Any = typer.Argument(metavar=what.metavar, help=what.help)
+        info: Any = typer.Argument(metavar=what.metavar, help=_unmarked(what.help))
     else:
         info = typer.Option(
             what.flag,
             *([what.short] if what.short else []),
             metavar=what.metavar,
-            help=what.help,
+            help=_unmarked(what.help),
             min=what.minimum,
             max=what.maximum,
             parser=what.parse,
             envvar=what.environment,
             show_default=what.default_text or True,
         )
-    return _keyword(field.name, Annotated[kind, info], default)
+    return keyword(field.name, Annotated[kind, info], default)
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _unmarked(text: str) -> str:
+    """The text with brackets that Rich does not take for markup."""
+    return text.replace("[", r"\[")
+
+
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """A parameter of a command, by the annotation that typer reads."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 
-def _options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
+def given_options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
     """The options with what was given; the fields' own defaults stand for what was not."""
     given = {
         name: tuple(value) if isinstance(value, list) else value

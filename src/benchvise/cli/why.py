@@ -15,6 +15,7 @@ from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, st
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.cli.why_progress import WhyProgress
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import why as flow
 from benchvise.flows.settings import restores_due
@@ -169,7 +170,7 @@ def why(
         _print_plan(request, store, as_json=as_json)
         return
     answer = _diagnosed(request, store, resume or output, resume=resume is not None)
-    document = answer.diagnosis.as_json()
+    document = encode(answer.diagnosis)
     if as_json:
         print_json(
             "diagnosis", {**document, "id": answer.identity, "evidence": str(answer.directory)}
@@ -243,7 +244,7 @@ def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -
     with booting:
         plan = flow.plan(request, store, booting.observe)
     if as_json:
-        print_json("why-plan", plan.as_json())
+        print_json("why-plan", encode(plan))
     else:
         stdout().print(plan_page(plan), soft_wrap=True)
 

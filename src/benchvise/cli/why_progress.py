@@ -83,7 +83,7 @@ class WhyProgress:
                 style = "yellow" if finding.grade is not Grade.NOTES else "dim"
                 self._say(f"{finding.rule}: {finding.sentence}", style)
             case SuspectsRanked(suspects, excluded):
-                self._testable = sum(suspect.means is not None for suspect in suspects)
+                self._testable = sum(suspect.testable for suspect in suspects)
                 self._say(
                     f"{len(suspects)} differences may be the cause, {self._testable} of them can "
                     f"be tried; {len(excluded)} cannot matter here"

@@ -26,7 +26,7 @@ def plan_page(plan: Plan) -> Page:
 
 def plan_words(plan: Plan) -> Words:
     """The plan in words, cleaned: names and values come from boards."""
-    headline = f"{plan.metric.name}: why is {plan.bad} worse than {plan.good}?"
+    headline = f"{plan.metric}: why is {plan.bad} worse than {plan.good}?"
     return Words("plan", "strong", clean(headline, SENTENCE_LIMIT), tuple(_blocks(plan)))
 
 

@@ -46,7 +46,7 @@ def diagnose(
             "give the board that is bad now, and the record of the good one",
         )
     lab = Laboratory(bench, log, observe, Budget.of(options.budget), options.seed)
-    lab.decided("diagnosis", [bench.metric.spec.canonical, str(options.seed)])
+    lab.decided("diagnosis", [bench.metric.canonical, str(options.seed)])
     case = DiagnosisState()
     stopped: Stop | None = None
     reason = ""

@@ -210,7 +210,7 @@ def explain(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> Non
     causes = []
     for found in sorted(case.proven, key=lambda found: -abs(found.share.value)):
         case.reached = f"explaining {found.name}"
-        cause = _explained(case, lab, rules, as_cause(found))
+        cause = _explained(case, lab, rules, found)
         causes.append(cause)
         lab.observe(CauseConfirmed(cause))
         case.causes = tuple(causes)
@@ -228,8 +228,11 @@ def as_cause(found: Confirmation) -> Cause:
     )
 
 
-def _explained(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, cause: Cause) -> Cause:
+def _explained(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, proof: Confirmation
+) -> Cause:
     """The cause with what is known of it; a part that fails is left out, the proof stands."""
+    cause = as_cause(proof)
     mechanism: Mechanism | None = None
     origins: list[Origin] = []
     remedies: list[Remedy] = []
@@ -237,7 +240,7 @@ def _explained(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, cau
     try:
         mechanism = rules.explain(
             lab.bench.metric,
-            cause.suspects,
+            proof.suspects,
             snapshots=case.snapshots,
             facts=case.facts,
             effect=cause.repair.shift,
@@ -248,7 +251,7 @@ def _explained(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, cau
         raise
     except BenchviseError as error:
         case.needed.append(f"the mechanism of {cause.name} could not be checked: {error}")
-    for suspect in cause.suspects:
+    for suspect in proof.suspects:
         found: list[Origin] = []
         for side in (Side.BAD, Side.GOOD):
             try:

@@ -172,7 +172,7 @@ def _sources(images: set[Image], work: Workplace) -> dict[Image, OpenedImage]:
 
 
 def _refuse_foreign_kernel(base: OpenedImage, sources: Mapping[str, OpenedImage]) -> None:
-    """Kernel and programs of the result must fit, whoever brings them."""
+    """ImageError unless kernel and programs of the result fit, whichever images they are of."""
     kernel, root = sources.get("kernel", base), sources.get("root", base)
     kernels = {form.arch for _, form in kernel.layout.kernels if form.arch}
     programs = root.layout.userland.arch if root.layout.userland else ""

@@ -94,7 +94,7 @@ class Ext:
 
     @property
     def where(self) -> str:
-        """What errors call it: the image, and the partition in it."""
+        """Its name in errors: the image, and the partition in it."""
         return self._where
 
     @property

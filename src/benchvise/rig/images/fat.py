@@ -37,7 +37,7 @@ class Fat:
 
     @property
     def where(self) -> str:
-        """What errors call it: the image, and the partition in it."""
+        """Its name in errors: the image, and the partition in it."""
         return self._where
 
     @property

@@ -90,7 +90,7 @@ class Layout:
         )
 
     def lines(self) -> list[str]:
-        """The same for people: what is unknown is said to be."""
+        """The same as lines for people; what is unknown is ``none found``."""
         document = self.document()
         systems = ", ".join(
             f"{partition.number}: {system.kind or 'raw'} {system.label}".rstrip()
@@ -178,7 +178,7 @@ class OpenedImage:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         return self.layout.name
 
     @property
@@ -240,7 +240,7 @@ class OpenedImage:
         return BootSide(self.boot_files, self.layout.boot)
 
     def need_root(self) -> Ext:
-        """Its root file system. ImageError when there is none that can be handled."""
+        """Its root file system. ImageError when there is none of a supported kind."""
         if self.root is None:
             kinds = ", ".join(s.kind for s in self.systems.values() if s.kind) or "none"
             raise ImageError(
@@ -314,7 +314,7 @@ def _open(
 def _find_boot(
     table: PartitionTable, reachable: Mapping[int, Ext | Fat]
 ) -> tuple[int | None, BootEntry | None]:
-    """As U-Boot looks: first where the table says bootable, then in the order of the table."""
+    """In U-Boot's order: first the partitions marked bootable, then in the order of the table."""
     ordered = sorted(table.partitions, key=lambda p: (not p.bootable, p.number))
     for style in STYLES:
         for partition in ordered:
@@ -331,7 +331,7 @@ def _find_root(
     reachable: Mapping[int, Ext | Fat],
     boot: BootEntry | None,
 ) -> int | None:
-    """What the command line says; else the one file system that looks like it."""
+    """The partition that the command line names; else the one that looks like a root."""
     named = _named_root(boot.command_line or "" if boot else "", table, systems)
     if named is not None:
         return named if isinstance(reachable.get(named), Ext) else None

@@ -127,7 +127,7 @@ def describe(image: Path, where: list[Region]) -> str:
 def transplant(
     source: Path, theirs: list[Region], target: Path, ours: list[Region], names: tuple[str, str]
 ) -> list[str]:
-    """Puts the source's boot loader in place of the target's; says what went where.
+    """Puts the source's boot loader in place of the target's; returns what went where.
 
     ``names`` are those of the source and the target in errors. ImageError, before anything is
     written, when a part of it would lie on something else.

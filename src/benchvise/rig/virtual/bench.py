@@ -38,7 +38,7 @@ _REQUEST_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _ANSWER_BYTES = 4 << 20
 
-_LOOK = "see daemon.log there, or stop it: benchvise rig virtual down"
+_SEE_LOG = "see daemon.log there, or stop it: benchvise rig virtual down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def up(
             started = _running(place)
             if started is None:
                 raise RigError(
-                    Fault.RIG_BROKEN, f"the virtual bench in {place} ended immediately", _LOOK
+                    Fault.RIG_BROKEN, f"the virtual bench in {place} ended immediately", _SEE_LOG
                 )
             bench = started
         rig_file = rigfile.write(place, bench.url, bench.boards, module.ssh_key(), images or {})
@@ -112,7 +112,9 @@ def status(directory: Path | None = None) -> BenchStatus | None:
         return decode(BenchStatus, json.loads(_get(place, bench, "/status")))
     except ValueError as error:
         raise RigError(
-            Fault.RIG_BROKEN, f"the virtual bench in {place} is of another version ({error})", _LOOK
+            Fault.RIG_BROKEN,
+            f"the virtual bench in {place} is of another version ({error})",
+            _SEE_LOG,
         ) from error
 
 
@@ -196,7 +198,7 @@ def _start(place: Path, boards: Sequence[tuple[str, str]], kinds: str) -> None:
         raise RigError(
             Fault.RIG_BROKEN,
             f"the virtual bench in {place} was not ready within {_START_SECONDS:.0f} s",
-            _LOOK,
+            _SEE_LOG,
         ) from None
     if done.returncode == 2:
         raise UsageError(last_line(done.stderr, 400))
@@ -204,7 +206,7 @@ def _start(place: Path, boards: Sequence[tuple[str, str]], kinds: str) -> None:
         raise RigError(
             Fault.RIG_BROKEN,
             f"the virtual bench in {place} cannot be started",
-            last_line(done.stderr, 400) or _LOOK,
+            last_line(done.stderr, 400) or _SEE_LOG,
         )
 
 
@@ -264,7 +266,7 @@ def _get(place: Path, bench: BenchFile, path: str) -> bytes:
         body = response.read(_ANSWER_BYTES)
     except (OSError, http.client.HTTPException) as error:
         raise RigError(
-            Fault.RIG_BROKEN, f"the virtual bench in {place} does not answer ({error})", _LOOK
+            Fault.RIG_BROKEN, f"the virtual bench in {place} does not answer ({error})", _SEE_LOG
         ) from error
     if response.status != 200:
         raise UsageError(body.decode(errors="replace"))

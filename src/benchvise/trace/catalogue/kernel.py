@@ -1,10 +1,12 @@
-"""The records of ``benchvise trace syscalls``, ``block`` and ``timers``."""
+"""The records of ``benchvise trace syscalls``, ``block``, ``timers`` and ``idle``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
@@ -13,13 +15,23 @@ from benchvise.trace.catalogue.record import (
     Unit,
     durations,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.block import Requests
+    from benchvise.trace.analysis.idle import IdleState
     from benchvise.trace.analysis.syscalls import Call, Calls
     from benchvise.trace.analysis.timers import Tickless, TimerMetrics, Timers
     from benchvise.trace.loaded import LoadedTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyscallsRequest(PartOfTrace, GroupedActors, ListedRows):
+    """Whose system calls are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimersRequest(PartOfTrace, ListedRows):
+    """How many functions are listed."""
 
 
 # -- system calls ----------------------------------------------------------------------------------
@@ -46,7 +58,7 @@ _BY_ACTOR: TableShape[Call] = TableShape(
 )
 
 
-def _syscalls(traces: Sequence[LoadedTrace], request: Request) -> Calls:
+def _syscalls(traces: Sequence[LoadedTrace], request: SyscallsRequest) -> Calls:
     from benchvise.trace.analysis.syscalls import syscalls
 
     [trace] = traces
@@ -54,7 +66,7 @@ def _syscalls(traces: Sequence[LoadedTrace], request: Request) -> Calls:
     return syscalls(trace.analysis, chosen, by_name=request.by_name, most=request.top)
 
 
-def _call_tables(answer: Calls, request: Request) -> Iterator[AnswerTable[Call]]:
+def _call_tables(answer: Calls, request: SyscallsRequest) -> Iterator[AnswerTable[Call]]:
     unfinished = sum(call.unfinished for call in answer.calls)
     remarks = [f"without an exit in the trace: {unfinished} calls, not in the metrics"]
     yield _CALLS.filled(
@@ -74,7 +86,7 @@ SYSCALLS = TraceAnalysis(
     summary="List how long system calls took, by call and by who made them.",
     description="From entry to exit, so with all waiting between.",
     example="syscalls trace.dat task:nginx --by-name",
-    options=("file", "names", "since", "until", "by_name", "top", "cache"),
+    request=SyscallsRequest,
     shapes=(_CALLS, _BY_ACTOR),
     analyse=_syscalls,
     tables=_call_tables,
@@ -101,14 +113,16 @@ _REQUESTS: TableShape[Requests] = TableShape(
 )
 
 
-def _block(traces: Sequence[LoadedTrace], _request: Request) -> list[Requests]:
+def _block(traces: Sequence[LoadedTrace], _request: PartOfTrace) -> list[Requests]:
     from benchvise.trace.analysis.block import requests
 
     [trace] = traces
     return requests(trace.analysis)
 
 
-def _request_tables(answer: list[Requests], _request: Request) -> Iterator[AnswerTable[Requests]]:
+def _request_tables(
+    answer: list[Requests], _request: PartOfTrace
+) -> Iterator[AnswerTable[Requests]]:
     unfinished = sum(kind.unfinished for kind in answer)
     remarks = [f"not completed in the trace: {unfinished} requests, not in the metrics"]
     yield _REQUESTS.filled(
@@ -124,7 +138,7 @@ BLOCK = TraceAnalysis(
     kind="trace-block",
     summary="List how long requests to block devices waited in the queue and in the device.",
     example="block trace.dat",
-    options=("file", "since", "until", "cache"),
+    request=PartOfTrace,
     shapes=(_REQUESTS,),
     analyse=_block,
     tables=_request_tables,
@@ -175,14 +189,14 @@ _TICKLESS: TableShape[Tickless] = TableShape(
 )
 
 
-def _timers(traces: Sequence[LoadedTrace], _request: Request) -> Timers:
+def _timers(traces: Sequence[LoadedTrace], _request: TimersRequest) -> Timers:
     from benchvise.trace.analysis.timers import timers
 
     [trace] = traces
     return timers(trace.analysis)
 
 
-def _timer_tables(answer: Timers, request: Request) -> Iterator[AnswerTable[Any]]:
+def _timer_tables(answer: Timers, request: TimersRequest) -> Iterator[AnswerTable[Any]]:
     yield _TIMERS.filled("Timers, the most frequent first", answer.timers, top=request.top)
     remarks = ("none: no tick_stop in the trace, or no CPU stopped its tick",)
     yield _TICKLESS.filled(
@@ -196,8 +210,59 @@ TIMERS = TraceAnalysis(
     summary="List how late timers ran, how long their functions took, and how long CPUs had no "
     "tick.",
     example="timers trace.dat",
-    options=("file", "since", "until", "top", "cache"),
+    request=TimersRequest,
     shapes=(_TIMERS, _TICKLESS),
     analyse=_timers,
     tables=_timer_tables,
+)
+
+
+# -- idle states -----------------------------------------------------------------------------------
+
+_IDLE: TableShape[IdleState] = TableShape(
+    "states",
+    "Idle states by CPU: how often, how long",
+    "more states",
+    (
+        Column("CPU", Unit.NUMBER, lambda row: row.cpu),
+        Column("State", Unit.NUMBER, lambda row: row.state),
+        Column("Periods", Unit.COUNT, lambda row: row.count),
+        Column("Incomplete", Unit.COUNT, lambda row: row.incomplete, "muted"),
+        Column("Share", Unit.SHARE, lambda row: row.share),
+        *durations("", lambda row: row.length, "median", "p99", "maximum", strong=True),
+        Column("Longest at", Unit.MOMENT, lambda row: row.longest_at),
+    ),
+)
+
+
+def _idle(traces: Sequence[LoadedTrace], _request: PartOfTrace) -> list[IdleState]:
+    from benchvise.trace.analysis.idle import idle_states
+
+    [trace] = traces
+    return idle_states(trace.analysis)
+
+
+def _idle_tables(
+    answer: list[IdleState], _request: PartOfTrace
+) -> Iterator[AnswerTable[IdleState]]:
+    missing = ("none: no cpu_idle in the trace; record it with --events power",)
+    remarks = (
+        "state: cpuidle's number, 0 the lightest; "
+        "/sys/devices/system/cpu/cpu0/cpuidle/state*/name on the board says which",
+        "incomplete: cut by the end of the trace, or beside lost events; not in the lengths",
+    )
+    yield _IDLE.filled("Idle states", answer, *(remarks if answer else missing))
+
+
+IDLE = TraceAnalysis(
+    name="idle",
+    kind="trace-idle",
+    summary="List how often and how long CPUs were in each idle state.",
+    description="Deep states save power and cost exit latency: compare with latencies of "
+    "interrupts and timers.",
+    example="idle trace.dat --since +1",
+    request=PartOfTrace,
+    shapes=(_IDLE,),
+    analyse=_idle,
+    tables=_idle_tables,
 )

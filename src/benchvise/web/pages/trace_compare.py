@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
+from benchvise.text import aligned
 from benchvise.trace.analysis.compare import METRICS
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
@@ -47,14 +47,14 @@ def trace_compare(request: Request) -> Response:
         raise UsageError("a comparison has two traces", "choose two in the list of traces")
     files = index.find(query.text("a")), index.find(query.text("b"))
     sides = [context(request).served_traces.get(file.path) for file in files]
-    compared = _compared(sides[0], sides[1])
+    found = _compared(sides[0], sides[1])
     kind = query.choice("kind", comparison.KINDS)
     document = {
         "a": listed(files[0]),
         "b": listed(files[1]),
         "kind": kind,
-        **comparison.document(compared, kind),
-        "detail": _detail(files, sides, compared, query.text("actor")),
+        **comparison.document(found, kind),
+        "detail": _detail(files, sides, found, query.text("actor")),
     }
     return page(
         request,
@@ -88,19 +88,16 @@ def _address(request: Request, files: list[IndexedFile]) -> str:
 
 
 def _detail(
-    files: tuple[IndexedFile, IndexedFile],
-    sides: list[ServedTrace],
-    compared: SideBySide,
-    actor: str,
+    files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], found: SideBySide, actor: str
 ) -> dict[str, Any] | None:
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
         return None
-    row = next((row for row in compared.rows if printable(row.actor) == actor), None)
+    row = next((row for row in found.rows if aligned(row.actor) == aligned(actor)), None)
     if row is None:
         raise UsageError(f"no actor of both traces is {actor}", "choose one of the table")
     return {
-        "actor": printable(row.actor),
+        "actor": row.actor,
         "verdict": row.verdict,
         "lines": _lines(files, sides, row.actor),
         "figures": {

@@ -1,4 +1,4 @@
-"""Init settings: what /etc tells the system to do and to set when it starts."""
+"""Init settings: what the system does and sets when it starts, according to /etc."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SettingsFile:
 
     @property
     def summary(self) -> str:
-        """What it is, in a word."""
+        """What it is, in short."""
         return f"link to {self.content}" if self.node.is_link else f"file {self.content[:12]}"
 
 
@@ -62,7 +62,7 @@ class InitSettings:
     name = "init-settings"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Each item becomes the source's; what the source does not have goes away."""
+        """Replaces each item by the source's; removes those that the source does not have."""
         ours, theirs = swap.target.need_root(), swap.source.need_root()
         there, here = settings(theirs), settings(ours)
         if not there:
@@ -100,7 +100,7 @@ class InitSettings:
         return _differences(settings_files(first.need_root()), settings_files(second.need_root()))
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
-        """These lines and files become the source's."""
+        """Replaces these lines and files by the source's."""
         _refuse_other_init(swap)
         return _take(swap, names)
 
@@ -124,7 +124,7 @@ def settings_files(root: Ext) -> dict[str, SettingsFile]:
 
 
 def _effective_lines(file: SettingsFile) -> list[str]:
-    """What a file says: a text without its comments, all else by its contents."""
+    """The lines of a text without its comments; of all else, the digest of its contents."""
     return (
         [file.content] if file.lines is None else [line for line in file.lines if is_active(line)]
     )
@@ -214,7 +214,7 @@ def _put(
     new: SettingsFile | None,
     wanted: set[str],
 ) -> None:
-    """One file becomes the source's, in all or in some pieces. Its mode and owner stay its own."""
+    """Replaces one file, or some pieces of it, by the source's. Its mode and owner stay."""
     text = None  # the whole file
     if "" not in wanted:
         text = mixed(_text(old) or [], _text(new) or [], {int(piece) for piece in wanted})

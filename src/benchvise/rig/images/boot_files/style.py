@@ -37,7 +37,7 @@ class BootSide:
 class BootStyle(Protocol):
     """A way to configure a boot loader. What is put comes from an image of the same style.
 
-    The methods that put something return what they did, in words, and raise ImageError when
+    The methods that put something return what they did, a sentence each, and raise ImageError when
     they cannot.
     """
 
