@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from benchvise.documents import decode
 from benchvise.errors import BenchviseError
 from benchvise.quantities import format_number, format_value
-from benchvise.report.text import SENTENCE_LIMIT, clean
+from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.model import (
     FORMAT,
     Bounds,
@@ -42,23 +42,23 @@ def readable(document: Document) -> Diagnosis:
     """
     if isinstance(document, Mapping) and document.get("format") != FORMAT:
         raise BenchviseError(
-            f"the diagnosis has format {clean(document.get('format'))}, expected {FORMAT}",
+            f"the diagnosis has format {document.get('format')}, expected {FORMAT}",
             "show it with the Benchvise that made it",
         )
     try:
         return decode(Diagnosis, _cleaned(document))
     except ValueError as error:
         raise BenchviseError(
-            f"the diagnosis cannot be shown: {clean(str(error))}",
+            f"the diagnosis cannot be shown: {error}",
             "was its file or its store changed?",
         ) from None
 
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return clean(value, SENTENCE_LIMIT)
+        return printable(value, SENTENCE_LIMIT)
     if isinstance(value, Mapping):
-        cleaned = {clean(key): _cleaned(item) for key, item in value.items()}
+        cleaned = {printable(key): _cleaned(item) for key, item in value.items()}
         if "system" in value and "text" in value:  # a remedy
             cleaned["text"] = _cleaned_lines(str(value["text"]))
         return cleaned
@@ -75,7 +75,7 @@ def _cleaned_lines(text: str) -> str:
 
 def _cleaned_line(line: str) -> str:
     indent = len(line) - len(line.lstrip(" \t"))
-    return " " * min(indent, 40) + clean(line, SENTENCE_LIMIT)
+    return " " * min(indent, 40) + printable(line, SENTENCE_LIMIT)
 
 
 # -- figures in words ------------------------------------------------------------------------------

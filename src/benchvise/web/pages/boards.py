@@ -158,7 +158,7 @@ def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:
     features = rig.features[own]
     return {
         "name": own,
-        "features": sorted(feature for feature in features - {SIMULATED}),
+        "features": sorted(features - {SIMULATED}),
         "simulated": SIMULATED in features,
         "place": rig.places.get(own),
     }

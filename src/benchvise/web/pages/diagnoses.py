@@ -18,7 +18,6 @@ from benchvise.flows.why import directories
 from benchvise.report.why_document import Document, readable
 from benchvise.report.why_evidence import MOST, evidence
 from benchvise.report.why_page import FILTERS, content
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound
@@ -101,8 +100,8 @@ def _standing(progress: Progress) -> dict[str, Any]:
         "stage": progress.stage,
         "asked": None if progress.question is None else asdict(progress.question),
         "seconds": progress.at,
-        "left_out": [printable(text, 300) for text in progress.left_out],
-        "failed": [printable(text, 300) for text in progress.failed],
+        "left_out": list(progress.left_out),
+        "failed": list(progress.failed),
         "resume": f"benchvise why --resume {progress.directory}",
     }
 
@@ -132,9 +131,9 @@ def _listed(summary: ProgressSummary) -> dict[str, Any]:
         "running": summary.running,
         "seconds": summary.at,
         "started": diagnosis.started,
-        "good": printable(diagnosis.good),
-        "bad": printable(diagnosis.bad),
-        "metric": printable(diagnosis.metric.name),
+        "good": diagnosis.good,
+        "bad": diagnosis.bad,
+        "metric": diagnosis.metric.name,
         "simulated": diagnosis.simulated,
     }
 
