@@ -12,7 +12,7 @@ from benchvise.trace.analysis.actors import actor_metrics, describe, instances_o
 from benchvise.trace.analysis.block import requests
 from benchvise.trace.analysis.compare import compare
 from benchvise.trace.analysis.idle import idle_states
-from benchvise.trace.analysis.model import Analysis, Loss, Span
+from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 from benchvise.trace.analysis.names import find, find_all
 from benchvise.trace.analysis.scheduling import scheduling
 from benchvise.trace.analysis.stats import stats
@@ -153,7 +153,7 @@ def test_an_instance_in_full() -> None:
 
 
 def test_a_span_of_time_holds_the_instances_that_begin_in_it() -> None:
-    analysis = network(within=Span(1120, 1400))
+    analysis = network(within=TraceSpan(1120, 1400))
     figures = {f.actor: f.instances for f in actor_metrics(analysis, analysis.actors)}
     assert figures == {"softirq:NET_RX": 1, "irq:eth0/24": 1}
 
@@ -193,11 +193,11 @@ def test_every_nanosecond_of_a_cpu_is_counted_once() -> None:
 
 def test_a_span_cuts_what_reaches_over_its_ends() -> None:
     # From within the softirq, after the interrupt nested in it, until the thread's first stretch.
-    analysis = network(within=Span(1150, 1450))
+    analysis = network(within=TraceSpan(1150, 1450))
     cpu = stats(analysis, analysis.actors).cpus[0]
     assert (cpu.softirq, cpu.idle, cpu.task, cpu.irq, cpu.unknown) == (10, 240, 50, 0, 0)
     # And from before that interrupt.
-    cpu = stats(network(within=Span(1125, 1450)), analysis.actors).cpus[0]
+    cpu = stats(network(within=TraceSpan(1125, 1450)), analysis.actors).cpus[0]
     assert (cpu.softirq, cpu.idle, cpu.task, cpu.irq) == (25, 240, 50, 10)
 
 
@@ -206,7 +206,7 @@ def test_losses_are_told_of_the_cpu_and_the_span_that_they_meet() -> None:
     analysis = network(losses=losses)
     cpu = stats(analysis, ()).cpus[0]
     assert (cpu.losses, cpu.lost_events) == (2, None)
-    cpu = stats(network(losses=losses, within=Span(1000, 1500)), ()).cpus[0]
+    cpu = stats(network(losses=losses, within=TraceSpan(1000, 1500)), ()).cpus[0]
     assert (cpu.losses, cpu.lost_events) == (1, 5)
 
 

@@ -207,7 +207,7 @@ def test_what_an_engineer_needs_is_there() -> None:
         "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
         "The counters agree: dtlb_misses 10.3x",
         "CONFIG_TRANSPARENT_HUGEPAGE_MADVISE=y",
-        "34 settings written, all put back.",
+        "34 settings written, all restored.",
     ):
         assert words in " ".join(text.split()) or words in text
 

@@ -23,7 +23,7 @@ from benchvise.report.data import run_data
 from benchvise.report.side_by_side import side_by_side
 from benchvise.report.terminal import rendered, run_table
 from benchvise.store import Store
-from benchvise.trace.record import Wish, check_events
+from benchvise.trace.recording import RecordingPlan, check_events
 
 
 def run(
@@ -219,9 +219,9 @@ def _measured(request: flow.RunRequest, results: Store) -> list[flow.RunResult]:
         (measuring if started else booting).__exit__(None, None, None)
 
 
-def _trace_wish(wanted: bool, events: list[str] | None) -> Wish | None:
+def _trace_wish(wanted: bool, events: list[str] | None) -> RecordingPlan | None:
     if wanted:
-        return Wish(check_events(events or ()), progress_seconds=0)
+        return RecordingPlan(check_events(events or ()), progress_seconds=0)
     if events:
         raise UsageError("--trace-events are those of a trace", "add --trace")
     return None

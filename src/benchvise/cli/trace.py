@@ -65,11 +65,11 @@ def query(
     from benchvise.report.terminal import rendered
     from benchvise.report.trace_tables import query_csv, query_table
     from benchvise.trace.opening import open_trace
-    from benchvise.trace.query import Limits, ask, query_document
+    from benchvise.trace.query import QueryLimits, ask, query_document
 
     with stderr().status("reading the trace"):
         trace = open_trace(file, use_cache=cache)
-        answer = ask(trace, sql, Limits(rows=limit, seconds=seconds, memory_mb=memory))
+        answer = ask(trace, sql, QueryLimits(rows=limit, seconds=seconds, memory_mb=memory))
     if as_json or layout is QueryFormat.JSON:
         print_json("trace-query", encode(query_document(answer, trace.remarks)))
     elif layout is QueryFormat.CSV:

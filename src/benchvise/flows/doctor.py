@@ -168,7 +168,7 @@ def _store(url: str | None) -> Finding:
 def _settings() -> Finding:
     due = restores_due()
     if not due:
-        return Finding("settings", State.OK, "nothing that was set waits to be put back")
+        return Finding("settings", State.OK, "no setting waits to be restored")
     return Finding("settings", State.LIMITED, "; ".join(due), "benchvise restore")
 
 

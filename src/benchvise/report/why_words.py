@@ -134,7 +134,7 @@ def _opening(diagnosis: Diagnosis) -> Iterator[Block]:
     yield from _alarms(diagnosis)
     stops = [f for f in diagnosis.findings if f.grade == Grade.STOPS]
     if stops:
-        yield Block("Why not", tuple(line for f in stops for line in _finding(f, "bad")))
+        yield Block("Reason", tuple(line for f in stops for line in _finding(f, "bad")))
     if diagnosis.reached:
         yield Block("Reached", (Line(_sentence(diagnosis.reached)),))
     yield _gap(diagnosis)
@@ -146,14 +146,14 @@ def _alarms(diagnosis: Diagnosis) -> Iterator[Block]:
         yield Block(
             "STILL SET",
             (
-                Line("Something that was set has not been put back.", "bad"),
+                Line("Some settings have not been restored.", "bad"),
                 Line("benchvise restore", code=True),
                 *(Line(f"{w.knob} on {_side(diagnosis, w)}: {w.old} → {w.new}")
                   for w in left_set(diagnosis)),
             ),
         )  # fmt: skip
     if diagnosis.simulated:
-        text = "These numbers come from an emulated board: they show that things work, no more."
+        text = "These values come from an emulated board, and say nothing of real hardware."
         yield Block("SIMULATED", (Line(text, "doubt"),))
 
 
@@ -191,9 +191,9 @@ def _not_seen(gap: Gap) -> str:
     """What noise may hide: the smallest gap that so many pairs would have shown."""
     bounds = gap.goodness
     if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
-        return "The values scatter too much to tell: ask again while the boards are quiet."
+        return "The values scatter too much to tell: repeat while the boards are idle."
     smallest = max(gap.floor, (bounds.high - bounds.low) / 2)
-    return f"What is smaller than {apart(smallest)} would not have been seen."
+    return f"A gap smaller than {apart(smallest)} would not have been detected."
 
 
 def _sides(diagnosis: Diagnosis) -> tuple[tuple[Side, Tone], ...]:
@@ -234,11 +234,11 @@ def _cause(diagnosis: Diagnosis, cause: Cause) -> Iterator[Block]:
     yield Block("Confirmed", tuple(Line(text) for text in confirmations(diagnosis, cause)))
     mechanism = cause.mechanism
     if mechanism and mechanism.artefact:
-        yield Block("Careful", (Line(_sentence(mechanism.artefact), "doubt"),))
+        yield Block("Caution", (Line(_sentence(mechanism.artefact), "doubt"),))
     yield Block("Set by", tuple(_origins(diagnosis, cause)))
     if mechanism:
-        yield Block("Why", tuple(_mechanism(mechanism)))
-    yield Block("To fix it", tuple(_remedies(cause)))
+        yield Block("Mechanism", tuple(_mechanism(mechanism)))
+    yield Block("Remedies", tuple(_remedies(cause)))
 
 
 def _difference(suspect: SuspectRecord) -> str:
@@ -320,7 +320,7 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[Line]:
         side = diagnosis.name(origin.side)
         if origin.kind == NOT_FOUND:
             # Where it was looked for is in the evidence page.
-            yield Line(f"{side}: by none of the files that were searched; a default, perhaps.")
+            yield Line(f"{side}: by none of the files searched; perhaps a default.")
             continue
         doubt = "" if origin.certain else ", perhaps"
         yield Line(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
@@ -329,7 +329,7 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[Line]:
         if origin.note:
             yield Line(_sentence(origin.note), "muted")
     if not cause.origins:
-        yield Line("No file was found that sets it: it may be a default, or set by a program.")
+        yield Line("No file that sets it was found: it may be a default, or set by a program.")
 
 
 def place(origin: Origin) -> str:
@@ -350,7 +350,7 @@ def _remedies(cause: Cause) -> Iterator[Line]:
         said.add(cost)
         yield from (Line(line, code=True) for line in remedy.text.split("\n"))
     if len(shown) < len(every):
-        yield Line(f"{len(every) - len(shown)} other ways are in the evidence page", "muted")
+        yield Line(f"{len(every) - len(shown)} other ways are on the evidence page", "muted")
 
 
 def _interaction(diagnosis: Diagnosis) -> Block:
@@ -372,12 +372,12 @@ def _interaction(diagnosis: Diagnosis) -> Block:
 
 def _rest(diagnosis: Diagnosis) -> Iterator[Block]:
     if diagnosis.verdict not in (Verdict.EXPLAINED, Verdict.NO_DIFFERENCE):
-        yield Block("Ruled out", tuple(_ruled_out(diagnosis)))
+        yield Block("Tested", tuple(_ruled_out(diagnosis)))
     yield Block("Untested", tuple(_untested(diagnosis)))
     milder = [f for f in diagnosis.findings if f.grade != Grade.STOPS]
     yield Block("Note", tuple(line for f in milder for line in _finding(f, "plain")))
     yield Block("Next", tuple(Line(_sentence(text), "strong") for text in diagnosis.needed))
-    yield Block("Done", tuple(_done(diagnosis)))
+    yield Block("Effort", tuple(_done(diagnosis)))
     yield Block("Repeat", (Line(repeat_command(diagnosis), code=True),))
 
 
@@ -397,7 +397,7 @@ def _ruled_out(diagnosis: Diagnosis) -> Iterator[Line]:
         what = named(flipped) if few else f"all {len(flipped)} differences at once"
         how = "" if experiment.purpose == Purpose.ALL_IN else f" ({experiment.purpose})"
         verb = "closes" if len(flipped) == 1 else "close"
-        rest = ": what is left lies elsewhere" if causes & set(flipped) else ""
+        rest = ": the rest lies elsewhere" if causes & set(flipped) else ""
         yield Line(_upper(f"{what}{how} {verb} {share_text(share)} of the gap{rest}."))
 
 
@@ -409,7 +409,7 @@ def _untested(diagnosis: Diagnosis) -> Iterator[Line]:
         values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"
         yield Line(f"{suspect.id} ({values}): {suspect.untestable}")
     if len(cannot) > _SHOWN:
-        yield Line(f"and {len(cannot) - _SHOWN} more, in the evidence page", "muted")
+        yield Line(f"and {len(cannot) - _SHOWN} more, on the evidence page", "muted")
     for experiment in unresolved(diagnosis)[:_SHOWN]:
         what = named(experiment.flipped)
         reason = experiment.reason
@@ -428,7 +428,7 @@ def _done(diagnosis: Diagnosis) -> Iterator[Line]:
     if diagnosis.restored:
         made = sum(not write.undone for write in diagnosis.writes)
         yield Line(
-            f"{counted(made, 'setting')} written, all put back." if made else "Nothing was set."
+            f"{counted(made, 'setting')} written, all restored." if made else "Nothing was set."
         )
 
 

@@ -24,9 +24,9 @@ from benchvise.why.model import (
 class Stage(StrEnum):
     """The stages of a diagnosis, in their order."""
 
-    LOOKING = "looking at both sides"
+    LOOKING = "reading the state of both sides"
     GAP = "measuring the gap"
-    SUSPECTS = "ranking what differs"
+    SUSPECTS = "ranking the differences"
     SEARCH = "searching the settings"
     LAYERS = "searching the layers"
     TOGETHER = "measuring the causes together"

@@ -55,7 +55,7 @@ def diagnose(
     except (KeyboardInterrupt, Interrupted):
         stopped = Stop.INTERRUPTED
     except BudgetSpent as spent:
-        stopped, reason = Stop.BUDGET, f"no time is left for {spent.step}"
+        stopped, reason = Stop.BUDGET, f"the time budget does not allow {spent.step}"
     except BoardUnreachable as error:
         stopped, reason = Stop.UNREACHABLE, str(error)
     except (MeasurementError, NotAvailable) as error:

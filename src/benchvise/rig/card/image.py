@@ -159,7 +159,7 @@ def _bmap(path: Path, size: int | None) -> Bmap | None:
             if size not in (None, bmap.image_size):
                 raise decompress.damaged(
                     path,
-                    f"has {size} bytes, but its block map '{printable(candidate.name)}' is of one "
+                    f"has {size} bytes, but its block map '{candidate.name}' is of one "
                     f"of {bmap.image_size} bytes",
                 )
             return bmap

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.distributions import Distribution, distribution
+from benchvise.trace.analysis.distributions import TimeDistribution, distribution
 from benchvise.trace.analysis.intervals import clipped
 from benchvise.trace.analysis.model import Analysis, Bools, Ints, Rows
 
@@ -32,7 +32,7 @@ class IdleState:
     count: int
     incomplete: int
     share: float
-    length: Distribution | None
+    length: TimeDistribution | None
     longest_at: int | None
 
 
