@@ -74,7 +74,8 @@ class TestOrder:
 
     def test_the_score_is_the_sum_of_its_terms(self) -> None:
         for ranked in rank([suspect("memory.thp"), suspect("vm.swappiness")], metric()):
-            assert ranked.score == pytest.approx(sum(term.points for term in ranked.terms))
+            assert ranked.log_odds == pytest.approx(sum(term.points for term in ranked.terms))
+            assert ranked.score == round(ranked.log_odds, 3)
 
     def test_nothing_known_is_flat(self) -> None:
         """Suspects of a kind that nobody wrote anything of all count the same."""
