@@ -52,8 +52,8 @@ def run_table(
     from benchvise.report.insights import run_insights
 
     table = _render(run_rows(run, summaries, notes=notes))
-    found = [part for insight in run_insights(run) for part in ("", _insight(insight))]
-    return Group(table, *found) if found else table
+    insights = [part for insight in run_insights(run) for part in ("", _insight(insight))]
+    return Group(table, *insights) if insights else table
 
 
 def compare_table(

@@ -13,6 +13,14 @@ from benchvise.trace.manifest import kept_facts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from benchvise.trace.description import (
+        ClockDescription,
+        DamagedPlace,
+        LostEvents,
+        StreamDescription,
+        TraceDescription,
+    )
+
 DECODED = "decoded"
 """The part of the cache that holds a trace's events, and their summary."""
 
@@ -47,7 +55,7 @@ class TraceSummary:
     path: str
     format: str
     byte_order: str
-    clock: dict[str, Any]
+    clock: ClockDescription
     environment: dict[str, str]
     events: int
     first: int | None
@@ -57,8 +65,8 @@ class TraceSummary:
     """Those that occurred, most frequent first."""
     silent: int
     """Event types that are described and never occurred."""
-    losses: list[dict[str, Any]]
-    damage: list[dict[str, Any]]
+    losses: list[LostEvents]
+    damage: list[DamagedPlace]
     notes: list[str]
     """What the decoder, or how it was opened, has to say."""
     cached: int | None
@@ -66,7 +74,7 @@ class TraceSummary:
 
 
 def count(
-    described: Mapping[str, Any], tables: Mapping[str, pa.Table], facts: Mapping[str, Any]
+    described: TraceDescription, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]
 ) -> TraceSummary:
     """Counts a decoded trace: its description, event tables, and what else the decoder says."""
     counts: Mapping[str, int] = facts["counts"]
@@ -96,7 +104,7 @@ def count(
 
 
 def _streams(
-    described: list[dict[str, Any]], counts: Mapping[str, int], tables: Mapping[str, pa.Table]
+    described: list[StreamDescription], counts: Mapping[str, int], tables: Mapping[str, pa.Table]
 ) -> list[StreamCount]:
     import pyarrow.compute as pc  # takes longer to import than to read a summary that was kept
 

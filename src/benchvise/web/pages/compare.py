@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,8 +14,9 @@ from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
 from benchvise.measure.compare import Verdict
 from benchvise.measure.counters import counters_per_iteration, missing_counters
+from benchvise.measure.validity import Summary
 from benchvise.report.bars import bar_figures
-from benchvise.report.data import ChangeData, ReportData, SummaryData
+from benchvise.report.data import ChangeData, ReportData
 from benchvise.report.figures import (
     Figures,
     change_figures,
@@ -29,7 +30,6 @@ from benchvise.report.latency_figures import latency_figures
 from benchvise.report.state_tables import diff_rows, unseen_rows
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Store
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
@@ -90,7 +90,7 @@ def _several(data: ReportData) -> str:
 
 def _choose(request: Request, shared: Context, run_ids: Sequence[str]) -> Response:
     """What is shown where fewer than two runs are named."""
-    offered = [asdict(info) for info in shared.store.runs(_OFFERED)]
+    offered = [encode(info) for info in shared.store.runs(_OFFERED)]
     document = {"chosen": list(run_ids), "runs": offered}
     return page(request, "compare_choose", document, title="Compare runs", crumbs=[RUNS])
 
@@ -114,7 +114,7 @@ def _charts(
 ) -> PageTab:
     empty: dict[str, Any] = {"curves": (), "latencies": (), "samples": (), "changes": ()}
     figures = Figures(format=data.format, **{**empty, **make(data)})
-    return PageTab({kind: asdict(figures)[kind]}, chart_context(figures))
+    return PageTab({kind: encode(figures)[kind]}, chart_context(figures))
 
 
 def _bars_tab(_request: Request, _shared: Context, data: ReportData) -> PageTab:
@@ -150,7 +150,7 @@ class ComparedSeries:
     family: str
     unit: str
     better: str
-    base: SummaryData | None
+    base: Summary | None
     changes: tuple[ChangeData | None, ...]
 
     @property
@@ -164,12 +164,12 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     rows = compared_series(data)
     family = request.query_params.get("family") or None
     verdict = request.query_params.get("verdict") or None
-    shown = [
+    filtered = [
         row
         for row in rows
         if family in (None, row.family) and (verdict is None or verdict in row.verdicts)
     ]
-    keys = {row.key for row in shown}
+    keys = {row.key for row in filtered}
     parts = tuple(
         replace(figure, rows=tuple(row for row in figure.rows if row.name in keys))
         for figure in change_figures(data)
@@ -177,11 +177,11 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     document = {
         "filter": {"family": family, "verdict": verdict},
         "comparisons": [{"other": c.other, "counts": c.counts} for c in data.comparisons],
-        "series": [asdict(row) for row in shown],
+        "series": [encode(row) for row in filtered],
         "total": len(rows),
     }
     more = {
-        "rows": shown,
+        "rows": filtered,
         "families": list(dict.fromkeys(row.family for row in rows)),
         "verdict_words": [str(word) for word in Verdict],
         "series_url": series_url(request),
@@ -268,9 +268,7 @@ def _counters_of(store: Store, data: ReportData, row: ComparedSeries) -> SeriesC
         by_run.append(counters_per_iteration(records[0]) if records else {})
         if records:
             for reason, names in missing_counters(records[0]).items():
-                missing[reason] = tuple(
-                    dict.fromkeys((*missing.get(reason, ()), *map(printable, names)))
-                )
+                missing[reason] = tuple(dict.fromkeys((*missing.get(reason, ()), *names)))
     return SeriesCounters(row.key, row, _side_by_side(by_run), missing)
 
 
@@ -297,8 +295,8 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
         data.format, (), latency_figures(runs), tuple(map(sample_figure, measured)), ()
     )
     document = {
-        "series": asdict(row),
-        "members": [{**asdict(member), "samples": len(member.samples)} for member in members],
+        "series": encode(row),
+        "members": [{**encode(member), "samples": len(member.samples)} for member in members],
         "counters": table.counters,
         "missing": table.missing,
     }
