@@ -69,7 +69,7 @@ class Process:
 
 
 class LiveBoard:
-    """See the module. ``reopen`` reaches the board anew; ``board`` is the connection that is there.
+    """One board of a diagnosis. ``reopen`` reaches the board anew; ``board`` is the connection that is there.
 
     Raises what opening a channel raises, and UsageError when ``entry`` is not one thing to measure.
     """
