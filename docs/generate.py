@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from benchvise.cli.bench import DRIVEN_BY
+from benchvise.cli.commands import PROGRAM, Command, Group
 from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
+from benchvise.command import CommandRecord
 from benchvise.documents import schema
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
@@ -25,6 +28,7 @@ from benchvise.kernel_log import LogClass, Rule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
+from benchvise.report.records import csv_headings
 from benchvise.report.trace_tables import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
@@ -34,7 +38,14 @@ from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
 from benchvise.why.suspects.artefacts import Artefact, artefacts
-from benchvise.why.suspects.priors import Direction, Prior, commands, priors, symptoms, unlisted
+from benchvise.why.suspects.priors import (
+    PreferredValue,
+    Prior,
+    commands,
+    priors,
+    symptoms,
+    unlisted,
+)
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
 
@@ -72,6 +83,38 @@ def _command(command: object, path: str) -> Iterator[str]:
             *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", _unmarked(o.help)) for o in options),
         ],
     )
+    yield from _csv_columns(path)
+
+
+def _csv_columns(path: str) -> Iterator[str]:
+    """What ``--csv`` prints, of commands that are described by a ``CommandRecord``."""
+    record = signal_records().get(path)
+    if record is not None:
+        yield "Columns of `--csv`:"
+        yield ""
+        yield from _table(
+            ("column", "what the table calls it"),
+            [
+                (f"`{name}`", column.heading)
+                for column in record.columns
+                if column.name
+                for name in csv_headings(column)
+            ],
+        )
+
+
+def signal_records() -> dict[str, CommandRecord[Any, Any]]:
+    """The records of ``benchvise signal`` by the command's whole name."""
+    groups = [entry for entry in PROGRAM.entries if isinstance(entry, Group)]
+    signal = next(group for group in groups if group.name == "signal")
+    records = {}
+    for entry in signal.entries:
+        if isinstance(entry, Command):
+            module, _, name = entry.record.rpartition(".")
+            records[f"benchvise signal {entry.name}"] = getattr(
+                import_module(f"benchvise.{module}"), name
+            )
+    return records
 
 
 def analyses_page() -> str:
@@ -425,7 +468,7 @@ def _prior(prior: Prior) -> Iterator[str]:
     yield ""
 
 
-def _better(direction: Direction) -> str:
+def _better(direction: PreferredValue) -> str:
     if direction.order:
         return " before ".join(f"`{value}`" for value in direction.order)
     if direction.quota:

@@ -14,9 +14,9 @@ from typing import Protocol, TypeAlias
 
 from benchvise.documents import computed, in_json
 from benchvise.errors import BenchviseError, StoreError, UsageError
-from benchvise.flows.alarms import Alarms
 from benchvise.flows.boards import open_boards
 from benchvise.health.model import Mark
+from benchvise.health.watch.alarms import Alarms
 from benchvise.health.watch.alerts import Alert, Rule
 from benchvise.health.watch.history import History, Span
 from benchvise.health.watch.looking import Looking
