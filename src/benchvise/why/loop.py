@@ -68,7 +68,7 @@ def diagnose(
 def _investigate(
     case: DiagnosisState, lab: Laboratory, options: Options, rules: DiagnosisRules
 ) -> None:
-    _begin(lab, Stage.LOOKING)
+    _begin(lab, Stage.READING)
     stages.look(case, lab, rules)
     if not case.admissible:
         return
