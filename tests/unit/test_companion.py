@@ -141,7 +141,7 @@ def words_of(sink: Sink, **params: str) -> tuple[list[str], bool]:
 
 
 def test_benchmarks_with_a_remote_host_of_no_name_are_told_this_one(sink: Sink) -> None:
-    words, started = words_of(sink, streams="2", remote_host="auto")
+    words, started = words_of(sink, streams="2", peer="auto")
     assert started
     assert words[:4] == ["run", "net.tcp", "--streams", "2"]
     assert words[words.index("--peer") + 1] == "192.0.2.1:5210"
@@ -169,7 +169,7 @@ from benchvise.measure import companion
 sink = Deployed({str(tmp_path / "bvprobe")!r}, Identity("x", "x"), None, 0)
 companion.deploy = lambda board: sink
 here = companion.Companion(FakeBoard())
-here.peer()
+here.remote_host()
 print("listening", flush=True)
 time.sleep(60)
 """

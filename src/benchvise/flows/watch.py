@@ -24,7 +24,8 @@ from benchvise.health.watch.observation import Event, Observation
 from benchvise.health.watch.rules import load_rules
 from benchvise.health.watch.tracker import Memory, Step, advance, note
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.store import Store, Watched
+from benchvise.store import Store
+from benchvise.store.watches import Watched
 
 LOST = "contact lost"
 BACK = "contact again"

@@ -22,7 +22,7 @@ from benchvise.rig.hold.boot_session import BootSession
 from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.cross_check import compared, one_side
 from benchvise.why.benches.images import Flips, Images
 from benchvise.why.benches.live import LiveBench
@@ -61,7 +61,7 @@ class _Boot:
 
 
 class RigBench:
-    """See ``why.bench.Bench`` and the module.
+    """The bench of images on a rig (``why.bench.Bench``).
 
     ``seats`` are the boards that the sides are measured on, the same one twice where they share
     it. The first boot, of the bad side's image, tells what the metric is. Raises as
@@ -82,8 +82,8 @@ class RigBench:
         self._say = say
         self._booted: dict[BootSession, _Boot] = {}
         self._before: dict[BootSession, list[_Key]] = {seat: [] for seat in seats.values()}
-        self._unbootable: dict[tuple[Side, Flips], Refused] = {}
-        self._looked: dict[Side, tuple[Facts, Snapshot]] = {}
+        self._unbootable: dict[tuple[Side, Flips], ArmRefused] = {}
+        self._looked: dict[Side, tuple[SideFacts, Snapshot]] = {}
         self._measured: dict[Side, list[float]] = {side: [] for side in Side}
         self._composed: list[float] = []
         self._findings: list[Finding] = []
@@ -96,41 +96,41 @@ class RigBench:
 
     @property
     def metric(self) -> Metric:
-        """See Bench."""
+        """What is measured."""
         return self._metric
 
     def name(self, side: Side) -> str:
-        """See Bench: the image, and the board that it runs on."""
+        """The names of the image and of the board that it runs on."""
         return f"{self._images.own(side).path.name} on {self._seats[side].name}"
 
     def is_live(self, side: Side) -> bool:  # noqa: ARG002 - any image can be booted
-        """See Bench."""
+        """Whether it can be measured."""
         return True
 
     def is_one_boot_each(self) -> bool:
-        """See Bench: one board boots anew whenever the side changes, two stay as they are."""
+        """Whether the sides have two boards: one boots anew whenever the side changes."""
         return self._seats[Side.GOOD] is not self._seats[Side.BAD]
 
     def recorded(self, side: Side) -> Sequence[Trial]:  # noqa: ARG002
-        """See Bench."""
+        """The trials of a recorded run of that side."""
         return ()
 
     def now(self) -> float:
-        """See Bench."""
+        """Seconds since the bench was opened, by a clock that cannot be set."""
         return time.monotonic() - self._begun
 
-    def facts(self, side: Side) -> Facts:
-        """See Bench."""
+    def facts(self, side: Side) -> SideFacts:
+        """What is known of a side besides its snapshot."""
         return self._look(side)[0]
 
     def snapshot(self, side: Side) -> Snapshot:
-        """See Bench."""
+        """Its state now, or as recorded."""
         return self._look(side)[1]
 
     # -- measuring ---------------------------------------------------------------------------------
 
     def measure(self, arm: Arm) -> Trial:
-        """See Bench."""
+        """Makes the arm, measures one fresh process, and puts everything back."""
         started = self.now()
         flips, rest = _divided(arm)
         seat = self._seats[arm.side]
@@ -149,10 +149,10 @@ class RigBench:
         )
 
     def seconds(self, arm: Arm, after: Arm | None) -> float:
-        """See Bench; a boot is counted where one is needed after that other arm."""
+        """What ``measure`` will take; with a boot where one is needed after that other arm."""
         flips = _flips(arm)
-        known = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
-        measuring = statistics.median(known[-20:])
+        durations = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
+        measuring = statistics.median(durations[-20:])
         if not self.boots(arm, after):
             return measuring
         composing = 0.0
@@ -161,7 +161,7 @@ class RigBench:
         return measuring + composing + _typical(self._seats[arm.side])
 
     def boots(self, arm: Arm, after: Arm | None) -> bool:
-        """See Bench; what another board did before leaves this one as it is booted."""
+        """Whether ``measure`` has to boot; what another board did leaves this one booted."""
         seat, wanted = self._seats[arm.side], (arm.side, _flips(arm))
         if after is not None and self._seats[after.side] is seat:
             return (after.side, _flips(after)) != wanted
@@ -169,59 +169,59 @@ class RigBench:
         return boot is None or (boot.side, boot.flips) != wanted
 
     def during(self, arm: Arm) -> Mapping[str, float]:
-        """See Bench."""
+        """Measures the arm once with everything counted that can be, for a mechanism's checks."""
         flips, rest = _divided(arm)
         return self._ready(arm, flips, rest, fresh=False).live.during(rest)
 
     def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
-        """See Bench; all on one side, then all on the other, as that takes fewer boots."""
+        """Measures all on one side, then all on the other, as that takes fewer boots."""
         taken = {}
         for side in Side:
             board = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).board
             taken[side] = {key: one_side(key, board) for key in keys}
-        found = []
+        checks = []
         for key in keys:
             good, bad = taken[Side.GOOD][key], taken[Side.BAD][key]
             if good is not None and bad is not None:
                 values = {Side.GOOD: good[1], Side.BAD: bad[1]}
-                found.append(compared(key, good[0], values))
-        return found
+                checks.append(compared(key, good[0], values))
+        return checks
 
     # -- layers ------------------------------------------------------------------------------------
 
     def has_images(self) -> bool:
-        """See Bench."""
+        """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
         return True
 
     def layers(self) -> Sequence[Suspect]:
-        """See Bench."""
+        """The layers that can be swapped between the sides and that differ."""
         return self._images.layers()
 
     def parts(self, layer: Suspect) -> Sequence[Suspect]:
-        """See Bench."""
+        """What differs inside a layer, each with means to swap it alone."""
         means = layer.means
         if not isinstance(means, LayerMeans) or means.part:
             return ()
         return self._images.parts(means.layer)
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
-        """See Bench: in the side's image."""
+        """The places in the side's image that set the value."""
         return self._images.origins(side, suspect, self._look(side)[1].roles)
 
     # -- what happened -----------------------------------------------------------------------------
 
     def findings(self) -> Sequence[Finding]:
-        """See Bench."""
+        """What was noticed while measuring: throttling, a board that booted again, a clock."""
         booted = [finding for boot in self._booted.values() for finding in boot.live.findings()]
         return (*self._findings, *booted)
 
     def writes(self) -> Sequence[Write]:
-        """See Bench."""
+        """All that was written so far, in order."""
         running = [write for boot in self._booted.values() for write in _rebased(boot)]
         return sorted([*self._writes, *running], key=lambda write: write.at)
 
     def close(self) -> None:
-        """See Bench: the boards are switched off, and with that everything is as before."""
+        """Switches the boards off; with that everything is as before."""
         if self._closed:
             return
         self._closed = True
@@ -238,7 +238,7 @@ class RigBench:
 
     # -- booting -----------------------------------------------------------------------------------
 
-    def _look(self, side: Side) -> tuple[Facts, Snapshot]:
+    def _look(self, side: Side) -> tuple[SideFacts, Snapshot]:
         """What there is to see of a side; once, as going back for more takes a boot."""
         if side not in self._looked:
             live = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).live
@@ -259,10 +259,10 @@ class RigBench:
         return self._boot(seat, arm, flips)
 
     def _boot(self, seat: BootSession, arm: Arm, flips: Flips) -> _Boot:
-        """Boots an arm's image. Refused when that comes to nothing because of its layers."""
-        known = self._unbootable.get((arm.side, flips))
-        if known is not None:
-            raise known
+        """Boots an arm's image. ArmRefused when that comes to nothing because of its layers."""
+        failure = self._unbootable.get((arm.side, flips))
+        if failure is not None:
+            raise failure
         swapped = [s for s in arm.flipped if isinstance(s.means, LayerMeans)]
         ids = [s.id for s in swapped]
         try:
@@ -274,7 +274,7 @@ class RigBench:
             if not flips:
                 raise BoardUnreachable(error.message, error.remedy) from error
             # Of several, it is not known which one does it.
-            refused = Refused(
+            refused = ArmRefused(
                 f"with {' and '.join(ids)}: {error.fault}: {error.message}",
                 error.remedy,
                 ids if len(ids) == 1 else (),
@@ -296,13 +296,13 @@ class RigBench:
     def _composed_image(self, side: Side, swapped: Sequence[Suspect]) -> Path:
         flips = _flips(Arm(side, tuple(swapped)))
         begun = time.monotonic()
-        made = self._images.is_made(side, flips)
+        was_made = self._images.is_made(side, flips)
         try:
             path = self._images.make(side, flips, self._say)
         except ImageError as error:
             alone = [s.id for s in swapped if len(swapped) == 1 or not self._fits(side, s)]
-            raise Refused(error.message, error.remedy, alone) from error
-        if not made:
+            raise ArmRefused(error.message, error.remedy, alone) from error
+        if not was_made:
             self._composed.append(time.monotonic() - begun)
         return path
 
@@ -351,9 +351,9 @@ class RigBench:
         boot = self._booted.pop(seat, None)
         if boot is not None:
             self._writes += _rebased(boot)
-            known = {(found.rule, found.sentence) for found in self._findings}
+            noted = {(found.rule, found.sentence) for found in self._findings}
             for finding in boot.live.findings():
-                if (finding.rule, finding.sentence) not in known:
+                if (finding.rule, finding.sentence) not in noted:
                     self._findings.append(finding)
             boot.live.close()
 
@@ -375,5 +375,5 @@ def _rebased(boot: _Boot) -> list[Write]:
 
 def _typical(seat: BootSession) -> float:
     """What a boot with another image takes there, in seconds."""
-    known = seat.seconds[True] or seat.seconds[False]
-    return statistics.median(known) if known else _BOOT_S
+    durations = seat.seconds[True] or seat.seconds[False]
+    return statistics.median(durations) if durations else _BOOT_S
