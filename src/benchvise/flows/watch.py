@@ -108,7 +108,7 @@ class Eye(Protocol):
         """The CPU time in seconds that this cost on the board since it was opened."""
 
     def close(self) -> None:
-        """Lets go of the board."""
+        """Releases the board."""
 
 
 class Clock:

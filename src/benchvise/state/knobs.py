@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SettingRequest:
     """A knob, and the values that it is to have in turn; none stands for each there is."""
 
     knob: Knob
@@ -53,20 +53,20 @@ class Setting:
         return f"{self.knob.name}={self.value}"
 
 
-def parse_wishes(texts: Iterable[str]) -> tuple[Wish, ...]:
+def parse_setting_requests(texts: Iterable[str]) -> tuple[SettingRequest, ...]:
     """What ``--set`` asks for, checked as far as that goes without a board.
 
     UsageError names what is no knob, no value of its kind, or asked for twice.
     """
-    wishes = tuple(parse_wish(text) for text in texts)
-    names = [wish.knob.name for wish in wishes]
+    requests = tuple(parse_setting_request(text) for text in texts)
+    names = [request.knob.name for request in requests]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is set twice", f"for one run with each write {name}=A+B")
-    return wishes
+    return requests
 
 
-def parse_wish(text: str) -> Wish:
+def parse_setting_request(text: str) -> SettingRequest:
     """One ``NAME=VALUE[+VALUE...]`` or ``NAME=each``; UsageError when it is none."""
     name, equals, values = text.partition("=")
     if not equals or not name or not all(values.split("+")):
@@ -75,8 +75,10 @@ def parse_wish(text: str) -> Wish:
         )
     knob = find_knob(name)
     if values == EACH:
-        return Wish(knob, ())
-    return Wish(knob, tuple(dict.fromkeys(canonical(knob, value) for value in values.split("+"))))
+        return SettingRequest(knob, ())
+    return SettingRequest(
+        knob, tuple(dict.fromkeys(canonical(knob, value) for value in values.split("+")))
+    )
 
 
 def find_knob(name: str) -> Knob:

@@ -65,7 +65,7 @@ class LiveBench:
     """The bench of real boards (``why.bench.Bench``).
 
     ``sides`` are as opened; each live one measures one process here, which counts for nothing.
-    ``simulated`` marks boards whose figures are not those of hardware. ``root`` has the good
+    ``simulated`` marks boards whose values are not those of hardware. ``root`` has the good
     side's programs; where there is no good side besides, it is the bad board with these. Raises
     UsageError where the sides do not measure the same, and what measuring raises.
     """
