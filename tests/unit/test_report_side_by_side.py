@@ -7,7 +7,7 @@ import dataclasses
 from report_runs import demonstration_run, other_run
 
 from benchvise.flows.results import summaries
-from benchvise.report.side_by_side import side_by_side
+from benchvise.report.tables import side_by_side
 
 
 def test_each_run_has_a_column_and_stands_to_the_first() -> None:

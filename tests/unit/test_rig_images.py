@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rig_elf import AARCH64, X86_64, program
 from rig_images import MIB, Part
 
-from benchvise.rig.compose.layers import libc_abi as abi
+from benchvise.rig.compose.layers import libc as abi
 from benchvise.rig.images import ImageError, elf
 from benchvise.rig.images import raw_loader as raw
 from benchvise.rig.images.blockmap import BLOCK, used_ranges

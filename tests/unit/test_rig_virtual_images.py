@@ -31,7 +31,7 @@ from benchvise.rig.images.fat import make_fat
 from benchvise.rig.images.table import dos_table
 from benchvise.rig.images.tools import Tools, installed
 from benchvise.rig.virtual import bootrom, kinds
-from benchvise.rig.virtual.recipes import firmware, kernel, keys, packages, variants, zimage
+from benchvise.rig.virtual.recipes import firmware, kernel, keys, packages, variants
 
 BUILDERS = ("mkfs.vfat", "mcopy", "mmd", "mke2fs", "debugfs", "dumpe2fs", "e2fsck")
 needs_builders = pytest.mark.skipif(
@@ -137,13 +137,13 @@ def test_archive_unpacks_elsewhere(tmp_path: Path) -> None:
 def test_kernel_is_taken_out_of_what_unpacks_it() -> None:
     kernel = bytes(range(256)) * 5
     packed = b"code \xfd7zXZ\0 is a word in it" + lzma.compress(kernel) + b"more"
-    image = zimage.unpacked(packed, 0x40208000)
+    image = kernel.unpacked(packed, 0x40208000)
     magic, start, end = struct.unpack_from("<3I", image, 0x24)
     assert (magic, start, end) == (0x016F2818, 0, len(image))
     assert struct.unpack_from("<I", image, 0x20) == (0xEA000002,)  # b 0x30
     assert image.endswith(struct.pack("<II", 0x40208000, 0x40208000 + len(kernel)) + kernel)
     with pytest.raises(ImageError, match="not compressed by xz"):
-        zimage.unpacked(b"nothing", 0)
+        kernel.unpacked(b"nothing", 0)
 
 
 # --- bootloaders ------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from starlette.datastructures import QueryParams
 
 from benchvise.cli import output
 from benchvise.cli.progress import RigProgress, RunProgress
-from benchvise.cli.why_progress import WhyProgress
+from benchvise.cli.why import WhyProgress
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.health.watch.alarms import environment as alarm_environment

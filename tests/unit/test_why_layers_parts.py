@@ -18,8 +18,8 @@ from benchvise.report.why_words import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.differences import LayerDifference
 from benchvise.rig.compose.layers.command_line import with_options
+from benchvise.rig.compose.layers.init_settings import mixed, pieces
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
-from benchvise.rig.compose.layers.lines import mixed, pieces
 from benchvise.rig.faults import Fault
 from benchvise.rig.images import ImageError
 from benchvise.state.model import Snapshot

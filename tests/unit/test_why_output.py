@@ -28,7 +28,7 @@ from benchvise.report.why_document import (
     share_text,
 )
 from benchvise.report.why_figures import diagnosis_figures
-from benchvise.report.why_markdown import markdown
+from benchvise.report.why_page import markdown
 from benchvise.report.why_terminal import WIDEST, tables
 from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart, percent

@@ -8,22 +8,44 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
+from benchvise.cli.output import (
+    JsonOption,
+    RigOption,
+    StoreOption,
+    print_json,
+    stderr,
+    stdout,
+    text_line,
+)
 from benchvise.cli.progress import RigProgress, RunProgress
-from benchvise.cli.rig_options import RigOption
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
 from benchvise.flows.results import summaries
 from benchvise.flows.settings import Combination, restores_due
+from benchvise.measure.model import Better
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
 from benchvise.report.data import run_data
-from benchvise.report.side_by_side import side_by_side
+from benchvise.report.tables import side_by_side
 from benchvise.report.terminal import rendered, run_table
 from benchvise.store import Store
 from benchvise.trace.recording import RecordingPlan, check_events
+
+MatchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--match",
+        metavar="REGEX",
+        help="Finds the number in the command's output: the first group of the last match.",
+    ),
+]
+BetterOption = Annotated[
+    Better | None, typer.Option("--better", help="Which way that number is better.")
+]
+UnitOption = Annotated[
+    str | None, typer.Option("--unit", metavar="TEXT", help="The unit of that number.")
+]
 
 
 def run(

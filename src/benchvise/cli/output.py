@@ -4,6 +4,8 @@ With ``--json`` a command prints one document on standard output:
 ``{"benchvise": "0.1.0", "kind": "run", "data": …}``; an error has kind ``error`` and
 ``data: {"message", "remedy", "exit"}``. Without it, results go to standard output, progress and
 errors to standard error.
+
+The options that several commands have stand here too.
 """
 
 from __future__ import annotations
@@ -75,3 +77,15 @@ def print_error(error: BenchviseError, *, as_json: bool) -> None:
         return
     line = f"{message}: {remedy}" if remedy else message
     stderr().print(Text("benchvise: ", style="bold red").append(line, ""), soft_wrap=True)
+
+
+RigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rig",
+        envvar="BENCHVISE_RIG",
+        metavar="FILE",
+        help="The labgrid environment that describes the rig.",
+        show_default="the virtual bench's, when it runs",
+    ),
+]

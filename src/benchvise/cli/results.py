@@ -88,7 +88,7 @@ def runs(
 def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
     from benchvise.flows import results as flow
     from benchvise.report.terminal import rendered
-    from benchvise.report.why_tables import diagnosis_rows
+    from benchvise.report.why_terminal import diagnosis_rows
 
     infos = flow.list_diagnoses(store, limit)
     if as_json:

@@ -12,9 +12,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
+from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
-from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide

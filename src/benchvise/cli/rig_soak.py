@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
-from benchvise.cli.rig_options import RigOption
+from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.hold import actions
 

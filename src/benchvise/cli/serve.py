@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
-from benchvise.cli.rig_options import RigOption
+from benchvise.cli.output import JsonOption, RigOption, StoreOption, print_json, stdout
 
 
 def serve(

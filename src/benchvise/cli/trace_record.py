@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
+from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
-from benchvise.cli.rig_options import RigOption
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import trace_record as flow

@@ -9,8 +9,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
-from benchvise.cli.rig_options import RigOption
+from benchvise.cli.output import (
+    JsonOption,
+    RigOption,
+    StoreOption,
+    print_json,
+    stderr,
+    stdout,
+    text_line,
+)
 from benchvise.errors import UsageError
 from benchvise.flows import watch as flow
 from benchvise.flows.watch import CHEAP, Outcome, Told, WatchRequest

@@ -17,15 +17,52 @@ from benchvise.documents import encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import pooled_figures
-from benchvise.measure.insights import Insight
+from benchvise.measure.histogram import PERCENTILES, Quantile, merged_histogram
+from benchvise.measure.insights import Insight, insights
 from benchvise.measure.model import Remark, RunRecord, Sample, SeriesRecord, SeriesStatus
 from benchvise.measure.validity import Summary, summarise
 from benchvise.quantities import finite
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
-from benchvise.report.insights import run_insights
-from benchvise.report.latencies import LatencyData, latency_data
 from benchvise.report.sinks import json_text
 from benchvise.state.diff import StateDiff
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyStep:
+    """How many latencies lie from ``low`` to ``high`` ns, as a share of all."""
+
+    low: int
+    high: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyData:
+    """All latencies of a series, of every batch: how many, their ends in ns, and their shape."""
+
+    count: int
+    minimum: int
+    maximum: int
+    quantiles: tuple[Quantile, ...]
+    steps: tuple[LatencyStep, ...]
+
+
+def latency_data(series: SeriesRecord) -> LatencyData | None:
+    """None for a series whose benchmark keeps no histogram."""
+    histogram = merged_histogram(series)
+    if histogram is None:
+        return None
+    return LatencyData(
+        count=histogram.count,
+        minimum=histogram.minimum,
+        maximum=histogram.maximum,
+        quantiles=tuple(histogram.quantile(percent) for percent in PERCENTILES),
+        steps=tuple(
+            LatencyStep(low, high, count / histogram.count)
+            for low, high, count in histogram.coarse()
+        ),
+    )
+
 
 FORMAT = 1
 """Raised when the meaning of a field changes."""
@@ -265,7 +302,7 @@ def one_run(run: RunRecord) -> RunData:
         series=tuple(
             _series(series, f"series{number}") for number, series in enumerate(run.series)
         ),
-        insights=run_insights(run),
+        insights=insights(run),
         tags=run.tags,
         note=run.note,
     )

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchvise.report.data import RunData, SeriesData
-from benchvise.report.latencies import LatencyData
+from benchvise.report.data import LatencyData, RunData, SeriesData
 
 # More lines than this in one chart cannot be told apart.
 _MOST_LINES = 6

@@ -30,9 +30,9 @@ def run_markdown(run: RunRecord, summaries: Sequence[Summary]) -> str:
 
     What its series say together follows below.
     """
-    from benchvise.report.insights import run_insights
+    from benchvise.measure.insights import insights
 
-    return table_markdown(run_rows(run, summaries)) + "".join(map(_insight, run_insights(run)))
+    return table_markdown(run_rows(run, summaries)) + "".join(map(_insight, insights(run)))
 
 
 def compare_markdown(

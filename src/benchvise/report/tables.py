@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord
+from benchvise.measure.validity import Summary
 from benchvise.quantities import (
     ABSENT,
     format_change,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from benchvise.measure.histogram import Histogram, Quantile
     from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo
+
 
 Tone = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
 
@@ -358,3 +360,43 @@ def _info_row(info: RunInfo) -> tuple[Cell, ...]:
         Cell(str(info.samples)),
         Cell(str(info.status), "plain" if done else "doubt"),
     )
+
+
+def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:
+    """The medians of the series that any of the runs has, and how each stands to the first run.
+
+    A row for each series, a column for each run.
+    ``runs`` are records with the summaries of their series that have samples, in order. A median
+    is shown for stable series only; the ratio is left out where one of the two is not.
+    """
+    by_run = [_by_key(run, summaries) for run, summaries in runs]
+    keys = dict.fromkeys(series.spec.key for run, _ in runs for series in run.series)
+    units = {series.spec.key: series.unit for run, _ in runs for series in run.series}
+    rows = []
+    for key in keys:
+        base = by_run[0].get(key)
+        cells = [_median_cell(summaries.get(key), base, units[key]) for summaries in by_run]
+        rows.append((Cell(key), *cells))
+    columns = [Column(_run_name(run), right=True) for run, _ in runs]
+    simulated = any(run.simulated for run, _ in runs)
+    return Table("Side by side", (Column("Series"), *columns), tuple(rows), (), simulated)
+
+
+def _by_key(run: RunRecord, summaries: Sequence[Summary]) -> Mapping[str, Summary]:
+    measured = [series for series in run.series if series.values]
+    return {series.spec.key: s for series, s in zip(measured, summaries, strict=True)}
+
+
+def _run_name(run: RunRecord) -> str:
+    return run.board.removeprefix("rig:")
+
+
+def _median_cell(summary: Summary | None, base: Summary | None, unit: str) -> Cell:
+    if summary is None:
+        return Cell(ABSENT, "muted")
+    if not summary.stable:
+        return Cell("unstable", "doubt")
+    text = format_value(summary.median, unit)
+    if base is None or base is summary or not base.stable or not base.median:
+        return Cell(text, "strong" if base is summary else "plain")
+    return Cell(f"{text}  x{summary.median / base.median:.3g}")

@@ -49,11 +49,11 @@ def run_table(
 
     What its series say together follows below.
     """
-    from benchvise.report.insights import run_insights
+    from benchvise.measure.insights import insights
 
     table = _render(run_rows(run, summaries, notes=notes))
-    insights = [part for insight in run_insights(run) for part in ("", _insight(insight))]
-    return Group(table, *insights) if insights else table
+    remarks = [part for insight in insights(run) for part in ("", _insight(insight))]
+    return Group(table, *remarks) if remarks else table
 
 
 def compare_table(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from benchvise.documents import decode
 from benchvise.errors import BenchviseError
@@ -218,3 +218,56 @@ def named(names: Sequence[str], most: int = 4) -> str:
     """A few names, and how many more there are."""
     names_text = ", ".join(names[:most])
     return f"{names_text} and {len(names) - most} more" if len(names) > most else names_text
+
+
+MOST = 2000
+"""Entries that a page lists; the diagnosis has all."""
+
+_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceEntry:
+    """One thing that came of a board, or was decided; ``value`` is in the metric's unit."""
+
+    at: float
+    kind: Literal["trial", "write", "decided"]
+    what: str
+    side: str
+    text: str
+    value: float | None = None
+
+
+def evidence(diagnosis: Diagnosis) -> list[EvidenceEntry]:
+    """The trials, writes and decisions of a diagnosis in the order of time, the oldest first."""
+    return sorted(_entries(diagnosis), key=lambda entry: entry.at)
+
+
+def _entries(diagnosis: Diagnosis) -> Iterator[EvidenceEntry]:
+    ends: dict[int, float] = {}
+    for trial in diagnosis.trials:
+        ends[trial.number] = trial.started + trial.seconds
+        flipped = named(trial.flipped, _NAMED) if trial.flipped else "as it is"
+        flags = f" (disturbed: {', '.join(trial.flags)})" if trial.flags else ""
+        yield EvidenceEntry(
+            trial.started,
+            "trial",
+            f"trial {trial.number}",
+            trial.side,
+            flipped + flags,
+            trial.value,
+        )
+    for write in diagnosis.writes:
+        what = "put back" if write.undone else "set"
+        text = f"{write.knob}: {write.old} → {write.new}"
+        yield EvidenceEntry(write.at, "write", what, write.side, text)
+    for experiment in diagnosis.experiments:
+        ends_known = [ends[number] for number in experiment.trials if number in ends]
+        if ends_known:  # what was never tried has no time
+            yield EvidenceEntry(
+                max(ends_known),
+                "decided",
+                f"experiment {experiment.number}",
+                experiment.side,
+                f"{experiment.question} {outcome(experiment)}",
+            )

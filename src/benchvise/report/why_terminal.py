@@ -1,4 +1,5 @@
-"""A diagnosis on a terminal: the answer in ten seconds, the proof below it.
+"""Diagnoses on a terminal: the list of a store, and one whole: the answer in ten seconds, the proof
+below it.
 
 Names stand in a column on the left, so that the page can be scanned. What a colour says, a word
 says too; without colour, in 80 columns and in a pipe nothing is lost.
@@ -7,15 +8,22 @@ says too; without colour, in 80 columns and in a pipe nothing is lost.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from benchvise.report.tables import Cell
+from benchvise.quantities import format_time
+from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.terminal import line as styled
-from benchvise.report.why_document import Document, readable
-from benchvise.report.why_words import Block, BlockBar, BlockLine, Words, words
+from benchvise.report.why_document import Document, counted, readable
+from benchvise.report.why_words import TONES, Block, BlockBar, BlockLine, Words, words
+from benchvise.text import printable
+
+if TYPE_CHECKING:
+    from benchvise.store.diagnoses import DiagnosisInfo
+
 
 WIDEST = 96
 """Columns beyond which a line is hard to read."""
@@ -99,3 +107,29 @@ def _bars(bars: tuple[BlockBar, ...], width: int, *, plain: bool) -> Iterator[Te
         low, high = cells(bar.low), cells(bar.high)
         row = Text(f"  {name:<{names}}  ").append(f"{bar.text:>{texts}}  ", "bold")
         yield row.append_text(styled(Cell(full * low + shaded * (high - low), bar.tone)))
+
+
+_LIST_COLUMNS = (
+    Column("Id"),
+    Column("Kept"),
+    Column("Metric"),
+    Column("Verdict"),
+    Column("Answer"),
+)
+
+
+def diagnosis_rows(infos: Sequence[DiagnosisInfo]) -> Table:
+    """Diagnoses as the store lists them."""
+    title = counted(len(infos), "diagnosis", "diagnoses")
+    return Table(title, _LIST_COLUMNS, tuple(map(_diagnosis_row, infos)), ())
+
+
+def _diagnosis_row(info: DiagnosisInfo) -> tuple[Cell, ...]:
+    mark = " [SIMULATED]" if info.simulated else ""
+    return (
+        Cell(info.id, "strong"),
+        Cell(format_time(info.kept)),
+        Cell(printable(info.metric, 40) + mark),
+        Cell(info.verdict, TONES.get(info.verdict, "plain")),
+        Cell(info.headline),
+    )

@@ -15,8 +15,7 @@ from starlette.routing import Route
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows.why import directories
-from benchvise.report.why_document import Document, readable
-from benchvise.report.why_evidence import MOST, evidence
+from benchvise.report.why_document import MOST, Document, evidence, readable
 from benchvise.report.why_page import FILTERS, content
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchvise.why.provenance.files import FILE_LIMIT
-from benchvise.why.provenance.walk import matches
+from benchvise.why.provenance.globs import matches
 
 _MOST_LINKS = 40  # as Linux: more symbolic links than these on one path are a circle
 

@@ -1,14 +1,19 @@
-"""Whether two patterns of paths can mean the same file.
+"""Patterns of paths: whether two can mean the same file, and which files one means.
 
 A pattern has the wildcards of glob(7), and ``**``, which also matches ``/``: it stands for what a
 script finds out when it runs. Only ``*``, ``?`` and sets are told apart as far as it matters: two
-wildcards that meet are taken to overlap.
+wildcards that meet are taken to overlap. Which files one means is found out by listing directory by
+directory, as images and directories can only be read so.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import Protocol
 
 ANYTHING = "**"
 
@@ -103,3 +108,37 @@ def _tokens(pattern: str) -> list[str]:
         token[1] if token[0] == "\\" and len(token) > 1 else token
         for token in _TOKEN.findall(pattern)
     ]
+
+
+MOST_MATCHES = 20_000
+
+
+class Listed(Protocol):
+    """Directories of a system, by absolute path."""
+
+    def names(self, directory: str) -> Iterable[str]:
+        """The names in a directory; none when there is no such directory."""
+
+
+def matches(files: Listed, glob: str) -> Iterator[str]:
+    """The paths that a glob means, sorted; as glob(7): no wildcard matches ``/`` or a leading
+    dot. What has no wildcard is given as it is."""
+    if not is_pattern(glob):
+        yield glob
+        return
+    head = glob.split("/")
+    found = ["/"]
+    for index, part in enumerate(head[1:], 1):
+        if not is_pattern(part):
+            found = [posixpath.join(path, part) for path in found]
+            continue
+        rest = index < len(head) - 1
+        found = [
+            posixpath.join(path, name)
+            for path in found
+            for name in sorted(files.names(path))
+            if fnmatchcase(name, part) and (not name.startswith(".") or part.startswith("."))
+        ][:MOST_MATCHES]
+        if rest and not found:
+            return
+    yield from found

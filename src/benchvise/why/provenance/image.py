@@ -19,7 +19,7 @@ from benchvise.rig.images.filesystems import Files
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
 from benchvise.why.provenance.files import FILE_LIMIT
-from benchvise.why.provenance.walk import matches
+from benchvise.why.provenance.globs import matches
 
 _BOOT_MOUNT = re.compile(r"^\S+\s+(/boot(?:/\w+)?)\s+(?:vfat|msdos|auto|ext[234])\s", re.M)
 _ROOT_WORD = re.compile(r"(?:^|\s)root=/dev/(\w+)")

@@ -3,6 +3,8 @@
 A line that says another value than the system has is not the origin, whatever its place. Where the
 value is not known, the last line is named, as uncertain. Where no line sets it, the answer says
 what was searched, and what decides the value then.
+
+A part of an image's init settings is a suspect of ``benchvise.rig.compose``. It is called by its file, ``/etc/rc.local#2``, and shows what each image has there.
 """
 
 from __future__ import annotations
@@ -12,14 +14,47 @@ from dataclasses import replace
 
 from benchvise.state.catalogue import items_by_id
 from benchvise.text import printable
-from benchvise.why.model import NOT_FOUND, Origin, Side, Suspect
-from benchvise.why.provenance.assignment import Assignment, Stage
+from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, Side, Suspect
+from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import FileSource
 from benchvise.why.provenance.globs import ANYTHING
-from benchvise.why.provenance.parts import origin_of_part
 from benchvise.why.provenance.survey import KINDS, Survey, survey_of
 from benchvise.why.provenance.targets import Wanted, places_of, targets_of
 from benchvise.why.provenance.values import same
+
+PART_LAYER = "init-settings"
+PART_KIND = "init settings"
+
+_COMMENT = "#;"
+
+
+def file_of(suspect: Suspect) -> str:
+    """The file that a suspect is a part of; empty when it is none of the kind."""
+    means = suspect.means
+    if isinstance(means, LayerMeans) and means.layer == PART_LAYER and means.part:
+        path = means.part.rpartition("#")[0] or means.part
+        return path if path.startswith("/") else f"/{path}"
+    item, _, key = suspect.id.partition(":")
+    return key if item == "boot.init_settings" and key.startswith("/") else ""
+
+
+def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | None:
+    """The line of a part on a side, and of what kind it is; None when that side has it not."""
+    path = file_of(suspect)
+    shown = suspect.good if side is Side.GOOD else suspect.bad
+    texts = [line.strip() for line in shown.split("\n")]
+    wanted = [text for text in texts if text and text[0] not in _COMMENT]
+    lines = survey.tree.lines(path) if path else ()
+    if not lines or not wanted:
+        return None
+    line = next(
+        (line for line in lines if line.text.strip() == wanted[0]), Line(path, 0, wanted[0])
+    )
+    known = next((a for a in survey.assignments if a.line == line), None)
+    kind = known.kind if known is not None else PART_KIND
+    origin = Origin(side, kind, line.file, line.number, line.text.strip()[:300])
+    return replace(origin, note=known.note, certain=known.certain) if known is not None else origin
+
 
 MOST = 8
 """Origins of one suspect that are told."""

@@ -46,7 +46,30 @@ from benchvise.why.provenance.shell.syntax import (
     parse,
 )
 from benchvise.why.provenance.shell.text import LONGEST, UNKNOWN, Text, matches
-from benchvise.why.provenance.shell.wrappers import unwrapped
+
+# How many words follow before the command, and which options take a word of their own.
+_WRAPPERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "sudo": (0, ("-u", "-g", "-p")), "nohup": (0, ()), "exec": (0, ("-a",)),
+    "command": (0, ()), "builtin": (0, ()), "time": (0, ()), "setsid": (0, ()),
+    "env": (0, ("-u",)), "timeout": (1, ("-k", "-s")), "busybox": (0, ()),
+    "nice": (0, ("-n",)), "ionice": (0, ("-c", "-n")), "doas": (0, ("-u",)),
+    "eatmydata": (0, ()), "unshare": (0, ()), "setpriv": (0, ()),
+}  # fmt: skip
+
+
+def unwrapped(words: Sequence[Text]) -> Sequence[Text]:
+    """The command behind words that leave it what it is: sudo, env, nice, busybox and the like.
+
+    Nothing where there is none.
+    """
+    while words and (name := posixpath.basename(words[0].text)) in _WRAPPERS:
+        skip, options = _WRAPPERS[name]
+        at = 1
+        while at < len(words) and (words[at].text.startswith("-") or "=" in words[at].text):
+            at += 2 if words[at].text in options else 1
+        words = words[at + skip :]
+    return words
+
 
 _SHELL = re.compile(r"#!\s*\S*?(?:sh|busybox|openrc-run|runscript|rc\.common|env\s+\w*sh)\b")
 _PATHS = ("/usr/local/sbin", "/usr/local/bin")
