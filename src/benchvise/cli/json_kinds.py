@@ -16,9 +16,9 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
     from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
-    from benchvise.flows.doctor import Finding
+    from benchvise.flows.doctor import Check
     from benchvise.flows.restore import RestoredSession
-    from benchvise.flows.watch import Outcome
+    from benchvise.flows.watch import WatchOutcome
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
@@ -32,7 +32,7 @@ def json_kinds() -> dict[str, Any]:
         "comparison": ComparisonDocument,
         "console": RunConsole,
         "diagnosis-list": list[DiagnosisInfo],
-        "doctor": list[Finding],
+        "doctor": list[Check],
         "error": ErrorDocument,
         "health": Judgement,
         "plan": list[BoardPlan],
@@ -44,7 +44,7 @@ def json_kinds() -> dict[str, Any]:
         "runs": list[RunData],
         "snapshot": Snapshot,
         "state-diff": StateDiff,
-        "watch": list[Outcome],
+        "watch": list[WatchOutcome],
     }
 
 

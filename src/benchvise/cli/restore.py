@@ -10,7 +10,7 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.flows import restore as flow
-from benchvise.state.restore import SETTLED, Outcome, Restored, Result, Verdict
+from benchvise.state.restore import SETTLED, Restored, RestoreOutcome, RestoreVerdict, SessionResult
 from benchvise.text import printable
 
 
@@ -48,15 +48,15 @@ def restore(
     raise typer.Exit(flow.exit_code(results))
 
 
-def _print(result: Result) -> None:
+def _print(result: SessionResult) -> None:
     session = result.session
     heading = f"{session.board or session.file}, set {session.started[:16].replace('T', ' ')} UTC"
     heading = f"{heading}: {result.outcome}" + (f": {result.reason}" if result.reason else "")
-    good = result.outcome in (Outcome.DONE, Outcome.ALIVE)
+    good = result.outcome in (RestoreOutcome.DONE, RestoreOutcome.ALIVE)
     stdout().print(Text(printable(heading, 500), style="bold" if good else "bold red"))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     for restored in result.changes:
-        if restored.change.new is not None or restored.verdict is not Verdict.ALREADY:
+        if restored.change.new is not None or restored.verdict is not RestoreVerdict.ALREADY:
             table.add_row(*map(Text, _row(restored)))
     if table.row_count:
         stdout().print(table)
@@ -68,7 +68,7 @@ def _print(result: Result) -> None:
 def _row(restored: Restored) -> tuple[str, str, str]:
     change = restored.change
     found = "nothing" if restored.found is None else printable(restored.found, 60)
-    value = f"{found} → {change.old}" if restored.verdict is Verdict.RESTORED else found
+    value = f"{found} → {change.old}" if restored.verdict is RestoreVerdict.RESTORED else found
     if restored.verdict not in SETTLED:
         value += f", was {change.old}"
     reason = f": {restored.reason}" if restored.reason else ""

@@ -13,7 +13,7 @@ from benchvise.errors import SettingError, UsageError
 from benchvise.state import journal, places
 from benchvise.state import knobs as values
 from benchvise.state.intervention import Intervention, applied
-from benchvise.state.knobs import Setting, Wish
+from benchvise.state.knobs import Setting, SettingRequest
 from benchvise.state.places import Roles
 
 
@@ -46,7 +46,7 @@ class Combination:
         return " ".join(filter(None, (given, self.name)))
 
 
-def combinations(wishes: Sequence[Wish], boards: Sequence[Reached]) -> list[Combination]:
+def combinations(wishes: Sequence[SettingRequest], boards: Sequence[Reached]) -> list[Combination]:
     """Every combination of the values wished for, in their order; one without any when none is.
 
     UsageError when a board does not offer a value, or offers none to choose from; SettingError
@@ -96,7 +96,7 @@ def restores_due() -> list[str]:
     ]
 
 
-def _values(wish: Wish, boards: Sequence[Reached]) -> tuple[str, ...]:
+def _values(wish: SettingRequest, boards: Sequence[Reached]) -> tuple[str, ...]:
     """The values of a wish, which every board has to take."""
     chosen: tuple[str, ...] | None = None
     for reached in boards:

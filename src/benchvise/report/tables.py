@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from benchvise.measure.compare import Comparison, RunComparison, Verdict
+from benchvise.measure.compare import Comparison, RunComparison, SeriesVerdict
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import PooledFigure, pooled_figures
 from benchvise.measure.histogram import Histogram, Quantile, merged_histogram
@@ -215,12 +215,12 @@ def _caveats(run: RunRecord) -> Iterator[str]:
 
 # -- two runs --------------------------------------------------------------------------------------
 
-_VERDICT_TONES: dict[Verdict, Tone] = {
-    Verdict.FASTER: "good",
-    Verdict.SLOWER: "bad",
-    Verdict.UNSTABLE: "doubt",
-    Verdict.NO_DIFFERENCE: "plain",
-    Verdict.NOT_COMPARABLE: "muted",
+_VERDICT_TONES: dict[SeriesVerdict, Tone] = {
+    SeriesVerdict.FASTER: "good",
+    SeriesVerdict.SLOWER: "bad",
+    SeriesVerdict.UNSTABLE: "doubt",
+    SeriesVerdict.NO_DIFFERENCE: "plain",
+    SeriesVerdict.NOT_COMPARABLE: "muted",
 }
 
 
@@ -246,14 +246,14 @@ def compare_rows(
     rows = tuple(
         _change_row(c)
         for c in result.comparisons
-        if everything or c.hidden_by_noise or c.verdict is not Verdict.NO_DIFFERENCE
+        if everything or c.hidden_by_noise or c.verdict is not SeriesVerdict.NO_DIFFERENCE
     )
     remarks = [
         # What noise may hide is many series on a bad day: why each is noisy stands in `show`.
         f"{clean(c.spec.key)}: "
         + clean(c.reason.partition("; ")[0] if c.hidden_by_noise else c.reason, SENTENCE_LIMIT)
         for c in result.comparisons
-        if c.hidden_by_noise or c.verdict in (Verdict.UNSTABLE, Verdict.NOT_COMPARABLE)
+        if c.hidden_by_noise or c.verdict in (SeriesVerdict.UNSTABLE, SeriesVerdict.NOT_COMPARABLE)
     ]
     if any(c.hidden_by_noise for c in result.comparisons):
         remarks.append("what noise may hide: more processes would show it, say --processes 12")

@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SettingRequest:
     """A knob, and the values that it is to have in turn; none stands for each there is."""
 
     knob: Knob
@@ -54,7 +54,7 @@ class Setting:
         return f"{self.knob.name}={self.value}"
 
 
-def parse_wishes(texts: Iterable[str]) -> tuple[Wish, ...]:
+def parse_wishes(texts: Iterable[str]) -> tuple[SettingRequest, ...]:
     """What ``--set`` asks for, checked as far as that goes without a board.
 
     UsageError names what is no knob, no value of its kind, or asked for twice.
@@ -67,7 +67,7 @@ def parse_wishes(texts: Iterable[str]) -> tuple[Wish, ...]:
     return wishes
 
 
-def parse_wish(text: str) -> Wish:
+def parse_wish(text: str) -> SettingRequest:
     """One ``NAME=VALUE[+VALUE...]`` or ``NAME=each``; UsageError when it is none."""
     name, equals, values = text.partition("=")
     if not equals or not name or not all(values.split("+")):
@@ -76,8 +76,10 @@ def parse_wish(text: str) -> Wish:
         )
     knob = find_knob(name)
     if values == EACH:
-        return Wish(knob, ())
-    return Wish(knob, tuple(dict.fromkeys(canonical(knob, value) for value in values.split("+"))))
+        return SettingRequest(knob, ())
+    return SettingRequest(
+        knob, tuple(dict.fromkeys(canonical(knob, value) for value in values.split("+")))
+    )
 
 
 def find_knob(name: str) -> Knob:

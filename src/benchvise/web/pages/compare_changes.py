@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from benchvise.measure.compare import Verdict
+from benchvise.measure.compare import SeriesVerdict
 from benchvise.report.data import ChangeData, ReportData, SummaryData
 from benchvise.report.figures import ChangeFigure, Figures
 from benchvise.web.context import Context
@@ -60,7 +60,7 @@ def changes(
     more = {
         "rows": shown,
         "families": list(dict.fromkeys(row.family for row in rows)),
-        "verdict_words": [str(word) for word in Verdict],
+        "verdict_words": [str(word) for word in SeriesVerdict],
         "series_url": series_url(request),
         **drawn(Figures(data.format, (), (), (), parts)),
     }
@@ -92,15 +92,17 @@ def _row(data: ReportData, key: str, changes: Sequence[ChangeData | None]) -> Ro
 
 def _rank(row: Row) -> tuple[int, float]:
     """What changed goes first, the largest change on top; then as comparisons are sorted."""
-    order = [Verdict.UNSTABLE, Verdict.NO_DIFFERENCE, Verdict.NOT_COMPARABLE]
+    order = [SeriesVerdict.UNSTABLE, SeriesVerdict.NO_DIFFERENCE, SeriesVerdict.NOT_COMPARABLE]
     ratios = [
         max(change.ratio, 1 / change.ratio)
         for change in row.changes
-        if change and change.ratio and change.verdict in (Verdict.FASTER, Verdict.SLOWER)
+        if change
+        and change.ratio
+        and change.verdict in (SeriesVerdict.FASTER, SeriesVerdict.SLOWER)
     ]
     if ratios:
         return 0, -max(ratios)
-    return 1 + min(order.index(Verdict(word)) for word in row.verdicts), 0.0
+    return 1 + min(order.index(SeriesVerdict(word)) for word in row.verdicts), 0.0
 
 
 def series_url(request: Request) -> Callable[[str], str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from benchvise.measure.compare import Verdict
+from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.counters import counters_per_iteration, missing_counters
 from benchvise.report.data import ReportData
 from benchvise.report.text import clean
@@ -39,7 +39,7 @@ class Costs:
 def counters(request: Request, shared: Context, data: ReportData) -> View:
     """The counters of the series that changed most."""
     rows = rows_of(data)
-    changed = [row for row in rows if row.verdicts & {Verdict.FASTER, Verdict.SLOWER}]
+    changed = [row for row in rows if row.verdicts & {SeriesVerdict.FASTER, SeriesVerdict.SLOWER}]
     tables = [costs(shared.store, data, row) for row in changed[:SERIES]]
     document = {"changed": len(changed), "counters": [table.as_json() for table in tables]}
     return View(document, {"tables": tables, "series_url": series_url(request)})

@@ -13,7 +13,7 @@ from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
 from benchvise.report.text import clean
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import diff_snapshots
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.web.context import Context
 from benchvise.web.links import link, number
 from benchvise.web.views import View
@@ -57,7 +57,7 @@ def _entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
             yield _entry(kind, entry)
 
 
-def _entry(kind: str, entry: Entry) -> dict[str, Any]:
+def _entry(kind: str, entry: StateEntry) -> dict[str, Any]:
     item = items_by_id().get(entry.item)
     return {
         "kind": kind,
