@@ -30,13 +30,12 @@ from starlette.responses import JSONResponse
 import uvicorn
 from benchvise.trace.levels import shift_of
 from benchvise.trace.opening import open_trace
-from benchvise.web.answers import arrow
+from benchvise.web.http import arrow
 from benchvise.web.app import create_app
-from benchvise.web.files import key_of
+from benchvise.web.file_index import key_of
 from benchvise.web.settings import Settings
-from benchvise.web.http import Query
-from benchvise.web.workspace import levels
 from benchvise.web.workspace.served import ServedTraces
+from benchvise.web.workspace.timeline import TraceTimeline
 
 path, rounds, root = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 WIDTH, ROWS = 2000, 60
@@ -60,7 +59,7 @@ opened = traces.get(path)
 table = opened.levels.items(list(range(ROWS)), 0, opened.loaded.analysis.whole.end - opened.origin,
     shift_of(0, opened.loaded.analysis.whole.end - opened.origin, WIDTH))
 arrow(table)
-JSONResponse(levels.rows(opened, Query({})))
+JSONResponse(TraceTimeline(opened).rows())
 first = time.monotonic() - begin
 traces.close()
 done.set()

@@ -28,7 +28,7 @@ from rich.table import Table
 
 from benchmarks.pairs import BUILD, Pair
 from benchmarks.pairs_storage import MIB, Shared, why_no_loop
-from benchvise.rig.card.flash import Medium, Written, write_card
+from benchvise.rig.card.flash import FlashResult, Medium, write_card
 from benchvise.rig.card.image import open_image
 
 HERE = BUILD / "flash"
@@ -39,7 +39,7 @@ DATA, HOLE = 24, 8  # MiB, in turn in the sparse one
 
 LEAST = (0.9, math.inf)
 
-verifications: defaultdict[str, list[Written]] = defaultdict(list)
+verifications: defaultdict[str, list[FlashResult]] = defaultdict(list)
 """What each of our pairs wrote and verified."""
 
 _COMPRESSORS = {"gz": "gzip", "zst": "zstd"}  # bz2 and xz are decompressors' races only

@@ -1,9 +1,9 @@
 """Writes the reference pages from what the program itself knows.
 
-Commands come from the command table, benchmarks from the probe, suites from their files, items of
-state and knobs from the catalogue, rules of the kernel log and counters of health from their
-records, what ``why`` knows beforehand, mechanisms and the fields of a diagnosis from their tables,
-the JSON of commands from its types.
+Commands come from the command table, analyses of traces from their records, benchmarks from the
+probe, suites from their files, items of state and knobs from the catalogue, rules of the kernel log
+and counters of health from their records, what ``why`` knows beforehand, mechanisms and the fields
+of a diagnosis from their tables, the JSON of commands from its types.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from benchvise.kernel_log import LogClass, LogRule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
+from benchvise.report.trace_tables import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
+from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.shape import FIELDS
@@ -68,6 +70,31 @@ def _command(command: object, path: str) -> Iterator[str]:
             *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", _unmarked(o.help)) for o in options),
         ],
     )
+
+
+def analyses_page() -> str:
+    """Every analysis of a trace with the tables of its answer."""
+    lines = [
+        "# Trace analyses",
+        "",
+        "What `benchvise trace` answers. Each analysis prints tables, `--markdown` the same as "
+        "Markdown, `--csv` all rows of a table (`--table` chooses which) with values as they are, "
+        "and `--json` the whole answer.",
+        "",
+    ]
+    for analysis in ANALYSES:
+        lines += [f"## `trace {analysis.name}`", "", analysis.summary, ""]
+        lines += [analysis.description, ""] if analysis.description else []
+        for shape in analysis.shapes:
+            lines += [f"### `{shape.name}`", "", f"{shape.summary}.", ""]
+            lines += _table(
+                ("column", "unit", "in CSV"),
+                [
+                    (header, unit, ", ".join(f"`{name}`" for name in names))
+                    for header, unit, names in described_columns(shape)
+                ],
+            )
+    return "\n".join(lines)
 
 
 def _unmarked(text: str | None) -> str:
@@ -582,6 +609,7 @@ def main() -> None:
     """Writes all pages."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     (OUTPUT / "commands.md").write_text(commands_page())
+    (OUTPUT / "trace-analyses.md").write_text(analyses_page())
     (OUTPUT / "benchmarks.md").write_text(benchmarks_page(local_registry()))
     (OUTPUT / "suites.md").write_text(suites_page())
     (OUTPUT / "state.md").write_text(state_page())

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from benchvise.rig.boot.patterns import Patterns
+from benchvise.rig.boot.patterns import BootPatterns
 from benchvise.rig.boot.timeline import Timeline
-from benchvise.rig.boot.watch import Outcome, watch
+from benchvise.rig.boot.watch import BootOutcome, watch
 
 CONSOLES = Path(__file__).parent / "unit" / "data" / "consoles"
 MS = 1_000_000
@@ -63,8 +63,8 @@ def watched(
     *,
     silence_s: float = 20.0,
     limit_s: float = 120.0,
-    patterns: Patterns | None = None,
-) -> tuple[Timeline, Outcome]:
+    patterns: BootPatterns | None = None,
+) -> tuple[Timeline, BootOutcome]:
     """A boot that says this: bytes come a line every 10 ms."""
     clock = FakeTime()
     if isinstance(said, bytes):

@@ -25,6 +25,7 @@ from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_wish
 from benchvise.state.roles import ROLES
+from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.shape import FIELDS
@@ -76,6 +77,15 @@ def test_every_benchmark_and_parameter_is_documented(generate: ModuleType) -> No
             assert text and text in section
         for parameter in benchmark.parameters:
             assert f"| `{parameter.name}` |" in section and parameter.summary
+
+
+def test_every_analysis_of_a_trace_is_documented(generate: ModuleType) -> None:
+    page = generate.analyses_page()
+    for analysis in ANALYSES:
+        section = page.split(f"## `trace {analysis.name}`\n")[1].split("\n## ")[0]
+        assert analysis.summary in section
+        for shape in analysis.shapes:
+            assert f"### `{shape.name}`" in section and shape.summary in section
 
 
 def test_every_suite_is_documented_and_valid(generate: ModuleType) -> None:

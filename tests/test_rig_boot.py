@@ -12,10 +12,10 @@ from rig_machine import Machine, kernel, missing, shell_initrd
 from benchvise.rig.boot.address import addresses
 from benchvise.rig.boot.timeline import Timeline, replay
 from benchvise.rig.boot.verdict import BootReport
-from benchvise.rig.boot.watch import End, Outcome, watch
+from benchvise.rig.boot.watch import BootEnd, BootOutcome, watch
 from benchvise.rig.console.board import ConsoleBoard
 from benchvise.rig.console.quality import check_console
-from benchvise.rig.console.recorder import Recorder, read_log
+from benchvise.rig.console.recorder import ConsoleRecorder, read_log
 from benchvise.rig.faults import Fault
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -32,9 +32,11 @@ def machines() -> Iterator[list[Machine]]:
         machine.off()
 
 
-def boot(log: Path, machine: Machine, *, silence_s: float = SILENCE) -> tuple[Timeline, Outcome]:
+def boot(
+    log: Path, machine: Machine, *, silence_s: float = SILENCE
+) -> tuple[Timeline, BootOutcome]:
     timeline = Timeline(time.monotonic_ns())
-    with Recorder(log, listen=timeline.feed) as recorder:
+    with ConsoleRecorder(log, listen=timeline.feed) as recorder:
         recorder.mark("power on")
 
         def read(timeout: float) -> bytes:
@@ -52,8 +54,8 @@ def test_a_machine_without_a_disk_has_nothing_to_boot(
     machines.append(Machine("-machine", "pc,graphics=off"))
     timeline, outcome = boot(tmp_path / "log", machines[0], silence_s=6.0)
     report = BootReport.of(timeline, outcome, tmp_path / "log")
-    assert report.verdict.fault is Fault.NO_BOOT_MEDIUM, report
-    assert "No bootable device" in report.verdict.evidence
+    assert report.fault is Fault.NO_BOOT_MEDIUM, report
+    assert "No bootable device" in report.evidence
     assert list(report.phases) == ["power-on", "first-byte", "bootloader"]
 
 
@@ -62,7 +64,7 @@ def test_a_board_at_its_shell_is_usable_over_its_console(
 ) -> None:
     machines.append(Machine(*kernel("rdinit=/init", shell_initrd(tmp_path / "initrd"))))
     timeline, outcome = boot(tmp_path / "log", machines[0])
-    assert outcome.end is End.SHELL, (outcome, timeline.last_text)
+    assert outcome.end is BootEnd.SHELL, (outcome, timeline.last_text)
     assert list(timeline.phases)[-3:] == ["kernel", "init", "shell"]
     assert timeline.quality.sound > 100
     assert timeline.quality.lost == timeline.quality.altered == 0
@@ -81,5 +83,5 @@ def test_a_board_at_its_shell_is_usable_over_its_console(
     machines[0].write(b"echo c > /proc/sysrq-trigger\n")
     timeline, outcome = boot(tmp_path / "log2", machines[0])
     report = BootReport.of(timeline, outcome, tmp_path / "log2")
-    assert report.verdict.fault is Fault.KERNEL_PANIC, report
-    assert "sysrq triggered crash" in report.verdict.evidence
+    assert report.fault is Fault.KERNEL_PANIC, report
+    assert "sysrq triggered crash" in report.evidence

@@ -770,6 +770,8 @@ def test_what_is_not_an_ext_root_is_refused(
     )
     images.mbr(squash, [Part(boot, "0c"), Part(b"hsqs" + bytes(MIB))])
     for layer in ("kernel", "root", "init-settings", "libc"):
-        with pytest.raises(ImageError, match=r"squash\.img has no root file system .*squashfs"):
+        with pytest.raises(
+            ImageError, match=r"squash\.img has no supported root file system: .*squashfs"
+        ):
             compose(squash, {layer: good}, tmp_path / "mix.img")
     compose(squash, {"command-line": good, "device-tree": good}, tmp_path / "mix.img")

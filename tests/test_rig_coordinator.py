@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from rig_places import Lab, lab, wait_until
 
-from benchvise.flows import rig as flow
 from benchvise.rig import locks
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.hold.places import Taker, taker
+from benchvise.rig.hold import actions
+from benchvise.rig.hold.messages import PowerChange
+from benchvise.rig.hold.places import PlaceOwner, taker
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,8 @@ def command(running: Lab, *words: str) -> list[str]:
 
 
 def status(rig: Rig, board: str = "one") -> dict[str, Any]:
-    (outcome,) = flow.status(rig, [board])
-    return outcome.as_json()
+    (outcome,) = actions.status(rig, [board])
+    return actions.outcome_document(outcome)
 
 
 def test_the_command_line_takes_a_place_and_gives_it_back(running: Lab, rig: Rig) -> None:
@@ -69,38 +70,38 @@ def test_what_is_not_taken_is_not_looked_into(rig: Rig) -> None:
 
 def test_a_place_of_another_user_is_busy_and_stays_his(running: Lab, rig: Rig) -> None:
     assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
-    (one, two) = flow.power(rig, ["all"], "on")
+    (one, two) = actions.power(rig, ["all"], PowerChange.ON)
     assert isinstance(one.error, RigError)
     assert one.error.fault is Fault.BUSY
     assert "here/eve" in one.error.message
     assert two.error is None
     assert running.relays.on == {0: False, 1: True}
-    assert taker(rig.path, "one") == Taker("here/eve", ours=False)
+    assert taker(rig.path, "one") == PlaceOwner("here/eve", ours=False)
     assert status(rig)["holder"] == {"pid": 0, "what": "place of here/eve"}
 
 
 def test_a_place_that_its_user_had_taken_before_stays_his(running: Lab, rig: Rig) -> None:
     assert running.labgrid("-p", "one", "acquire").returncode == 0
-    (one,) = flow.power(rig, ["one"], "cycle")
+    (one,) = actions.power(rig, ["one"], PowerChange.CYCLE)
     assert one.error is None
-    assert one.found["power"] == "on"
-    assert taker(rig.path, "one") == Taker("here/we", ours=True)
+    assert one.result is not None and one.result.power == "on"
+    assert taker(rig.path, "one") == PlaceOwner("here/we", ours=True)
     assert status(rig)["power"] == "on"
 
 
 def test_a_place_that_is_shared_with_us_is_used(running: Lab, rig: Rig) -> None:
     assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
     assert running.labgrid("-p", "one", "allow", "here/we", user="eve").returncode == 0
-    (one,) = flow.power(rig, ["one"], "on")
+    (one,) = actions.power(rig, ["one"], PowerChange.ON)
     assert one.error is None
-    assert taker(rig.path, "one") == Taker("here/eve", ours=True)
+    assert taker(rig.path, "one") == PlaceOwner("here/eve", ours=True)
 
 
 def test_a_killed_client_gives_its_place_back(running: Lab, rig: Rig) -> None:
     client = attend(running)
     try:
         wait_until(lambda: taker(rig.path, "one") is not None, "the taking")
-        (other,) = flow.power(rig, ["one"], "off")
+        (other,) = actions.power(rig, ["one"], PowerChange.OFF)
         assert isinstance(other.error, RigError)
         assert (other.error.fault, "rig console" in other.error.message) == (Fault.BUSY, True)
     finally:
@@ -116,8 +117,8 @@ def test_a_worker_that_is_told_to_end_gives_its_place_back(running: Lab, rig: Ri
 
 def test_what_a_killed_worker_left_is_taken_over_and_given_back(running: Lab, rig: Rig) -> None:
     end_worker(running, rig, signal.SIGKILL)
-    assert taker(rig.path, "one") == Taker("here/we", ours=True)
-    (one,) = flow.power(rig, ["one"], "off")
+    assert taker(rig.path, "one") == PlaceOwner("here/we", ours=True)
+    (one,) = actions.power(rig, ["one"], PowerChange.OFF)
     assert one.error is None
     assert taker(rig.path, "one") is None
 
@@ -135,7 +136,7 @@ def test_what_is_not_there_is_named(running: Lab, tmp_path: Path, line: str, say
     old = next(part.strip() for part in text.splitlines() if part.strip().startswith(f"{key}:"))
     path = tmp_path / "rig.yaml"
     path.write_text(text.replace(old, line, 1))
-    (outcome,) = flow.power(load_rig(path), ["one"], "off")
+    (outcome,) = actions.power(load_rig(path), ["one"], PowerChange.OFF)
     assert isinstance(outcome.error, RigError)
     assert (outcome.error.fault, outcome.error.message) == (Fault.RIG_BROKEN, says)
 

@@ -19,10 +19,10 @@ from rig_places import Lab, lab
 from sshd import SshServer, ssh_server
 from storage_places import Disk, loop_disk
 
-from benchvise.flows import rig as flow
-from benchvise.flows.boards import RigObserver
 from benchvise.rig.environment import load_rig
 from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold import actions
+from benchvise.rig.hold.client import EventObserver
 from benchvise.rig.hold.places import taker
 
 MIB = 1 << 20
@@ -92,8 +92,10 @@ def script(path: Path, text: str) -> Path:
     return path.parent
 
 
-def flash(shelf: Shelf, image: Path, observe: RigObserver | None = None) -> flow.Outcome:
-    (outcome,) = flow.flash(load_rig(shelf.lab.rig_file), ["one"], str(image), observe)
+def flash(
+    shelf: Shelf, image: Path, observe: EventObserver | None = None
+) -> actions.BoardOutcome[Any]:
+    (outcome,) = actions.flash(load_rig(shelf.lab.rig_file), ["one"], str(image), observe)
     return outcome
 
 

@@ -13,8 +13,8 @@ import pytest
 from rig_bench import Ran, TestBench, running
 
 from benchvise.errors import BenchviseError
-from benchvise.flows import rig as flow
 from benchvise.rig.boot.timeline import replay
+from benchvise.rig.hold import actions
 from benchvise.rig.virtual import kinds
 from benchvise.store import Store
 
@@ -86,7 +86,7 @@ def test_boards_are_compared(rig: TestBench, measured: Ran) -> None:
 
 
 @pytest.fixture(scope="module")
-def failed(rig: TestBench, measured: Ran) -> dict[str, flow.Outcome]:
+def failed(rig: TestBench, measured: Ran) -> dict[str, actions.BoardOutcome[Any]]:
     """One board with a kernel that panics, one whose bootloader somebody stops, one so slow that
     it does not come to its end; all at once.
     """
@@ -95,7 +95,7 @@ def failed(rig: TestBench, measured: Ran) -> dict[str, flow.Outcome]:
     rig.inject("arm64-2", "hang-uboot")
     rig.inject("riscv64-1", "slow-boot", "20")
     short = rig.with_options(boot_limit_s=15.0)
-    found = flow.boot(flow.load(str(short.rig_file)), ["all"])
+    found = actions.boot(actions.load(str(short.rig_file)), ["all"])
     return {outcome.board: outcome for outcome in found}
 
 
@@ -108,9 +108,9 @@ def failed(rig: TestBench, measured: Ran) -> dict[str, flow.Outcome]:
     ],
 )
 def test_a_board_that_fails_is_named_for_how_and_switched_off(
-    rig: TestBench, failed: dict[str, flow.Outcome], board: str, fault: str, words: str
+    rig: TestBench, failed: dict[str, actions.BoardOutcome[Any]], board: str, fault: str, words: str
 ) -> None:
-    said = failed[board].as_json()
+    said = actions.outcome_document(failed[board])
     assert said["error"]["fault"] == fault, said
     log = Path(said["report"]["console"])
     assert words.encode() in log.read_bytes()
@@ -119,7 +119,9 @@ def test_a_board_that_fails_is_named_for_how_and_switched_off(
     assert (told["relay"], told["running"]) == (0, False)
 
 
-def test_off_cuts_the_power_of_all(rig: TestBench, failed: dict[str, flow.Outcome]) -> None:
+def test_off_cuts_the_power_of_all(
+    rig: TestBench, failed: dict[str, actions.BoardOutcome[Any]]
+) -> None:
     assert rig.command("rig", "power", "all", "on").code == 0
     machines = [told["pid"] for told in rig.told().values()]
     assert all(machines)

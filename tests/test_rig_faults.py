@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +22,10 @@ import pytest
 from rig_bench import Ran, TestBench, running
 
 from benchvise.errors import UsageError
-from benchvise.flows import rig as flow
 from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold import actions
 from benchvise.rig.hold.client import HeldBoard
+from benchvise.rig.hold.messages import BoardEvent, PhaseReached, PowerChange
 
 GOOD, OTHER = "good", "other"
 LARGE = 12 << 20
@@ -32,7 +33,6 @@ LARGE = 12 << 20
 # A client that writes two cards and boots the boards; it says when it begins.
 CYCLE = """
 import sys
-from benchvise.flows import rig
 file, image, *boards = sys.argv[1:]
 loaded = rig.load(file)
 print("begun", flush=True)
@@ -72,7 +72,7 @@ class Seen(NamedTuple):
 
     at: float
     board: str
-    what: Mapping[str, Any]
+    event: BoardEvent
 
 
 @dataclass
@@ -80,11 +80,11 @@ class Batch:
     """All faults of one kind at once, each on a board of its own, beside one that is well."""
 
     rig: TestBench
-    outcomes: dict[str, flow.Outcome]
+    outcomes: dict[str, actions.BoardOutcome[Any]]
     events: list[Seen] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
 
-    def outcome(self, board: str) -> flow.Outcome:
+    def outcome(self, board: str) -> actions.BoardOutcome[Any]:
         if board in self.skipped:
             pytest.skip(self.skipped[board])
         return self.outcomes[board]
@@ -92,8 +92,8 @@ class Batch:
     def last(self, board: str) -> float:
         return max(event.at for event in self.events if event.board == board)
 
-    def observe(self, board: str, what: Mapping[str, Any]) -> None:
-        self.events.append(Seen(time.monotonic(), board, what))
+    def observe(self, board: str, event: BoardEvent) -> None:
+        self.events.append(Seen(time.monotonic(), board, event))
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +119,13 @@ def flashed(rig: TestBench) -> Batch:
     boards = [GOOD, *(board for board in CARDS if board not in batch.skipped)]
     # Large enough for the bad block to be bad again before it is read back.
     image = str(rig.image("boot", LARGE))
-    loaded = flow.load(str(rig.rig_file))
-    found = flow.flash(loaded, boards, image, batch.observe)
+    loaded = actions.load(str(rig.rig_file))
+    found = actions.flash(loaded, boards, image, batch.observe)
     batch.outcomes = {outcome.board: outcome for outcome in found}
     for _ in range(4):
         if batch.outcomes["bad-block"].error is not None:
             break
-        (again,) = flow.flash(loaded, ["bad-block"], image, batch.observe)
+        (again,) = actions.flash(loaded, ["bad-block"], image, batch.observe)
         batch.outcomes["bad-block"] = again
     return batch
 
@@ -137,8 +137,8 @@ def booted(rig: TestBench, flashed: Batch) -> Batch:
         rig.put(board, word)
         for name, value in faults.items():
             rig.inject(board, name, value)
-    loaded = flow.load(str(rig.rig_file))
-    found = flow.boot(loaded, [GOOD, *BOOTS], observe=batch.observe)
+    loaded = actions.load(str(rig.rig_file))
+    found = actions.boot(loaded, [GOOD, *BOOTS], observe=batch.observe)
     batch.outcomes = {outcome.board: outcome for outcome in found}
     return batch
 
@@ -148,7 +148,7 @@ def shown(
 ) -> tuple[Ran, Ran]:
     """What the command says of this board, to people and as JSON; it is not done once more."""
     outcome = batch.outcome(board)
-    patch.setattr(flow, verb, lambda *_a, **_k: [outcome])
+    patch.setattr(actions, verb, lambda *_a, **_k: [outcome])
     plain = batch.rig.command("rig", verb, board, *words)
     return plain, batch.rig.command("rig", verb, board, *words, "--json")
 
@@ -209,15 +209,19 @@ def test_a_board_that_does_not_boot_is_named_for_how_and_keeps_its_console(
 
 def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, booted: Batch) -> None:
     written = flashed.outcomes[GOOD]
-    assert written.error is None
-    assert written.found["size"] == LARGE
+    assert written.error is None and written.result is not None
+    assert written.result.size == LARGE
     up = booted.outcomes[GOOD]
-    assert up.error is None
-    assert up.found["report"]["phases"]["network"] > 0
+    assert up.error is None and up.result is not None
+    assert up.result.report.phases["network"] > 0
     assert booted.rig.told()[GOOD]["running"]
-    slow = booted.outcomes["crawls"].as_json()["report"]
-    first = next(e for e in booted.events if e.board == "crawls" and e.what["event"] == "phase")
-    assert booted.last(GOOD) < first.at - slow["phases"][first.what["phase"]] + slow["seconds"]
+    slow = actions.outcome_document(booted.outcomes["crawls"])["report"]
+    first, phase = next(
+        (seen.at, seen.event.phase)
+        for seen in booted.events
+        if seen.board == "crawls" and isinstance(seen.event, PhaseReached)
+    )
+    assert booted.last(GOOD) < first - slow["phases"][phase] + slow["seconds"]
 
 
 def test_a_damaged_image_is_told_before_anything_is_written(rig: TestBench) -> None:
@@ -234,9 +238,9 @@ def test_a_damaged_image_is_told_before_anything_is_written(rig: TestBench) -> N
 
 
 def test_what_somebody_holds_is_neither_switched_nor_turned(calm: TestBench) -> None:
-    loaded = flow.load(str(calm.rig_file))
+    loaded = actions.load(str(calm.rig_file))
     with HeldBoard(loaded, GOOD, "a test that holds it") as held:
-        held.request("power", to="on")
+        held.switch_power(PowerChange.ON)
         pid = calm.told()[GOOD]["pid"]
         for words in (
             ("power", GOOD, "off"),
@@ -320,11 +324,11 @@ def test_a_board_that_boots_but_cannot_be_measured_is_switched_off(calm: TestBen
 
 
 def test_a_process_that_is_killed_is_told_and_the_board_can_be_used_again(calm: TestBench) -> None:
-    held = HeldBoard(flow.load(str(calm.rig_file)), GOOD, "a test")
-    held.request("power", to="on")
+    held = HeldBoard(actions.load(str(calm.rig_file)), GOOD, "a test")
+    held.switch_power(PowerChange.ON)
     os.kill(held.pid, signal.SIGKILL)
     with pytest.raises(RigError, match="ended with SIGKILL") as raised:
-        held.request("status")
+        held.status()
     assert raised.value.fault is Fault.RIG_BROKEN
     held.abort()
     assert calm.command("rig", "power", GOOD, "off").code == 0

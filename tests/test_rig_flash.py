@@ -25,7 +25,7 @@ from sshd import ssh_server
 from storage_places import MIB, Disk, directory_on_storage, loop_disk, mounted, tool
 
 from benchvise.rig.card import decompress, flash, writer
-from benchvise.rig.card.flash import Medium, Progress, Written, write_card
+from benchvise.rig.card.flash import FlashProgress, FlashResult, Medium, write_card
 from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.faults import Fault, FlashError, RigError
 
@@ -57,7 +57,9 @@ def image_file(directory: Path, data: bytes = DATA, name: str = "a.img") -> Imag
     return open_image(directory / name)
 
 
-def write(image: Image, card: Path, progress: Callable[[Progress], None] | None = None) -> Written:
+def write(
+    image: Image, card: Path, progress: Callable[[FlashProgress], None] | None = None
+) -> FlashResult:
     return write_card(image, Medium(str(card)), progress or (lambda _: None))
 
 
@@ -100,7 +102,7 @@ def test_a_card_holds_the_image(place: Path, kind: str) -> None:
     data = COMPRESS[kind](DATA) if kind else DATA
     image = image_file(place, data, f"a.img.{kind}" if kind else "a.img")
     card = card_file(place)
-    said: list[Progress] = []
+    said: list[FlashProgress] = []
     done = write(image, card, said.append)
     assert card.read_bytes() == DATA + bytes([OLD]) * (24 * MIB - len(DATA))
     assert (done.written, done.mapped, done.size) == (len(DATA),) * 3
@@ -111,7 +113,7 @@ def test_a_card_holds_the_image(place: Path, kind: str) -> None:
     for phase in ("write", "verify"):
         positions = [p.done for p in said if p.phase == phase]
         assert positions == sorted(positions)
-    assert said[-1] == Progress("verify", len(DATA), len(DATA), said[-1].rate, 0.0)
+    assert said[-1] == FlashProgress("verify", len(DATA), len(DATA), said[-1].rate, 0.0)
 
 
 @pytest.mark.parametrize("kind", ["", *COMPRESS])
@@ -174,7 +176,7 @@ def test_a_card_behind_ssh(place: Path, monkeypatch: pytest.MonkeyPatch) -> None
             write_card(image, Medium(str(card), host="absent.invalid"))
         assert raised.value.fault is Fault.RIG_BROKEN
 
-        def lose(_said: Progress) -> None:
+        def lose(_said: FlashProgress) -> None:
             server.kill_sessions()
 
         with pytest.raises(RigError, match="cannot write the card"):
@@ -291,7 +293,7 @@ def test_the_image_changes_while_it_is_read(
     image = image_file(place, gzip.compress(data, 0) if kind else data, f"a.img{kind}")
     card = card_file(place, 64 * MIB)
 
-    def change(_said: Progress) -> None:
+    def change(_said: FlashProgress) -> None:
         how(image.path)
 
     with pytest.raises(FlashError) as raised:
@@ -345,7 +347,7 @@ def test_a_writer_that_dies(place: Path, writer_with: Callable[[str], None]) -> 
 def test_an_interruption_leaves_nobody_at_the_card(place: Path, phase: str) -> None:
     card = card_file(place)
 
-    def interrupt(said: Progress) -> None:
+    def interrupt(said: FlashProgress) -> None:
         if said.phase == phase:
             raise KeyboardInterrupt
 
@@ -445,7 +447,7 @@ def test_nobody_can_mount_what_is_being_written(
     writer_with("import time\nCard.forget = lambda _: time.sleep(2)")
     said: list[str] = []
 
-    def claim(progress: Progress) -> None:
+    def claim(progress: FlashProgress) -> None:
         if progress.phase != "write":
             return
         with pytest.raises(OSError, match="busy") as raised:

@@ -49,7 +49,10 @@ def test_each_core_stands_where_it_begins(
     finally:
         process.kill()
         process.wait()
-    assert [(core.name, core.pc) for core in cores] == [("CPU#0", begin[0]), ("CPU#1", begin[1])]
+    assert [(core.name, core.address) for core in cores] == [
+        ("CPU#0", begin[0]),
+        ("CPU#1", begin[1]),
+    ]
 
 
 def _cores(gdb: Path, architecture: str, process: subprocess.Popen[bytes]) -> tuple[Core, ...]:

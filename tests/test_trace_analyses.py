@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -13,6 +14,9 @@ from trace_data import trace
 from trace_report import Line, report
 
 from benchvise.cli.main import run
+from benchvise.report.trace_tables import described_columns
+from benchvise.trace.catalogue import ANALYSES
+from benchvise.trace.catalogue.record import TraceAnalysis
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
 
@@ -253,6 +257,34 @@ def test_every_command_prints_tables(
     said = capsys.readouterr().out
     assert said.strip()
     assert max(len(line) for line in said.splitlines()) <= 120
+
+
+@pytest.mark.parametrize("layout", ["--csv", "--markdown"])
+@pytest.mark.parametrize(
+    "analysis", [analysis for analysis in ANALYSES if analysis.name != "compare"]
+)
+def test_every_analysis_has_csv_and_markdown(
+    recording: Path,
+    capsys: pytest.CaptureFixture[str],
+    analysis: TraceAnalysis[Any, Any],
+    layout: str,
+) -> None:
+    ends = ["--from", "softirq:RCU", "--to", "task:*"] if analysis.name == "latency" else []
+    for shape in analysis.shapes:
+        if (analysis.name, shape.name) in {("actors", "metrics"), ("actors", "instances")}:
+            continue  # of actors that are named
+        words = ["--table", shape.name] if len(analysis.shapes) > 1 else []
+        assert run(["trace", analysis.name, str(recording), *ends, *words, layout]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        if layout == "--csv":
+            names = [name for _, _, csv_names in described_columns(shape) for name in csv_names]
+            header = lines[0].split(",")
+            assert [name for name in names if name != "from_…_ns"] == header[
+                : len(names) - ("from_…_ns" in names)
+            ]
+            assert len({len(row) for row in csv.reader(lines)}) == 1
+        else:
+            assert lines[0].startswith("### ") and lines[2].startswith("| ")
 
 
 @pytest.mark.parametrize("span", [["--since", "soon"], ["--until", "1"], ["--since", "+1000"]])

@@ -14,7 +14,7 @@ from trace_data import trace
 from web_client import Answer, Client
 
 from benchvise.trace.loaded import LoadedTrace, load_trace
-from benchvise.web.files import key_of
+from benchvise.web.file_index import key_of
 from benchvise.web.workspace import served
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")

@@ -12,7 +12,7 @@ from web_looking import assert_fine, look
 from web_server import serving
 from web_store import keep_run
 
-from benchvise.web.files import key_of
+from benchvise.web.file_index import key_of
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 

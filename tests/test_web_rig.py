@@ -20,7 +20,7 @@ from web_server import Serving, serving
 
 from benchvise.rig import locks
 from benchvise.rig.environment import load_rig
-from benchvise.web.rig import attending
+from benchvise.web.rig import console_sessions
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
@@ -150,7 +150,7 @@ def test_how_far_a_card_is_written_is_seen(server: Serving, bench: TestBench) ->
     rig = Watching(server, "/live/rig")
     rig.until(lambda: rig.last.get("holders"), "the holders")
     with locks.held(key, "rig flash"):
-        locks.doing(key, {"op": "flash", "flash": writing[0]})
+        locks.note_activity(key, {"op": "flash", "flash": writing[0]})
         shown = rig.until(lambda: [h for h in held_by(rig, "two") if h["flash"]], "the writing")[-1]
         assert shown["doing"] == "flashing" and shown["flash"]["total"] == 12 << 20
     rig.until(lambda: rig.last["holders"]["holders"]["two"] is None, "the end")
@@ -213,8 +213,8 @@ def test_a_console_is_typed_on_and_let_go(server: Serving, bench: TestBench) -> 
 def test_who_types_no_more_lets_go(
     bench: TestBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attending, "IDLE_S", 0.3)
-    consoles = attending.Attending()
+    monkeypatch.setattr(console_sessions, "IDLE_S", 0.3)
+    consoles = console_sessions.ConsoleSessions()
     assert consoles.begin(load_rig(bench.rig_file), "two")["typing"]
     until = time.monotonic() + 30
     while consoles.state("two")["typing"]:

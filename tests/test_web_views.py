@@ -14,7 +14,7 @@ from web_client import Client
 
 from benchvise.trace.analysis import series
 from benchvise.trace.query import Limits
-from benchvise.web.files import key_of
+from benchvise.web.file_index import key_of
 from benchvise.web.workspace import sql, views
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")

@@ -19,7 +19,7 @@ from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
 from benchvise.errors import BoardUnreachable
 from benchvise.rig.boot.address import (
-    Address,
+    BoardAddress,
     addresses,
     by_preference,
     can_connect,
@@ -128,7 +128,7 @@ class TestAddresses:
         assert all(not a.ip.is_loopback for a in parse_addresses(said))
 
     def test_of_this_machine_are_told(self) -> None:
-        assert all(isinstance(address, Address) for address in addresses(LocalBoard()))
+        assert all(isinstance(address, BoardAddress) for address in addresses(LocalBoard()))
 
     def test_are_tried_nearest_first(self) -> None:
         found = parse_addresses(

@@ -9,7 +9,7 @@ from rig_consoles import CONSOLES, FakeTime, console_text, watched
 
 from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.verdict import classify
-from benchvise.rig.boot.watch import End, watch
+from benchvise.rig.boot.watch import BootEnd, watch
 from benchvise.rig.faults import Fault
 
 ALL = ["spl", "bootloader", "kernel", "init", "login"]
@@ -68,7 +68,7 @@ def test_a_boot_that_succeeds_is_told_in_phases(name: str) -> None:
     timeline, outcome = watched(console_text(name))
     assert list(timeline.phases) == ["power-on", "first-byte", *BOOTED[name]]
     assert list(timeline.phases.values()) == sorted(timeline.phases.values())
-    assert outcome.end is (End.SHELL if timeline.phase == "shell" else End.LOGIN)
+    assert outcome.end is (BootEnd.SHELL if timeline.phase == "shell" else BootEnd.LOGIN)
     verdict = classify(timeline, outcome)
     assert verdict.fault is None
     assert timeline.restarts == 0
@@ -89,12 +89,12 @@ def test_a_boot_that_fails_is_named(name: str) -> None:
 def test_a_login_that_fails_again_and_again_is_a_loop() -> None:
     said = console_text("fail-login")
     timeline, outcome = watched(said)
-    assert outcome.end is End.LOGIN
+    assert outcome.end is BootEnd.LOGIN
     first = said.index(b"login: root")
     boot, logins = said[: first + 7], said[first + 7 :]
     timeline, outcome = watched([(0.1, boot), (0.1, logins)])
     timeline.feed(timeline.power_on_ns + 3_000_000_000, logins)
-    after = type(outcome)(End.NOT_LOGGED_IN, 5.0, 2.0)
+    after = type(outcome)(BootEnd.NOT_LOGGED_IN, 5.0, 2.0)
     verdict = classify(timeline, after)
     assert verdict.fault is Fault.LOGIN_LOOP
     assert "board login:" in verdict.evidence
@@ -185,7 +185,7 @@ class TestSlowness:
         lines = [(1.0, b"[%5d.000000] doing step %d\r\n" % (i, i)) for i in range(500)]
         start = [(0.1, b"Linux version 6.1.0 (x@y) (gcc) #1\r\n")]
         timeline, outcome = watched([*start, *lines], limit_s=30.0)
-        assert outcome.end is End.LIMIT
+        assert outcome.end is BootEnd.LIMIT
         verdict = classify(timeline, outcome)
         assert verdict.fault is Fault.TOO_SLOW
         assert "'kernel'" in verdict.sentence
@@ -211,7 +211,7 @@ class TestRestarts:
         crash = said[: said.index(b"init started")]
         timeline, outcome = watched(crash + said)
         assert timeline.restarts == 1
-        assert outcome.end is End.LOGIN
+        assert outcome.end is BootEnd.LOGIN
         verdict = classify(timeline, outcome)
         assert verdict.fault is None
         assert "once" in verdict.sentence
@@ -220,7 +220,7 @@ class TestRestarts:
     def test_without_end_are_a_hang(self) -> None:
         said = console_text("fail-hang-kernel") * 20
         timeline, outcome = watched(said)
-        assert outcome.end is End.RESTARTS
+        assert outcome.end is BootEnd.RESTARTS
         verdict = classify(timeline, outcome)
         assert verdict.fault is Fault.HANG
         assert "again and again" in verdict.sentence
@@ -228,5 +228,5 @@ class TestRestarts:
     def test_after_a_panic_do_not_hide_it(self) -> None:
         panic = console_text("fail-panic-init") + b"[    1.7] Rebooting in 1 seconds..\r\n"
         timeline, outcome = watched([(0.1, panic), (1.5, console_text("orangepi-spl"))])
-        assert outcome.end is End.FAULT
+        assert outcome.end is BootEnd.FAULT
         assert classify(timeline, outcome).fault is Fault.KERNEL_PANIC

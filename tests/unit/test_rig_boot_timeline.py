@@ -14,8 +14,8 @@ from rig_consoles import FakeTime, console_text, fake_read, pieces, watched
 from benchvise.errors import UsageError
 from benchvise.rig.boot.patterns import PHASES, Prompt, load_patterns, own_patterns
 from benchvise.rig.boot.timeline import Timeline
-from benchvise.rig.boot.watch import End, Outcome, watch
-from benchvise.rig.console.lines import LINE_LIMIT, LineSplitter, Writer
+from benchvise.rig.boot.watch import BootEnd, BootOutcome, watch
+from benchvise.rig.console.lines import LINE_LIMIT, LineSplitter, LineWriter
 from benchvise.rig.console.quality import Damage, damaged, damaged_stamp
 
 TEXTS = ["arm64-uboot-extlinux", "rockchip-systemd", "fail-root-panic", "fail-login", "tfa-full"]
@@ -111,10 +111,10 @@ class TestLines:
             b"[    3.2]in[    3.500000][    T1] usb 1-1: new\r\n"
         )
         assert [(line.writer, line.text) for line in lines] == [
-            (Writer.FRAGMENT, "arm64-1 log"),
-            (Writer.KERNEL, "random: crng init done"),
-            (Writer.FRAGMENT, "arm64-1 log[    3.2]in"),
-            (Writer.KERNEL, "usb 1-1: new"),
+            (LineWriter.FRAGMENT, "arm64-1 log"),
+            (LineWriter.KERNEL, "random: crng init done"),
+            (LineWriter.FRAGMENT, "arm64-1 log[    3.2]in"),
+            (LineWriter.KERNEL, "usb 1-1: new"),
         ]
         assert splitter.feed(b": ") == []
         assert splitter.open == "arm64-1 log[    3.2]in: "
@@ -182,7 +182,7 @@ class TestPatterns:
         assert len(ids) == len(own_patterns().all) + 1
         timeline, outcome = watched(b"U-Boot 1\r\nAcme loader\r\nACME: halt\r\n", patterns=patterns)
         assert list(timeline.phases) == ["power-on", "first-byte", "spl", "bootloader"]
-        assert outcome.end is End.FAULT
+        assert outcome.end is BootEnd.FAULT
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -250,14 +250,14 @@ class TestWatch:
         )
         assert outcome.at_s <= limit_s + 0.6
         assert waits < 20_000
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, BootOutcome)
 
     def test_does_not_trust_a_read_that_does_not_wait(self) -> None:
         clock = FakeTime()
         outcome = watch(
             lambda _: b"", Timeline(clock()), limit_s=3.0, clock=clock, sleep=clock.sleep
         )
-        assert outcome.end is End.LIMIT
+        assert outcome.end is BootEnd.LIMIT
 
     def test_does_not_trust_a_board_that_never_stops(self) -> None:
         clock = FakeTime()
@@ -267,19 +267,19 @@ class TestWatch:
             return b"noise " * 20
 
         outcome = watch(read, Timeline(clock()), limit_s=20.0, clock=clock, sleep=clock.sleep)
-        assert outcome.end is End.LIMIT
+        assert outcome.end is BootEnd.LIMIT
 
     def test_goes_on_over_a_prompt_that_is_passed(self) -> None:
         timeline, outcome = watched(
             [(1, b"U-Boot 1\r\n=> "), (1.5, b"\r\nStarting kernel ...\r\n")]
         )
-        assert outcome.end is End.SILENT
+        assert outcome.end is BootEnd.SILENT
         assert timeline.phase == "kernel"
 
     def test_takes_a_login_prompt_that_the_kernel_talks_over(self) -> None:
         said = b"Linux version 6.1 (x)\r\nboard login: random: crng init done\r\n"
         _, outcome = watched(said)
-        assert outcome.end is End.LOGIN
+        assert outcome.end is BootEnd.LOGIN
 
     def test_forgets_what_was_said_before_power_on(self) -> None:
         timeline = Timeline(1000)

@@ -136,7 +136,7 @@ def test_all_cores_of_a_stub_are_named_and_let_go() -> None:
         Core("CPU#1", 0x80000024, "held+0x4", ""),
     )
     assert stub.asked[-1] == "D"
-    assert cores[0].as_json()["pc"] == "0x80000114"
+    assert cores[0].pc == "0x80000114"
 
 
 def test_cores_may_be_left_standing() -> None:

@@ -19,7 +19,7 @@ from labgrid.resource.udev import UdevManager
 
 import benchvise.rig.drivers
 from benchvise.errors import UsageError
-from benchvise.rig.card.mux import DRIVERS, Mux, Side
+from benchvise.rig.card.mux import DRIVERS, Mux, MuxSide
 from benchvise.rig.environment import load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold.target import open_target
@@ -196,9 +196,15 @@ def test_a_strategy_above_its_drivers_and_none_at_all_are_told_apart(tmp_path: P
 
 @pytest.mark.parametrize(
     ("word", "side"),
-    [("TS", Side.HOST), ("ts", Side.HOST), ("DUT", Side.DUT), ("host", Side.HOST), ("?", None)],
+    [
+        ("TS", MuxSide.HOST),
+        ("ts", MuxSide.HOST),
+        ("DUT", MuxSide.DUT),
+        ("host", MuxSide.HOST),
+        ("?", None),
+    ],
 )
-def test_the_words_of_all_mux_programs_are_known(word: str, side: Side | None) -> None:
+def test_the_words_of_all_mux_programs_are_known(word: str, side: MuxSide | None) -> None:
     class Program:
         def set_mode(self, mode: str) -> None:
             pass

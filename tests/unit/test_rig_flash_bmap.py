@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from flash_images import BLOCK, bmap_text, random_bytes
 
-from benchvise.rig.card.bmap import Range, bmap_candidates, read_bmap
+from benchvise.rig.card.bmap import MappedRange, bmap_candidates, read_bmap
 from benchvise.rig.faults import Fault, FlashError
 
 DATA = random_bytes(10 * BLOCK - 100)  # the last block is not whole
@@ -31,9 +31,9 @@ def test_the_present_format(tmp_path: Path, version: str, kind: str) -> None:
     assert bmap.version == version
     assert (bmap.image_size, bmap.block_size, bmap.checksum_type) == (len(DATA), BLOCK, kind)
     assert bmap.ranges == (
-        Range(0, 2 * BLOCK, sha(kind, 0, 1)),
-        Range(3 * BLOCK, BLOCK, sha(kind, 3, 3)),
-        Range(8 * BLOCK, 2 * BLOCK - 100, sha(kind, 8, 9)),
+        MappedRange(0, 2 * BLOCK, sha(kind, 0, 1)),
+        MappedRange(3 * BLOCK, BLOCK, sha(kind, 3, 3)),
+        MappedRange(8 * BLOCK, 2 * BLOCK - 100, sha(kind, 8, 9)),
     )
     assert bmap.mapped == 5 * BLOCK - 100
 

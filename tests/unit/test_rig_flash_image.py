@@ -13,6 +13,7 @@ import pytest
 import zstandard
 from flash_images import COMPRESS, bmap_text, random_bytes
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.card import decompress
 from benchvise.rig.card.image import PACKAGES_LIMIT, open_image
@@ -111,7 +112,7 @@ def test_provenance(tmp_path: Path) -> None:
     link = tmp_path / "core.wic.bz2"
     link.symlink_to(deploy / "core-1.wic.bz2")
     image = open_image(link)
-    said = image.provenance()
+    said = encode(image.origin())
     assert (said["name"], said["sha256"]) == ("core.wic.bz2", image.sha256)
     beside = said["beside"]
     assert isinstance(beside, dict)
@@ -128,7 +129,7 @@ def test_provenance(tmp_path: Path) -> None:
 def test_provenance_of_what_is_not_as_expected(tmp_path: Path) -> None:
     put(tmp_path, "a.testdata.json", b"[" * 100_000)
     put(tmp_path, "a.manifest", b"\xff\xfe\n\n")
-    said = open_image(put(tmp_path, "a.img", DATA)).provenance()["beside"]
+    said = encode(open_image(put(tmp_path, "a.img", DATA)).origin())["beside"]
     assert isinstance(said, dict)
     assert said["testdata"]["na"] == "it is not JSON"
     assert said["manifest"]["count"] == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchvise.rig.card import writer
-from benchvise.rig.card.writer import FRAME, PIECE, Refused
+from benchvise.rig.card.writer import FRAME, PIECE, WriteRefused
 
 SDB = os.makedev(8, 16)
 
@@ -63,8 +63,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path)
 
 
-def refused(number: int = SDB) -> Refused:
-    with pytest.raises(Refused) as raised:
+def refused(number: int = SDB) -> WriteRefused:
+    with pytest.raises(WriteRefused) as raised:
         writer.refuse_device("/dev/sdb", number)
     assert "/dev/sdb" in raised.value.message
     assert raised.value.remedy
@@ -170,7 +170,7 @@ def test_a_file_system_with_a_number_of_its_own(
 def test_frames_that_end_too_early_or_too_late(tmp_path: Path) -> None:
     path = tmp_path / "card"
     path.write_bytes(bytes(1000))
-    card = writer.Card(str(path))
+    card = writer.CardDevice(str(path))
     buffer = memoryview(bytearray(writer.CHUNK))
 
     def fill(*parts: bytes) -> writer.Filled | None:
@@ -183,7 +183,7 @@ def test_frames_that_end_too_early_or_too_late(tmp_path: Path) -> None:
     for part in (b"", FRAME.pack(1, 5), FRAME.pack(1, 5) + PIECE.pack(0, 5) + b"abcd"):
         with pytest.raises(EOFError):
             fill(part)
-    with pytest.raises(Refused, match="card-too-small"):
+    with pytest.raises(WriteRefused, match="card-too-small"):
         fill(FRAME.pack(1, 5), PIECE.pack(996, 5), b"abcde")
 
 

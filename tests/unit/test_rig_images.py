@@ -1,425 +1,337 @@
-"""The parts of the simulated boards' images that need no package and no emulator."""
+"""What an image is read for: tables, kernels, programs, boot loaders, free blocks."""
 
 from __future__ import annotations
 
-import base64
 import gzip
-import hashlib
+import json
 import lzma
-import os
-import re
 import shutil
-import stat
 import struct
 import subprocess
 import time
-import zlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
+import rig_images as images
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+from rig_elf import AARCH64, X86_64, program
+from rig_images import MIB, Part
 
-from benchvise.errors import UsageError
-from benchvise.rig.images import ImageError, cache, cpio, tools
-from benchvise.rig.images.assemble import BOOT_START, ROOT_START, assemble
-from benchvise.rig.images.boot_files import extlinux
-from benchvise.rig.images.ext import make_ext4
-from benchvise.rig.images.fat import make_fat
-from benchvise.rig.images.table import dos_table
-from benchvise.rig.images.tools import Tools, installed
-from benchvise.rig.virtual import bootrom, kinds
-from benchvise.rig.virtual.recipes import firmware, kernel, keys, packages, variants, zimage
+from benchvise.rig.compose.layers import libc_abi as abi
+from benchvise.rig.images import ImageError, elf
+from benchvise.rig.images import raw_loader as raw
+from benchvise.rig.images.blockmap import BLOCK, used_ranges
+from benchvise.rig.images.fat import Fat, free_clusters
+from benchvise.rig.images.filesystems import FileSystem, file_system
+from benchvise.rig.images.kernel import KernelImage, identify
+from benchvise.rig.images.table import read_table
+from benchvise.rig.images.tools import Tools
 
-BUILDERS = ("mkfs.vfat", "mcopy", "mmd", "mke2fs", "debugfs", "dumpe2fs", "e2fsck")
-needs_builders = pytest.mark.skipif(
-    not all(installed(name) for name in BUILDERS),
-    reason="apt-get install dosfstools mtools e2fsprogs",
-)
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+# Partition tables
 
 
-# --- modules ----------------------------------------------------------------------------------
-
-
-def module(depends: str) -> bytes:
-    """A 64-bit ELF file with nothing but a section ``.modinfo``."""
-    info = f"license=GPL\0depends={depends}\0name=x\0".encode()
-    names = b"\0.modinfo\0.shstrtab\0"
-    body = info + names
-    offset = 64
-    head = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack(
-        "<HHIQQQIHHHHHH", 1, 0xB7, 1, 0, 0, offset + len(body), 0, 64, 0, 0, 64, 3, 2
-    )
-
-    def section(name: int, kind: int, at: int, size: int) -> bytes:
-        return struct.pack("<IIQQQQIIQQ", name, kind, 0, 0, at, size, 0, 0, 1, 0)
-
-    table = section(0, 0, 0, 0) + section(1, 1, offset, len(info))
-    return head + body + table + section(10, 3, offset + len(info), len(names))
-
-
-TREE = {
-    "ext4": module("jbd2,mbcache,crc16"),
-    "jbd2": module(""),
-    "mbcache": module(""),
-    "crc16": module(""),
-    "virtio_blk": module("virtio,virtio-ring"),
-    "virtio_ring": module("virtio"),
-    "virtio": module(""),
-}
-
-
-def test_modules_come_with_what_they_need_and_after_it() -> None:
-    order = kernel.closure(["virtio-blk", "ext4", "not-there"], TREE.get)
-    assert list(order) == [
-        "virtio",
-        "virtio_ring",
-        "virtio_blk",
-        "jbd2",
-        "mbcache",
-        "crc16",
-        "ext4",
+def test_an_mbr_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    starts = images.mbr(path, [Part(b"a", "0c", room=MIB), Part(b"b", bootable=True, room=MIB)])
+    table = read_table(path)
+    assert table.scheme == "dos" and table.first_free == 512
+    assert [(p.number, p.start, p.kind, p.bootable) for p in table.partitions] == [
+        (1, starts[0], "0c", False),
+        (2, starts[1], "83", True),
     ]
-    assert order["virtio_blk"] == ["virtio", "virtio_ring"]
-    assert order["virtio"] == []
-
-
-def test_what_a_module_needs_is_listed_as_depmod_does() -> None:
-    order = kernel.closure(["virtio_blk"], TREE.get)
-    text = kernel.dependency_file(order, {name: f"kernel/{name}.ko" for name in order})
-    assert text.splitlines() == [
-        "kernel/virtio.ko:",
-        "kernel/virtio_ring.ko: kernel/virtio.ko",
-        "kernel/virtio_blk.ko: kernel/virtio_ring.ko kernel/virtio.ko",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("suffix", "pack"),
-    [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress),
-     (".zst", zstandard.ZstdCompressor().compress)],
-)  # fmt: skip
-def test_compressed_modules(suffix: str, pack: object) -> None:
-    assert callable(pack)
-    path = f"kernel/fs/nls/nls-cp437.ko{suffix}"
-    assert kernel.unpacked_module(path, pack(b"text")) == b"text"
-    assert kernel.module_name(path) == "nls_cp437"
-
-
-# --- the first root file system ---------------------------------------------------------------
-
-
-@pytest.mark.skipif(shutil.which("busybox") is None, reason="apt-get install busybox-static")
-def test_archive_unpacks_elsewhere(tmp_path: Path) -> None:
-    data = cpio.archive(
-        [cpio.file("bin/busybox", b"abc", 0o755), cpio.link("bin/sh", "busybox"),
-         cpio.directory("dev"), cpio.file("bin/odd", b"12345")]
-    )  # fmt: skip
-    subprocess.run(["busybox", "cpio", "-id"], input=data, cwd=tmp_path, check=True, timeout=60)
-    program = tmp_path / "bin" / "busybox"
-    assert program.read_bytes() == b"abc"
-    assert stat.S_IMODE(program.stat().st_mode) == 0o755
-    assert (tmp_path / "bin" / "sh").readlink() == Path("busybox")
-    assert (tmp_path / "bin" / "odd").read_bytes() == b"12345"
-    assert (tmp_path / "dev").is_dir()
-
-
-# --- a kernel that need not unpack itself -------------------------------------------------------
-
-
-def test_kernel_is_taken_out_of_what_unpacks_it() -> None:
-    kernel = bytes(range(256)) * 5
-    packed = b"code \xfd7zXZ\0 is a word in it" + lzma.compress(kernel) + b"more"
-    image = zimage.unpacked(packed, 0x40208000)
-    magic, start, end = struct.unpack_from("<3I", image, 0x24)
-    assert (magic, start, end) == (0x016F2818, 0, len(image))
-    assert struct.unpack_from("<I", image, 0x20) == (0xEA000002,)  # b 0x30
-    assert image.endswith(struct.pack("<II", 0x40208000, 0x40208000 + len(kernel)) + kernel)
-    with pytest.raises(ImageError, match="not compressed by xz"):
-        zimage.unpacked(b"nothing", 0)
-
-
-# --- bootloaders ------------------------------------------------------------------------------
-
-
-def legacy_image(contents: bytes) -> bytes:
-    """An image in U-Boot's own format."""
-    head = struct.pack(">4sIIIIII", b"\x27\x05\x19\x56", 0, 1, len(contents), 2, 3,
-                       zlib.crc32(contents)).ljust(64, b"\0")  # fmt: skip
-    return head[:4] + struct.pack(">I", zlib.crc32(head)) + head[8:] + contents
-
-
-def test_settings_of_a_bootloader_are_written_over() -> None:
-    program = b"code\0bootdelay=2\0boot_targets=usb virtio\0more"
-    data = firmware.edited(
-        program,
-        [("bootdelay=2", "bootdelay=0"), ("boot_targets=usb virtio", "boot_targets=virtio")],
-    )
-    assert data == b"code\0bootdelay=0\0boot_targets=virtio    \0more"
-
-
-def test_sums_of_an_edited_image_are_right() -> None:
-    not_an_image = b"\x27\x05\x19\x56" + bytes(range(100))
-    before = b"x" * 7 + legacy_image(b"aa\0bootdelay=2\0bb") + not_an_image
-    after = legacy_image(b"aa\0bootdelay=1\0bb")
-    data = firmware.edited(before, [("bootdelay=2", "bootdelay=1")])
-    assert data == b"x" * 7 + after + not_an_image
-
-
-@pytest.mark.parametrize("edit", [("absent=1", "absent=2"), ("bootdelay=2", "bootdelay=10")])
-def test_settings_that_cannot_be_edited(edit: tuple[str, str]) -> None:
-    with pytest.raises(ImageError, match="has no setting"):
-        firmware.edited(b"\0bootdelay=2\0", [edit])
-
-
-# --- keys -------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(not installed("ssh-keygen"), reason="apt-get install openssh-client")
-def test_keys_are_made_once_and_for_the_user_alone() -> None:
-    key = keys.user_key()
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    before = key.read_bytes()
-    assert keys.user_key().read_bytes() == before
-    host = keys.host_key("board")
-    public = (key.parent / "host-board.pub").read_text().split()[1]
-    assert host.startswith(b"\0\0\0\x0bssh-ed25519\0\0\0\x40")
-    assert len(host) == 4 + 11 + 4 + 64
-    assert base64.b64decode(public).endswith(host[-32:])
-
-
-def test_other_keys_are_refused() -> None:
-    with pytest.raises(ValueError, match="own form"):
-        keys.dropbear_form("-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n")
-
-
-# --- cards ------------------------------------------------------------------------------------
-
-
-def run(*argv: str | Path) -> str:
-    return Tools(Path("/")).run(argv).text
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    root = tmp_path / "tree"
-    (root / "etc").mkdir(parents=True)
-    (root / "etc" / "hostname").write_text("board\n")
-    (root / "bin").mkdir()
-    (root / "bin" / "program").write_bytes(os.urandom(300_000))
-    (root / "bin" / "program").chmod(0o755)
-    (root / "bin" / "link").symlink_to("program")
-    return root
-
-
-@needs_builders
-def test_a_card_is_the_same_each_time_and_complete_by_its_map(tmp_path: Path, tree: Path) -> None:
-    kernel = tmp_path / "kernel"
-    kernel.write_bytes(b"k" * 100_000)
-    size = 96 << 20
-    images = [tmp_path / "one.img", tmp_path / "two.img"]
-    for image in images:
-        # another time of day, for file systems hold times; in FAT to two seconds
-        time.sleep(2)
-        kernel.touch()
-        assemble(image, size, {"extlinux/extlinux.conf": kernel, "Image": kernel}, tree, "same")
-    first, second = (image.read_bytes() for image in images)
-    assert first == second
-    assert len(first) == size
-
-    # a card that held something else before, written with the mapped blocks only
-    written = bytearray(b"\xa5" * size)
-    text = images[0].with_name("one.img.bmap").read_text()
-    for sum_, start, end in re.findall(r'chksum="(\w+)"> (\d+)(?:-(\d+))? <', text):
-        part = slice(int(start) * 4096, (int(end or start) + 1) * 4096)
-        assert hashlib.sha256(first[part]).hexdigest() == sum_
-        written[part] = first[part]
-    dirty = tmp_path / "dirty.img"
-    dirty.write_bytes(written)
-    root = tmp_path / "root.img"
-    root.write_bytes(written[ROOT_START:])
-    run("e2fsck", "-f", "-n", root)
-    assert run("debugfs", "-R", "cat /etc/hostname", root) == "board\n"
-    owner = run("debugfs", "-R", "stat /bin/program", root)
-    assert re.search(r"User: +0 +Group: +0", owner)
-    assert "Mode:  0755" in owner
-    partition = f"{dirty}@@{BOOT_START}"
-    assert run("mcopy", "-i", partition, "::/Image", "-") == "k" * 100_000
-    listed = run("mdir", "-i", partition, "-/", "-b").split()
-    assert listed == ["::/extlinux/", "::/Image", "::/extlinux/extlinux.conf"]
-
-
-@needs_builders
-def test_files_that_do_not_fit(tmp_path: Path, tree: Path) -> None:
-    with pytest.raises(ImageError, match=r"mke2fs failed"):
-        big = tree / "big"
-        with big.open("wb") as file:
-            file.write(os.urandom(20 << 20))
-        make_ext4(Tools(tmp_path), "root", 8 << 20, tree, "same")
-    with pytest.raises(ImageError, match=r"mcopy failed"):
-        huge = _sparse(tmp_path / "huge", 50 << 20)
-        make_fat(Tools(tmp_path), "boot", 40 << 20, {"big": huge}, 1)
-
-
-def _sparse(path: Path, size: int) -> Path:
-    with path.open("wb") as file:
-        file.truncate(size)
-    return path
-
-
-def test_partition_table() -> None:
-    table = dos_table(
-        0x11223344, (BOOT_START, ROOT_START - BOOT_START), (ROOT_START, (256 << 20) - ROOT_START)
-    )
-    assert len(table) == 512
-    assert table[440:444] == bytes.fromhex("44332211")
-    assert table[446] == 0x80
-    kinds_ = (table[450], table[466])
-    assert kinds_ == (0x0C, 0x83)
-    assert struct.unpack_from("<II", table, 454) == (2048, 131072)
-    assert struct.unpack_from("<II", table, 470) == (133120, 391168)
-
-
-# --- the boot ROM of boards without a bootloader ----------------------------------------------
-
-
-def test_default_label_of_extlinux() -> None:
-    settings = """
-default second
-timeout 1
-label first
-  kernel /a
-label second
-  LINUX /b
-  initrd /i
-  append console=ttyS0 root=/dev/vda2
-"""
-    label = extlinux.chosen(settings)
-    assert label is not None
-    assert label.values == {
-        "kernel": "/b",
-        "initrd": "/i",
-        "append": "console=ttyS0 root=/dev/vda2",
-    }
-
-
-def test_a_card_without_anything_to_start(tmp_path: Path) -> None:
-    assert bootrom.read_card(tmp_path / "absent", tmp_path) is None
-    assert bootrom.read_card(_sparse(tmp_path / "blank", 1 << 20), tmp_path) is None
-
-
-# --- kinds, variants, cache, packages ---------------------------------------------------------
-
-
-def test_unknown_names_are_told() -> None:
-    with pytest.raises(UsageError, match="no kind of simulated board 'vax'"):
-        kinds.kind("vax")
-    with pytest.raises(UsageError, match="no image variant 'z'"):
-        variants.variant("z")
-
-
-def test_the_bench_has_boards_of_known_kinds() -> None:
-    assert len(dict(kinds.BENCH)) == 6
-    assert {kind for _, kind in kinds.BENCH} <= set(kinds.KINDS)
-
-
-def test_missing_names_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "_search_path", lambda: "/nowhere")
-    lacking = kinds.missing(kinds.KINDS["orangepi"])
-    assert "qemu-system-arm" in lacking
-    assert lacking == sorted(set(lacking))
-    with pytest.raises(ImageError, match=r"mcopy is not installed: .*apt-get install .* mtools"):
-        tools.find_program("mcopy")
-
-
-def test_what_is_half_built_has_no_name(tmp_path: Path) -> None:
-    target = tmp_path / "made"
-
-    def fail() -> None:
-        with cache.fresh(target) as made:
-            (made / "file").touch()
-            raise OSError("no room")
-
-    with pytest.raises(OSError, match="no room"):
-        fail()
-    assert not list(tmp_path.glob("*made*")) and not list(tmp_path.glob(".unfinished*"))
-
-
-def test_mirror_comes_from_the_systems_own_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = (
-        "http://mirror.example/ubuntu jammy main\n"
-        "http://mirror.example/security bookworm-security main\n"
-        "http://mirror.example/debian bookworm main\n"
-    )
-    monkeypatch.setattr(packages, "run_apt", lambda argv: said)
-    assert packages.mirror() == "http://mirror.example/debian"
-    ubuntu = "http://mirror.example/ubuntu jammy main\n"
-    monkeypatch.setattr(packages, "run_apt", lambda argv: ubuntu)
-    with pytest.raises(ImageError, match=r"names no Debian archive.*BENCHVISE_DEBIAN_MIRROR"):
-        packages.mirror()
-    monkeypatch.setenv(packages.MIRROR_VARIABLE, "file:/mirror")
-    assert packages.mirror() == "file:/mirror"
-
-
-class FakeApt:
-    """apt as it behaves: it neither names nor fetches files that lie where it is started."""
-
-    FILES = MappingProxyType(
-        {"linux-image-6.1-arm64": "linux-image-6.1-arm64_6.1_arm64.deb",
-         "dropbear-bin": "dropbear-bin_1%3a2_arm64.deb", "libc6": "libc6_2.36_arm64.deb"}
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.updates = 0
-
-    def __call__(
-        self, argv: Sequence[str], cwd: Path | None = None, own: Mapping[str, str] | None = None
-    ) -> str:
-        name, *words = argv
-        assert own is None or own.keys() == {"APT_CONFIG"}
-        if "indextargets" in words:
-            return "file:/mirror bookworm main\n"
-        if name == "apt-cache":
-            return f"{words[1]}\n  Depends: linux-image-6.1-arm64\n"
-        if "update" in words:
-            self.updates += 1
-            return ""
-        if "install" in words:
-            return self._plan("dropbear-bin", "libc6")
-        if "download" not in words:
-            return ""
-        assert cwd is not None
-        wanted = [word for word in words if word in self.FILES]
-        new = [word for word in wanted if not (cwd / self.FILES[word]).exists()]
-        if "--print-uris" in words:
-            return self._plan(*new)
-        for word in new:
-            (cwd / self.FILES[word]).write_text(word)
-        return ""
-
-    def _plan(self, *names: str) -> str:
-        return "".join(f"'file:/x' {self.FILES[name]} 1 SHA256:0\n" for name in names)
-
-
-def test_a_set_of_packages_is_whole_and_kept(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    apt = FakeApt()
-    monkeypatch.setattr(packages, "run_apt", apt)
-    monkeypatch.setattr(packages, "KEYRING", tmp_path)
-    archive = packages.Archive("bookworm", "arm64")
-    (kernel,) = archive.download(["linux-image-arm64"])
-    assert kernel.name == "linux-image-6.1-arm64"
-    found = archive.download(["linux-image-arm64"], ["dropbear-bin"])
-    assert [(p.name, p.version) for p in found] == [
-        ("dropbear-bin", "1:2"), ("libc6", "2.36"), ("linux-image-6.1-arm64", "6.1")
+    assert table.partitions[1].identity == "11223344-02"
+
+
+def test_logical_partitions_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    images.mbr(path, [Part(b"a", room=MIB), Part(b"b", "05", room=8 * MIB)])
+    data = bytearray(path.read_bytes())
+    extended = struct.unpack_from("<I", data, 446 + 16 + 8)[0]
+
+    def entry(at: int, index: int, kind: int, start: int, size: int) -> None:
+        struct.pack_into("<4xB3xII", data, at * 512 + 446 + 16 * index, kind, start, size)
+        data[at * 512 + 510 : at * 512 + 512] = b"\x55\xaa"
+
+    entry(extended, 0, 0x83, 64, 100)
+    entry(extended, 1, 0x05, 1000, 2000)
+    entry(extended + 1000, 0, 0x82, 64, 100)
+    path.write_bytes(data)
+    found = read_table(path).partitions
+    assert [(p.number, p.start // 512) for p in found] == [
+        (1, 2048), (5, extended + 64), (6, extended + 1064)
     ]  # fmt: skip
-    monkeypatch.setattr(packages, "run_apt", None)  # no network any more
-    assert archive.download(["linux-image-arm64"], ["dropbear-bin"]) == found
-    assert apt.updates
+
+
+@pytest.mark.skipif(not images.have("sfdisk"), reason="sfdisk is not installed")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "label: dos\nlabel-id: 0xdeadbeef\n2048,2048,c,*\n4096,8192,5\n"
+        "6144,1024,83\n10240,1024,82\n",
+        "label: gpt\nfirst-lba: 34\nstart=64,size=100,name=loader1\n"
+        "start=2048,size=2048,name=root,attrs=LegacyBIOSBootable\n",
+    ],
+    ids=["dos", "gpt"],
+)
+def test_sfdisk_says_the_same(script: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    with path.open("wb") as stream:
+        stream.truncate(16 * MIB)
+    argv = [shutil.which("sfdisk", path=images.ENVIRONMENT["PATH"]) or "", "-q", str(path)]
+    subprocess.run(argv, input=script.encode(), check=True)
+    said = json.loads(images.run("sfdisk", "--json", str(path)))["partitiontable"]
+    table = read_table(path)
+    assert table.scheme == said["label"]
+    expected = [part for part in said["partitions"] if part["type"] != "5"]
+    assert len(table.partitions) == len(expected) >= 2
+    for partition, part in zip(table.partitions, expected, strict=True):
+        assert part["node"] == f"{path}{partition.number}"
+        assert (partition.start, partition.size) == (part["start"] * 512, part["size"] * 512)
+        assert int(partition.kind.replace("-", ""), 16) == int(part["type"].replace("-", ""), 16)
+        assert partition.bootable == ("bootable" in part or "attrs" in part)
+        if table.scheme == "gpt":
+            assert (partition.identity, partition.name) == (part["uuid"].lower(), part["name"])
+        else:
+            assert partition.identity == f"deadbeef-{partition.number:02x}"
+
+
+def test_a_gpt_is_read_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    images.gpt(path, [Part(b"a", name="boot", room=MIB), Part(b"b", name="root", room=MIB)])
+    table = read_table(path)
+    assert table.scheme == "gpt" and table.first_free == 34 * 512
+    assert [p.name for p in table.partitions] == ["boot", "root"]
+    data = bytearray(path.read_bytes())
+    data[512 + 40] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ImageError, match=r"x\.img: the checksum of its GPT is wrong"):
+        read_table(path)
+
+
+def test_an_image_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    images.mbr(path, [Part(b"a", room=4 * MIB)])
+    with path.open("r+b") as stream:
+        stream.truncate(3 * MIB)
+    with pytest.raises(ImageError, match="partition 1 lies outside of it"):
+        read_table(path)
+    path.write_bytes(b"short")
+    with pytest.raises(ImageError, match="no card image"):
+        read_table(path)
+
+
+@given(st.binary(min_size=1024, max_size=2048), st.booleans(), st.booleans())
+def test_no_table_brings_it_down(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, dos: bool, gpt: bool
+) -> None:
+    head = bytearray(data)
+    if dos:
+        head[510:512] = b"\x55\xaa"
+    if gpt:
+        head[512:520] = b"EFI PART"
+    path = tmp_path_factory.getbasetemp() / "table.img"
+    path.write_bytes(head)
+    try:
+        table = read_table(path)
+    except ImageError:
+        return
+    assert all(0 <= p.start < p.end <= len(head) for p in table.partitions)
+    for partition in table.partitions:
+        file_system(path, partition.start)
+
+
+# Kernels
+
+
+def test_kernels_are_told_by_their_headers() -> None:
+    image = images.arm64_kernel("6.1.0-test")
+    riscv = image[:56] + b"RSC\x05" + image[60:]
+    assert identify(image) == KernelImage("Image", "aarch64", "6.1.0-test")
+    assert identify(riscv) == KernelImage("Image", "riscv64", "6.1.0-test")
+    assert identify(gzip.compress(image)) == KernelImage("Image.gz", "aarch64", "6.1.0-test")
+    head = b"\0" * 0x24 + b"\x18\x28\x6f\x01" + bytes(200)
+    for packed in (gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress):
+        assert identify(head + packed(image)) == KernelImage("zImage", "arm", "6.1.0-test")
+    assert identify(head, "vmlinuz-5.4-x") == KernelImage("zImage", "arm", "5.4-x")
+    bz = bytearray(0x300)
+    bz[0x202:0x206], bz[0x20E:0x210], bz[0x236] = b"HdrS", struct.pack("<H", 0x80), 1
+    bz[0x280:0x28C] = b"6.1-x (a) #1"
+    assert identify(bytes(bz)) == KernelImage("bzImage", "x86_64", "6.1-x")
+    uimage = b"\x27\x05\x19\x56" + bytes(25) + bytes([22, 2, 0]) + b"Linux-5.10.1".ljust(32, b"\0")
+    assert identify(uimage + image) == KernelImage("uImage", "aarch64", "6.1.0-test")
+    assert identify(b"no kernel").form == ""
+
+
+@given(st.sampled_from([b"", b"\x1f\x8b\x08", b"\x27\x05\x19\x56", b"MZ\0\0zimg", b"\x7fELF"]),
+       st.binary(max_size=700))  # fmt: skip
+def test_no_file_brings_identifying_down(magic: bytes, rest: bytes) -> None:
+    identify(magic + rest)
+    elf.parse(magic + rest, symbols=True)
+
+
+# Programs and their libc
+
+
+def test_a_program_says_what_it_needs() -> None:
+    data = program(
+        X86_64, interpreter="/lib/ld.so", needed=("libc.so.6", "libm.so.6"), soname="libx.so.1",
+        versions={"libc.so.6": ["GLIBC_2.2.5", "GLIBC_2.34"], "libm.so.6": ["GLIBC_2.29"]},
+        defines=["X_1", "X_2"], imports=("puts",), exports=("x",),
+    )  # fmt: skip
+    found = elf.parse(data, symbols=True)
+    assert found is not None
+    assert found.abi == ("x86_64", 64, False) and found.dynamic
+    assert (found.interpreter, found.soname) == ("/lib/ld.so", "libx.so.1")
+    assert found.needed == ("libc.so.6", "libm.so.6")
+    assert found.versions["libc.so.6"] == {"GLIBC_2.2.5", "GLIBC_2.34"}
+    assert found.versions["libm.so.6"] == {"GLIBC_2.29"}
+    assert found.defines == {"X_1", "X_2"}
+    assert set(found.imports) == {"puts"} and set(found.exports) == {"x"}
+    static = elf.parse(program(text=b"x"))
+    assert static is not None and not static.dynamic
+
+
+@given(st.integers(0, 2000), st.binary(min_size=1, max_size=16))
+def test_a_damaged_program_brings_nothing_down(at: int, noise: bytes) -> None:
+    data = bytearray(
+        program(needed=("libc.so.6",), versions={"libc.so.6": ["A", "B"]}, defines=["C"])
+    )
+    at %= len(data)
+    data[at : at + len(noise)] = noise
+    elf.parse(bytes(data), symbols=True)
+
+
+def test_sections_that_repeat_cost_no_time() -> None:
+    """65,535 symbol tables over the same megabyte, all names the same long one."""
+    data = bytearray(program(needed=("libc.so.6",), text=b"x" * (1 << 20)))
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    table, strings = (data[sections + 64 * n : sections + 64 * (n + 1)] for n in (1, 2))
+    struct.pack_into("<Q", table, 24, 0)
+    struct.pack_into("<Q", table, 32, len(data))
+    struct.pack_into("<QH", data, 40, len(data), 0)
+    struct.pack_into("<H", data, 60, 0xFFFF)
+    data += bytes(64) + bytes(table) + bytes(strings) + bytes(table) * 0xFFFC
+    began = time.process_time()
+    elf.parse(bytes(data), symbols=True)
+    assert time.process_time() - began < 5
+
+
+def test_names_that_overlap_are_not_collected() -> None:
+    """Each symbol's name begins one byte further in the same long text."""
+    names = [f"{'y' * 4000}{n}" for n in range(2)]
+    data = bytearray(program(needed=("libc.so.6",), exports=names))
+    assert len(elf.parse(bytes(data), symbols=True).exports) == 2  # type: ignore[union-attr]
+    (sections,) = struct.unpack_from("<Q", data, 40)
+    (begin,) = struct.unpack_from("<Q", data, sections + 64 + 24)
+    symbols = bytes(data[begin : begin + 24])
+    for n in range(2000):
+        symbols += struct.pack("<IBBHQQ", 12 + n, 0x12, 0, 1, 0, 0)
+    struct.pack_into("<QQ", data, sections + 64 + 24, len(data), len(symbols))
+    assert elf.parse(bytes(data) + symbols, symbols=True) is None
+
+
+def test_what_a_libc_lacks_is_named() -> None:
+    wanted = abi.LibcNeeds(
+        versions={("libc.so.6", "GLIBC_2.9"): ["/a"], ("libc.so.6", "GLIBC_2.34"): ["/b", "/c"]},
+        symbols={"gone": ["/d"], "elsewhere": ["/d"]},
+    )
+    old = abi.LibcOffer({}, frozenset({"gone"}))
+    new = abi.LibcOffer({"libc.so.6": frozenset({"GLIBC_2.9"})}, frozenset())
+    lacking = abi.missing(wanted, new, old)
+    assert lacking == {"GLIBC_2.34 of libc.so.6": ["/b", "/c"], "the function gone": ["/d"]}
+    with pytest.raises(ImageError, match=r"for 3 programs .*: /b needs GLIBC_2\.34 of libc"):
+        abi.refuse_unless_served(lacking, "glibc 2.9 of a", "b")
+
+
+def test_the_helpers_make_what_they_say() -> None:
+    libc = elf.parse(next(iter(images.glibc("2.36").values())).data)  # type: ignore[union-attr]
+    assert libc is not None and "GLIBC_2.36" in libc.defines and libc.abi[0] == "aarch64"
+    needing = elf.parse(images.needing("GLIBC_2.34", machine=AARCH64).data)
+    assert needing is not None and needing.versions == {"libc.so.6": {"GLIBC_2.34"}}
+
+
+# Boot loaders
+
+
+def test_where_boot_loaders_may_lie(tmp_path: Path) -> None:
+    path = tmp_path / "x.img"
+    parts = [Part(b"u", name="uboot", room=MIB), Part(b"f", name="boot", room=MIB),
+             Part(b"t", name="trust", room=MIB), Part(b"d", name="data", room=MIB)]  # fmt: skip
+    starts = images.gpt(path, parts, first=2 * MIB)
+    table = read_table(path)
+    systems = {n: FileSystem("vfat" if n == 2 else "") for n in range(1, 5)}
+    found = raw.regions(table, systems)
+    assert [(r.start, r.partition.name if r.partition else "") for r in found] == [
+        (34 * 512, ""),
+        (starts[0], "uboot"),
+        (table.partitions[0].end, ""),
+        (starts[2], "trust"),
+    ]
+    assert raw.used(path, found[1]) == [(starts[0], starts[0] + 512)]
+    assert raw.used(path, found[0]) == []
+
+
+# What a card must hold
+
+
+def test_blocks_that_are_free_in_part_are_written() -> None:
+    assert list(used_ranges(10 * BLOCK, [(BLOCK, 2 * BLOCK), (2 * BLOCK, 3 * BLOCK + 1)])) == [
+        (0, BLOCK),
+        (3 * BLOCK, 10 * BLOCK),
+    ]
+    assert list(used_ranges(2 * BLOCK + 5, [(BLOCK, 2 * BLOCK + 5)])) == [(0, BLOCK)]
+    assert list(used_ranges(BLOCK, [])) == [(0, BLOCK)]
+
+
+@given(
+    st.integers(1, 20 * BLOCK),
+    st.lists(st.tuples(st.integers(0, 20 * BLOCK), st.integers(0, 20 * BLOCK)), max_size=8),
+)
+def test_nothing_that_is_used_is_left_out(size: int, free: list[tuple[int, int]]) -> None:
+    ranges = [(min(a, b, size), min(max(a, b), size)) for a, b in free]
+    found = list(used_ranges(size, ranges))
+    for point in {0, size - 1, *(r[0] - 1 for r in ranges), *(r[1] for r in ranges)}:
+        if 0 <= point < size and not any(begin <= point < end for begin, end in ranges):
+            assert any(begin <= point < end for begin, end in found)
+    assert all(begin % BLOCK == 0 and begin < end <= size for begin, end in found)
+
+
+@images.needs_all
+def test_odd_names_on_fat(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(images.fat(2 * MIB, {"/A [b].TXT": b"odd", "/d/x": b"x"}))
+    files = Fat(Tools(tmp_path), "x", 0, "x")
+    assert files.read("/a [B].txt") == b"odd"
+    files.put("/D/[new] file.dtb", b"new")
+    files.put("/e/f/g", b"deep")
+    files.put("/a [b].txt", b"again")
+    assert files.names("/d") == {"x": False, "[new] file.dtb": False}
+    assert files.read("/d/[NEW] file.dtb") == b"new"
+    assert files.read("/a [b].txt") == b"again"
+    files.remove("/d/[new] file.dtb")
+    files.remove("/e")
+    assert files.names("/") == {"a [b].txt": False, "d": True}
+    assert files.names("/d") == {"x": False}
+    with pytest.raises(ImageError, match="no room for /big: it takes 4194304 bytes"):
+        files.put("/big", bytes(4 * MIB))
+
+
+@images.needs_all
+@pytest.mark.parametrize(
+    ("size", "options"), [(20 * MIB, ("-F", "16")), (40 * MIB, ("-F", "32", "-s", "1"))]
+)
+def test_free_clusters_of_fat_hold_nothing(
+    size: int, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    files = {"/a": b"a" * 700_000, "/d/b": b"b" * 5000, "/c": b""}
+    path = tmp_path / "x"
+    path.write_bytes(bytes(MIB) + images.fat(size, files, options=options))
+    free = free_clusters(path, MIB, size)
+    assert size // 2 < sum(end - begin for begin, end in free) < size - 705_000
+    data = bytearray(path.read_bytes())
+    for begin, end in free:
+        data[begin:end] = b"\xa5" * (end - begin)
+    path.write_bytes(data)
+    assert images.fat_files(path, MIB) == files
+    assert free_clusters(path, MIB, size // 2) == []  # larger than its partition

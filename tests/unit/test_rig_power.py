@@ -254,7 +254,7 @@ def test_one_who_is_leaving_is_waited_for(tmp_path: Path) -> None:
 
     def leave() -> None:
         with locks.held("a board", "a test that ends"):
-            locks.leaving("a board")
+            locks.note_leaving("a board")
             theirs.send("held")
             time.sleep(0.5)
 
@@ -268,26 +268,26 @@ def test_one_who_is_leaving_is_waited_for(tmp_path: Path) -> None:
 
 def test_what_a_holder_does_is_seen_by_others() -> None:
     with locks.held("a board", "rig flash"):
-        locks.doing("a board", {"op": "flash", "flash": {"done": 1, "total": 2}})
+        locks.note_activity("a board", {"op": "flash", "flash": {"done": 1, "total": 2}})
         found = locks.holder("a board")
         assert found is not None and found.what == "rig flash"
         assert found.doing == {"op": "flash", "flash": {"done": 1, "total": 2}}
-        locks.doing("a board", {})
+        locks.note_activity("a board", {})
         found = locks.holder("a board")
         assert found is not None and found.doing == {}
-        locks.doing("a board", {"text": "x" * 10_000})
+        locks.note_activity("a board", {"text": "x" * 10_000})
         found = locks.holder("a board")
         assert found is not None and found.doing == {}, "what is too long is left out"
     assert locks.holder("a board") is None
 
 
 def test_only_the_holder_says_what_it_does() -> None:
-    locks.doing("a board", {"op": "boot"})
+    locks.note_activity("a board", {"op": "boot"})
     assert locks.holder("a board") is None
     mine, theirs = spawned.Pipe()
 
     def say() -> None:
-        locks.doing("a board", {"op": "boot"})
+        locks.note_activity("a board", {"op": "boot"})
         theirs.send("said")
 
     with locks.held("a board", "a test"):
@@ -306,7 +306,7 @@ def test_a_note_is_read_whole_while_it_changes() -> None:
         with locks.held("a board", "a test"):
             number = 0
             while not stop.is_set():
-                locks.doing("a board", {"number": "9" * (number % 500)})
+                locks.note_activity("a board", {"number": "9" * (number % 500)})
                 number += 1
 
     child = spawned.Process(target=change, daemon=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -13,27 +14,28 @@ from scipy.stats import binomtest
 
 from benchvise.errors import Interrupted, UsageError
 from benchvise.report.boot_tables import boot_line, soak_table
-from benchvise.rig.boot.verdict import BootError, BootReport, Verdict
+from benchvise.report.sinks import Terminal
+from benchvise.rig.boot.verdict import BootError, BootReport, BootVerdict
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.soak.cores import Core
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, soak
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak, soak_document
 from benchvise.rig.soak.statistics import durations, exact_rate, outliers, summarise
 
-GOOD = Verdict(None, "it came up", "")
+GOOD = BootVerdict(None, "it came up", "")
 
 
 def report(
-    verdict: Verdict = GOOD,
+    verdict: BootVerdict = GOOD,
     phases: dict[str, float] | None = None,
     console: str = "console.log",
     restarts: int = 0,
 ) -> BootReport:
     reached = phases or {"kernel": 1.0, "login": 2.5}
-    return BootReport(verdict.fault is None, verdict, reached, console, restarts)
+    return BootReport(verdict.fault, verdict.sentence, verdict.evidence, reached, console, restarts)
 
 
 def panic(line: str = "[    1.25] Kernel panic - not syncing: VFS") -> BootReport:
-    verdict = Verdict(Fault.KERNEL_PANIC, "the kernel panicked", line)
+    verdict = BootVerdict(Fault.KERNEL_PANIC, "the kernel panicked", line)
     return report(verdict, {"kernel": 1.0}, "bad.log")
 
 
@@ -130,7 +132,7 @@ def test_equal_boots_and_few_boots_have_no_outliers() -> None:
 
 def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
     def hangs(line: str, seconds: float) -> BootReport:
-        return report(Verdict(Fault.HANG, "it hangs", line), {"init": seconds})
+        return report(BootVerdict(Fault.HANG, "it hangs", line), {"init": seconds})
 
     hang, other = hangs("eth0: link at 0xffff8000", 3), hangs("eth0: link at 0xdead1234", 4)
     result = soaked([report(), hang, panic(), report(), other, panic("[    9.9] Kernel panic - B")])
@@ -143,7 +145,7 @@ def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
         "after kernel: Kernel panic - B",
     ]
     assert result.failure_rate == exact_rate(4, 6)
-    assert json.loads(json.dumps(result.as_json()))["failure_rate"]["count"] == 4
+    assert json.loads(json.dumps(soak_document(result)))["failure_rate"]["count"] == 4
 
 
 def test_a_boot_error_is_a_failed_boot_with_or_without_its_report() -> None:
@@ -187,7 +189,7 @@ def test_an_interrupted_soak_keeps_what_was_seen(stop: BaseException) -> None:
 def test_a_soak_without_a_boot_that_counts_has_no_rate() -> None:
     result = soaked([RigError(Fault.BUSY, "b1 is taken")])
     assert result.failure_rate is None
-    assert result.as_json()["failure_rate"] == {"na": "no boot counts"}
+    assert soak_document(result)["failure_rate"] == {"na": "no boot counts"}
 
 
 def test_a_soak_of_no_boots_is_refused() -> None:
@@ -213,7 +215,11 @@ def test_cores_are_looked_at_after_failures_only_and_decide_where_it_hung() -> N
 
 def test_board_output_in_a_report_does_nothing_to_a_terminal() -> None:
     result = soaked([panic("\x1b[2Jgone\x07")])
-    assert result.boots[0].evidence == "gone\ufffd"
+    console = Terminal(width=160, file=io.StringIO(), force_terminal=False)
+    with console.capture() as captured:
+        console.print(soak_table(result), boot_line(result.boots[0]))
+    assert "gone" in captured.get()
+    assert not {"\x1b", "\x07"} & set(captured.get())
 
 
 def test_a_boot_that_began_again_says_so() -> None:
@@ -222,7 +228,7 @@ def test_a_boot_that_began_again_says_so() -> None:
 
 
 def test_progress_hears_of_every_boot() -> None:
-    heard: list[Boot | RigFault] = []
+    heard: list[SoakBoot | RigFault] = []
     soaked([report(), RigError(Fault.BUSY, "b1 is taken"), panic()], on_boot=heard.append)
     assert [boot_line(entry) for entry in heard] == [
         "boot 1: up after 2.50 s",

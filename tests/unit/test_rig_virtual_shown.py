@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchvise.flows import rig_virtual
-from benchvise.rig.virtual import bench
+from benchvise.rig.virtual import bench as bench
+from benchvise.rig.virtual import standard_bench
 from benchvise.rig.virtual.messages import BenchStatus, BoardStatus
 
 BOARD = BoardStatus(
@@ -50,9 +50,9 @@ def test_every_column_has_something_to_show(
 ) -> None:
     now = BenchStatus(True, 1, str(tmp_path), (replace(BOARD, **changes),))
     monkeypatch.setattr(bench, "status", lambda directory: now)
-    (board,) = rig_virtual.status(tmp_path).boards
-    shown = rig_virtual.board_document(board)
-    assert [shown[column] for column in rig_virtual.COLUMNS] == [
+    (board,) = standard_bench.status(tmp_path).boards
+    shown = standard_bench.board_document(board)
+    assert [shown[column] for column in standard_bench.COLUMNS] == [
         "arm64-1",
         "arm64-uboot",
         power,

@@ -38,9 +38,11 @@ from benchvise.report.response_figures import Sample
 from benchvise.report.response_page import page as response_page
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.terminal import line, rendered, run_table
+from benchvise.rig.hold.messages import PhaseReached
 from benchvise.state.delta import NewLogLines
 from benchvise.text import Untrusted
-from benchvise.web.answers import Json, failure
+from benchvise.web.answers import failure
+from benchvise.web.http import JsonAnswer
 from benchvise.web.live import message
 from benchvise.why.events import StageBegun, TrialFailed
 
@@ -191,7 +193,7 @@ def running(text: str) -> Callable[[sinks.Terminal], None]:
 def booting(text: str) -> Callable[[sinks.Terminal], None]:
     def watch(console: sinks.Terminal) -> None:
         with RigProgress(console) as progress:
-            progress.observe(text, {"event": "phase", "phase": text, "seconds": 1.0})
+            progress.observe(text, PhaseReached(text, 1.0))
 
     return watch
 
@@ -337,7 +339,7 @@ def told_live(text: str) -> str:
 DOCUMENTS: dict[str, Callable[[str], str]] = {
     "--json": command_json,
     "untrusted": lambda text: sinks.json_text({"a": Untrusted(text)}),
-    "twin": lambda text: bytes(Json({text: [text]}).body).decode(),
+    "twin": lambda text: bytes(JsonAnswer({text: [text]}).body).decode(),
     "live": told_live,
     "embedded": lambda text: sinks.embedded({text: [text]}),
     "data of a report": lambda text: to_json(report_data([hostile_run(text)])),

@@ -16,8 +16,8 @@ from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.levels import LineState
 from benchvise.signal.writing import write_session
-from benchvise.web.captures.asked import Asked
-from benchvise.web.captures.opened import OpenCaptures
+from benchvise.web.captures.served import ServedCaptures
+from benchvise.web.captures.view import CaptureView
 
 ATTACK = "<b onclick=alert(1)>\u202e"
 RATE = 1_000_000
@@ -115,7 +115,7 @@ def test_responses_are_a_figure_a_table_and_marks(client: Client) -> None:
     assert found["figures"]["low"] == pytest.approx(7e-6)
     page = client.get(f"/captures/{key(client, 'shots.sr')}?{query}").text
     assert 'data-figure="responses"' in page and "Missed" in page
-    asked = Asked.of_query({"from": "IN:rising", "to": "OUT:rising", "window": "0.0005"})
+    asked = CaptureView.of_query({"from": "IN:rising", "to": "OUT:rising", "window": "0.0005"})
     api = f"/api/captures/{key(client, 'shots.sr')}/{asked.segment}"
     marks = table(client, f"{api}/events?begin=0&end=20000000&width=2000&rows=0,1")
     assert [(one["row"], one["time"], one["event"]) for one in marks] == [
@@ -205,13 +205,13 @@ def test_an_answer_is_asked_for_once(client: Client) -> None:
 
 
 def test_words_of_an_address_come_back() -> None:
-    asked = Asked.of_query({"decode": "uart:rx=A/B&c", "from": "IN:rising", "window": "0.5"})
+    asked = CaptureView.of_query({"decode": "uart:rx=A/B&c", "from": "IN:rising", "window": "0.5"})
     from urllib.parse import unquote
 
-    assert Asked.of_segment(unquote(asked.segment)) == asked
-    assert Asked().segment == "-" and Asked.of_segment("-") == Asked()
+    assert CaptureView.of_segment(unquote(asked.segment)) == asked
+    assert CaptureView().segment == "-" and CaptureView.of_segment("-") == CaptureView()
     with pytest.raises(UsageError, match="window"):
-        Asked.of_query({"window": "0"})
+        CaptureView.of_query({"window": "0"})
 
 
 def test_few_captures_stay_open_and_one_that_changed_is_read_again(tmp_path: Path) -> None:
@@ -223,24 +223,24 @@ def test_few_captures_stay_open_and_one_that_changed_is_read_again(tmp_path: Pat
             raise CaptureError("no capture")
         return sampled(10, A=[0, 1, 0, 1])
 
-    kept = OpenCaptures(reading, most=2)
+    kept = ServedCaptures(reading, most=2)
     paths = [tmp_path / name for name in ("one", "two", "three", "bad")]
     for path in paths:
         path.write_text("x")
     one, two, three, bad = paths
     for path in (one, one, two, one, three, one, two):
-        kept.get(path, Asked())
+        kept.get(path, CaptureView())
     assert read == ["one", "two", "three", "two"]
-    # Asked for in another way, the edges are the same.
-    assert kept.get(two, Asked("serial")).capture is kept.get(two, Asked()).capture
+    # CaptureView for in another way, the edges are the same.
+    assert kept.get(two, CaptureView("serial")).capture is kept.get(two, CaptureView()).capture
     two.write_text("changed")
-    kept.get(two, Asked())
+    kept.get(two, CaptureView())
     assert read[4:] == ["two"]
     with pytest.raises(CaptureError):
-        kept.get(bad, Asked())
+        kept.get(bad, CaptureView())
     one.unlink()
     with pytest.raises(CaptureError, match="one"):
-        kept.get(one, Asked())
+        kept.get(one, CaptureView())
 
 
 @needs_captures

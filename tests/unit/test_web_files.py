@@ -11,11 +11,10 @@ from web_client import Client
 from web_store import keep_run
 
 from benchvise.store import Store
-from benchvise.web import files
+from benchvise.web import file_index
 from benchvise.web.errors import NotFound
-from benchvise.web.files import Shelf
+from benchvise.web.file_index import FileIndex, capture_index, is_trace, trace_index
 from benchvise.web.settings import Settings
-from benchvise.web.shelves import capture_shelf, is_trace, trace_shelf
 
 HEAD = b"\x17\x08\x44tracing6\0" + b"\0" * 100
 
@@ -32,8 +31,8 @@ def root(tmp_path: Path) -> Path:
     return directory
 
 
-def shelf(*roots: Path) -> Shelf:
-    return Shelf(roots, is_trace, "trace")
+def shelf(*roots: Path) -> FileIndex:
+    return FileIndex(roots, is_trace, "trace")
 
 
 def test_traces_are_told_by_what_they_begin_with(root: Path) -> None:
@@ -74,7 +73,7 @@ def test_what_cannot_be_opened_does_not_hang(root: Path) -> None:
 
 
 def test_a_directory_of_very_many_files_is_cut(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "FILES", 2)
+    monkeypatch.setattr(file_index, "FILES", 2)
     few = shelf(root)
     assert len(few.files()) == 2
     assert few.cut
@@ -85,14 +84,14 @@ def test_traces_of_runs_are_shown_with_them(tmp_path: Path) -> None:
     run = keep_run(store, demonstration_run(series=()), label="traced")
     with Store.open(store) as opened:
         opened.trace_file(run).write_bytes(HEAD)
-        (found,) = trace_shelf(Settings(store=store), lambda: opened).files()
+        (found,) = trace_index(Settings(store=store), lambda: opened).files()
     assert (found.run, found.place) == (run, "of run traced")
 
 
 def test_captures_are_told_by_their_names(tmp_path: Path) -> None:
     for name in ("a.sr", "b.VCD", "c.csv", "d.txt"):
         (tmp_path / name).write_bytes(b"")
-    found = capture_shelf(Settings(captures=(tmp_path,))).files()
+    found = capture_index(Settings(captures=(tmp_path,))).files()
     assert {file.name for file in found} == {"a.sr", "b.VCD", "c.csv"}
 
 

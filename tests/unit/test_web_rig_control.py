@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchvise.rig.console.recorder import POWER_ON, Recorder
+from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder
 from benchvise.rig.locks import Holder
 from benchvise.web.errors import NotFound
 from benchvise.web.rig import boots, console
@@ -28,7 +28,7 @@ def record(state: Path, board: str, stamp: str, said: bytes, *, booted: bool = T
     directory = state / board / f"{stamp}-abc"
     directory.mkdir(parents=True)
     now = iter(range(10**9, 10**13, 10**9))
-    with Recorder(directory / "console.log", clock=lambda: next(now)) as recorder:
+    with ConsoleRecorder(directory / "console.log", clock=lambda: next(now)) as recorder:
         if booted:
             recorder.mark(POWER_ON)
         for line in said.splitlines(keepends=True):

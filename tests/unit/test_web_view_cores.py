@@ -11,6 +11,7 @@ import pytest
 from story_traces import MS, S, record, story, write
 
 from benchvise.errors import UsageError
+from benchvise.report.sinks import json_text
 from benchvise.trace.analysis import series
 from benchvise.trace.analysis.model import Span
 from benchvise.trace.analysis.stats import stats
@@ -330,6 +331,6 @@ def test_hostile_names_are_bounded_and_harmless(tmp_path: Path) -> None:
         ask(search.names, loaded),
         comparison.document(comparison.compare_traces(loaded, loaded), "all"),
     ):
-        text = json.dumps(answer, ensure_ascii=False)
+        text = json.dumps(json.loads(json_text(answer)), ensure_ascii=False)
         assert "\x1b" not in text and "\u202e" not in text
         assert "A" * 1000 not in text

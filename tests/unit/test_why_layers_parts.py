@@ -15,7 +15,7 @@ from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import SuiteEntry
 from benchvise.report.why_plan import plan_words
 from benchvise.report.why_words import Line
-from benchvise.rig.boot.verdict import BootError, BootReport, Verdict
+from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.differences import LayerDifference
 from benchvise.rig.compose.layers.command_line import with_options
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
@@ -180,7 +180,7 @@ class FakeSeat:
     def boot(self, image: Path) -> Any:
         self.booted.append(image.name)
         if image.name in self.bad:
-            report = BootReport(False, Verdict(Fault.KERNEL_PANIC, "it panics", ""), {}, "log")
+            report = BootReport(Fault.KERNEL_PANIC, "it panics", "", {}, "log")
             raise BootError(Fault.KERNEL_PANIC, "rig:fake: it panics", "look", report)
         self.boots += 1
         return object()

@@ -192,7 +192,7 @@ PROGRAM = Group(
                 Command(
                     "info",
                     "Show what a trace holds: format, clock, streams, events, losses, damage.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.info.INFO",
                 ),
                 Command(
@@ -209,72 +209,72 @@ PROGRAM = Group(
                     "stats",
                     "Show what took the CPUs: tasks, interrupts, softirqs, idle; switches "
                     "and losses.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.stats.STATS",
                 ),
                 Command(
                     "actors",
                     "List how long instances of threads and handlers took, and how late and "
                     "regular they were.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.actors.ACTORS",
                 ),
                 Command(
                     "load",
                     "Draw the CPU load over time: of all CPUs, of each, of each actor.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.series.LOAD",
                 ),
                 Command(
                     "switches",
                     "Draw context switches a second over time: in all, by CPU, by actor.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.series.SWITCHES",
                 ),
                 Command(
                     "latency",
                     "Measure from one point to another over all occurrences, stage by stage.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.latency.LATENCY",
                 ),
                 Command(
                     "sched",
                     "List what the scheduler did: waits for a CPU, time slices, "
                     "preemptions, migrations.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.scheduling.SCHED",
                 ),
                 Command(
                     "wakeups",
                     "List who wakes whom, and how long the woken wait until they run.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.scheduling.WAKEUPS",
                 ),
                 Command(
                     "syscalls",
                     "List how long system calls took, by call and by who made them.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.kernel.SYSCALLS",
                 ),
                 Command(
                     "block",
                     "List how long requests to block devices waited in the queue and in the "
                     "device.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.kernel.BLOCK",
                 ),
                 Command(
                     "timers",
                     "List how late timers ran, how long their functions took, and how long "
                     "CPUs had no tick.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.kernel.TIMERS",
                 ),
                 Command(
                     "compare",
                     "Compare two traces, of two boards or two kernels, actor by actor, matched "
                     "by name.",
-                    "trace_analyses.command",
+                    "trace_analyses.analysis_command",
                     "trace.catalogue.compare.COMPARE",
                 ),
                 Command("export", "Write a trace for another program.", "trace.export"),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.progress import (
     BarColumn,
@@ -24,6 +23,8 @@ from benchvise.report.sinks import Terminal, sentence
 if TYPE_CHECKING:
     from benchvise.measure.plan import Plan
     from benchvise.measure.runner import Event
+    from benchvise.rig.card.flash import FlashProgress
+    from benchvise.rig.hold.messages import BoardEvent
 
 
 class LineColumn(TextColumn):
@@ -102,32 +103,30 @@ class RunProgress(_BoardProgress):
 class RigProgress(_BoardProgress):
     """A line a board: how far its card is written, then how far it has booted.
 
-    Several threads tell of their boards at once.
+    Several threads report on their boards at once.
     """
 
     def __init__(self, console: Terminal) -> None:
         super().__init__(console)
         self._lock = threading.Lock()
 
-    def observe(self, board: str, event: Mapping[str, Any]) -> None:
-        """Takes note of an event of a board."""
+    def observe(self, board: str, event: BoardEvent) -> None:
+        """Shows an event of a board."""
+        from benchvise.rig.hold.messages import PhaseReached  # late: loaded where there are events
+
         with self._lock:
             task = self._task(board)
-            if event.get("event") == "flash":
+            if isinstance(event, PhaseReached):
+                reached = f"{event.phase} at {event.seconds:.1f} s"
+                self._progress.update(task, total=None, description=reached)
+            else:
                 self._progress.update(
-                    task,
-                    completed=event.get("done", 0),
-                    total=event.get("total"),
-                    description=_flash(event),
-                )
-            elif event.get("event") == "phase":
-                self._progress.update(
-                    task, total=None, description=f"{event['phase']} at {event['seconds']:.1f} s"
+                    task, completed=event.done, total=event.total, description=_flash(event)
                 )
 
 
-def _flash(event: Mapping[str, Any]) -> str:
-    verb = "writing" if event.get("phase") == "write" else "reading back"
-    text = f"{verb}, {float(event.get('rate') or 0) / 1e6:.0f} MB/s"
-    left = event.get("remaining_s")
-    return f"{text}, {left:.0f} s left" if isinstance(left, int | float) else text
+def _flash(progress: FlashProgress) -> str:
+    verb = "writing" if progress.phase == "write" else "reading back"
+    text = f"{verb}, {progress.rate / 1e6:.0f} MB/s"
+    remaining = progress.remaining_s
+    return text if remaining is None else f"{text}, {remaining:.0f} s left"

@@ -31,7 +31,7 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
     def run_record(*, as_csv: bool, as_json: bool, **values: Any) -> None:
         if as_csv and as_json:
             raise UsageError("--csv and --json exclude each other", "leave one of them away")
-        options = _options(record.options, values)
+        options = given_options(record.options, values)
         result = record.run(options)
         if as_json:
             print_json(record.kind, documents.encode(record.document(result)))
@@ -47,9 +47,9 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
             raise typer.Exit(code)
 
     parameters = [
-        *_parameters(record.options),
-        _keyword("as_csv", CsvOption, False),
-        _keyword("as_json", JsonOption, False),
+        *option_parameters(record.options),
+        keyword("as_csv", CsvOption, False),
+        keyword("as_json", JsonOption, False),
     ]
     run_record.__doc__ = record.help
     run_record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -69,8 +69,8 @@ def _print_tables(
         stdout().print(rendered(table(spec)))
 
 
-def _parameters(options: type) -> Iterator[inspect.Parameter]:
-    """Arguments first, then the options of the class itself, then those that it inherits."""
+def option_parameters(options: type) -> Iterator[inspect.Parameter]:
+    """A command's parameters: arguments, options of the class itself, those that it inherits."""
     hints = get_type_hints(options, include_extras=True)
     by_name = {field.name: field for field in fields(options)}
     own_first = [name for base in options.__mro__ for name in inspect.get_annotations(base)]
@@ -97,29 +97,35 @@ def _parameter(
         if default is not inspect.Parameter.empty:
             kind, default = kind | None, None
     if isinstance(what, CommandArgument):
-        info: Any = typer.Argument(metavar=what.metavar, help=what.help)
+        info: Any = typer.Argument(metavar=what.metavar, help=_unmarked(what.help))
     else:
         info = typer.Option(
             what.flag,
             *([what.short] if what.short else []),
             metavar=what.metavar,
-            help=what.help,
+            help=_unmarked(what.help),
             min=what.minimum,
             max=what.maximum,
             parser=what.parse,
             envvar=what.environment,
             show_default=what.default_text or True,
         )
-    return _keyword(field.name, Annotated[kind, info], default)
+    return keyword(field.name, Annotated[kind, info], default)
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _unmarked(text: str) -> str:
+    """The text with brackets that Rich does not take for markup."""
+    return text.replace("[", r"\[")
+
+
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """A parameter of a command, by the annotation that typer reads."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 
-def _options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
+def given_options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
     """The options with what was given; the fields' own defaults stand for what was not."""
     given = {
         name: tuple(value) if isinstance(value, list) else value

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
 from rich import box
@@ -16,22 +16,23 @@ from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
-from benchvise.flows import rig as flow
-from benchvise.flows import rig_console
-from benchvise.flows.rig import Outcome
 from benchvise.rig.boot.verdict import BootReport
-from benchvise.text import printable
+from benchvise.rig.card.mux import MuxSide
+from benchvise.rig.hold import actions
+from benchvise.rig.hold.actions import BoardOutcome, outcome_document
+from benchvise.rig.hold.messages import (
+    BoardStatus,
+    BootedBoard,
+    FlashedCard,
+    NotReadable,
+    PowerChange,
+)
+from benchvise.rig.hold.terminal import open_terminal
+
+T = TypeVar("T")
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Boards; all; or tag=FEATURE.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A board; all; or tag=FEATURE.")]
-
-
-class PowerTo(StrEnum):
-    """What is done to the power."""
-
-    ON = "on"
-    OFF = "off"
-    CYCLE = "cycle"
 
 
 class MuxTo(StrEnum):
@@ -52,10 +53,10 @@ def status(
 
     Example: benchvise rig status
     """
-    loaded = flow.load(rig)
-    outcomes = flow.status(loaded, names or [])
+    loaded = actions.load(rig)
+    outcomes = actions.status(loaded, names or [])
     if as_json:
-        print_json("rig-status", [outcome.as_json() for outcome in outcomes])
+        print_json("rig-status", [outcome_document(outcome) for outcome in outcomes])
     else:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for column in ("Board", "Power", "Card", "In use", "Features"):
@@ -70,7 +71,7 @@ def status(
 
 def power(
     name: Name,
-    to: Annotated[PowerTo, typer.Argument(help="on, off, or cycle.")],
+    to: Annotated[PowerChange, typer.Argument(help="on, off, or cycle.")],
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,8 +81,8 @@ def power(
 
     Example: benchvise rig power arm64-1 off
     """
-    outcomes = flow.power(flow.load(rig), [name], to.value)
-    _show(outcomes, "rig-power", lambda found: f"power {found['power']}", as_json=as_json)
+    outcomes = actions.power(actions.load(rig), [name], to)
+    _show(outcomes, "rig-power", lambda state: f"power {state.power}", as_json=as_json)
 
 
 def mux(
@@ -94,8 +95,8 @@ def mux(
 
     Example: benchvise rig mux arm64-1 host
     """
-    outcomes = flow.mux(flow.load(rig), [name], to.value)
-    _show(outcomes, "rig-mux", lambda found: f"card at {found['mux']}", as_json=as_json)
+    outcomes = actions.mux(actions.load(rig), [name], MuxSide(to.value))
+    _show(outcomes, "rig-mux", lambda card: f"card at {card.mux}", as_json=as_json)
 
 
 def flash(
@@ -117,15 +118,11 @@ def flash(
     if len(words) < 2:
         raise UsageError("an image and at least one board are needed", "NAME... IMAGE")
     with RigProgress(stderr()) as progress:
-        outcomes = flow.flash(flow.load(rig), words[:-1], words[-1], progress.observe)
+        outcomes = actions.flash(actions.load(rig), words[:-1], words[-1], progress.observe)
     _show(
         outcomes,
         "rig-flash",
-        lambda found: (
-            f"wrote {found['written'] / 1e6:.0f} MB of {found['size'] / 1e6:.0f} MB in "
-            f"{found['write_s']:.1f} s ({found['written'] / max(found['write_s'], 1e-9) / 1e6:.0f} "
-            f"MB/s), read back in {found['verify_s']:.1f} s: SHA-256 {found['sha256'][:16]}…"
-        ),
+        _written,
         as_json=as_json,
     )
 
@@ -143,9 +140,9 @@ def boot(
     Example: benchvise rig boot all
     """
     with RigProgress(stderr()) as progress:
-        outcomes = flow.boot(flow.load(rig), names, keep_on=not off, observe=progress.observe)
+        outcomes = actions.boot(actions.load(rig), names, keep_on=not off, observe=progress.observe)
     if as_json:
-        print_json("rig-boot", [outcome.as_json() for outcome in outcomes])
+        print_json("rig-boot", [outcome_document(outcome) for outcome in outcomes])
     else:
         from benchvise.report.boot_tables import timeline_view, timelines_view
 
@@ -157,8 +154,9 @@ def boot(
         elif shown:
             stdout().print(timelines_view(shown))
         for outcome in outcomes:
-            if outcome.error is None:
-                stdout().print(Text(f"{outcome.board}: {_reached(outcome)}", style="dim"))
+            if outcome.result is not None:
+                reached = _reached(outcome.result)
+                stdout().print(Text(f"{outcome.board}: {reached}", style="dim"))
     _fail(outcomes, quiet=as_json)
 
 
@@ -170,70 +168,78 @@ def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> N
 
     Example: benchvise rig console arm64-1
     """
-    loaded = flow.load(rig)
+    loaded = actions.load(rig)
     (board,) = loaded.select([name])[:1]
-    kept = rig_console.attend(loaded, board, sys.stderr.buffer if as_json else None)
+    kept = open_terminal(loaded, board, sys.stderr.buffer if as_json else None)
     if as_json:
         print_json("rig-console", {"board": board, "console": str(kept)})
     else:
         stderr().print(Text(f"\nconsole kept in {kept}", style="dim"))
 
 
-def _report(outcome: Outcome) -> BootReport | None:
-    if outcome.error is None:
-        return BootReport.from_json(outcome.found["report"])
+def _written(card: FlashedCard) -> str:
+    rate = card.written / max(card.write_s, 1e-9) / 1e6
+    return (
+        f"wrote {card.written / 1e6:.0f} MB of {card.size / 1e6:.0f} MB in {card.write_s:.1f} s "
+        f"({rate:.0f} MB/s), read back in {card.verify_s:.1f} s: SHA-256 {card.sha256[:16]}…"
+    )
+
+
+def _report(outcome: BoardOutcome[BootedBoard]) -> BootReport | None:
+    if outcome.result is not None:
+        return outcome.result.report
     report: BootReport | None = getattr(outcome.error, "report", None)
     return report
 
 
-def _reached(outcome: Outcome) -> str:
-    address = outcome.found.get("address")
-    if not address:
-        return "no network; its console carries what is asked of it"
-    return f"answers to SSH at {address}, port {outcome.found['port']}"
+def _reached(booted: BootedBoard) -> str:
+    if not booted.address:
+        return "no network; it is reached over its console"
+    return f"answers to SSH at {booted.address}, port {booted.port}"
 
 
-def _state(outcome: Outcome) -> tuple[Text, Text, Text]:
-    if outcome.error is not None:
-        return Text("?", style="red"), Text("?"), Text(printable(outcome.error.message, 80))
+def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
+    state = outcome.result
+    if state is None:
+        reason = outcome.error.message if outcome.error is not None else ""
+        return Text("?", style="red"), Text("?"), Text(reason)
+    holder = "free"
+    if state.holder is not None:  # one elsewhere has no process here
+        pid = f" ({state.holder.pid})" if state.holder.pid else ""
+        holder = f"{state.holder.what}{pid}"
+    return _switch(state.power), _switch(state.mux), Text(holder)
 
-    def shown(value: object) -> Text:
-        if isinstance(value, dict):
-            return Text(f"? {printable(str(value.get('na', '')), 60)}", style="red")
-        text = "-" if value is None else str(value)
-        return Text(text, style="green" if text == "on" else "")
 
-    holder = outcome.found.get("holder")
-    used = "free"
-    if isinstance(holder, dict):  # one elsewhere has no process here
-        used = f"{holder['what']} ({holder['pid']})" if holder["pid"] else str(holder["what"])
-    return shown(outcome.found.get("power")), shown(outcome.found.get("mux")), Text(used)
+def _switch(value: str | NotReadable | None) -> Text:
+    if isinstance(value, NotReadable):
+        return Text(f"? {value.na}", style="red")
+    return Text(value or "-", style="green" if value == "on" else "")
 
 
 def _show(
-    outcomes: list[Outcome],
+    outcomes: list[BoardOutcome[T]],
     kind: str,
-    line: Callable[[Mapping[str, Any]], str],
+    line: Callable[[T], str],
     *,
     as_json: bool,
 ) -> None:
     if as_json:
-        print_json(kind, [outcome.as_json() for outcome in outcomes])
+        print_json(kind, [outcome_document(outcome) for outcome in outcomes])
     else:
         for outcome in outcomes:
-            if outcome.error is None:
-                stdout().print(Text(f"{outcome.board}: {line(outcome.found)}"))
+            if outcome.result is not None:
+                stdout().print(Text(f"{outcome.board}: {line(outcome.result)}"))
     _fail(outcomes, quiet=as_json)
 
 
-def _fail(outcomes: list[Outcome], *, quiet: bool) -> None:
+def _fail(outcomes: list[BoardOutcome[T]], *, quiet: bool) -> None:
     """The errors, one line each with the fault's name, and the exit code of the first."""
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     for error in () if quiet else errors:
         fault = getattr(error, "fault", "")
         line = Text(f"{fault}: " if fault else "", style="bold red")
-        remedy = f": {printable(error.remedy, 400)}" if error.remedy else ""
-        line.append(f"{printable(error.message, 800)}{remedy}", style="default")
+        remedy = f": {error.remedy}" if error.remedy else ""
+        line.append(f"{error.message}{remedy}", style="default")
         stderr().print(line, soft_wrap=True)
     if errors:
         raise typer.Exit(errors[0].exit_code)

@@ -14,7 +14,7 @@ from rich.text import Text
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.rig.compose.compose import Composition
@@ -76,9 +76,9 @@ def parse_layers(options: Sequence[str]) -> dict[str, Path]:
     for option in options:
         name, equals, path = option.partition("=")
         if not equals or not path:
-            raise UsageError(f"--layer {printable(option)} is not LAYER=IMAGE", "kernel=fast.wic")
+            raise UsageError(f"--layer {option} is not LAYER=IMAGE", "kernel=fast.wic")
         if name in layers:
-            raise UsageError(f"--layer {printable(name)} is given twice", "choose one image")
+            raise UsageError(f"--layer {name} is given twice", "choose one image")
         layers[name] = Path(path).expanduser()
     return layers
 
@@ -88,12 +88,12 @@ def _show_composition(composition: Composition) -> None:
     for column in ("Layer", "From", "Done"):
         table.add_column(column)
     for swapped in composition.layers:
-        done = "; ".join(printable(step, 200) for step in swapped.steps)
-        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(done))
+        steps = "; ".join(f"{Untrusted(step)}" for step in swapped.steps)
+        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(steps))
     stdout().print(Text(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
     for warning in composition.warnings:
-        stdout().print(Text(f"note: {printable(warning, 400)}", style="yellow"))
+        stdout().print(Text(f"note: {warning}", style="yellow"))
     stdout().print(
         Text(
             f"\nSHA-256 {composition.sha256}. Next: benchvise rig flash NAME {composition.out}",

@@ -11,10 +11,10 @@ from rich.text import Text
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import Interrupted, UsageError
-from benchvise.flows import rig as rig_flow
+from benchvise.rig.hold import actions
 
 if TYPE_CHECKING:
-    from benchvise.rig.soak.soak import Boot, RigFault
+    from benchvise.rig.soak.soak import RigFault, SoakBoot
 
 
 def soak(
@@ -58,28 +58,29 @@ def soak(
     Example: benchvise rig soak harts:faulty --boots 40
     """
     # Late: it would make every other command start later.
-    from benchvise.flows import rig_soak as flow
     from benchvise.report.boot_tables import boot_line, soak_table
+    from benchvise.rig.hold import board_soak
+    from benchvise.rig.soak.soak import soak_document
 
     console = stderr()
 
-    def told(boot: Boot | RigFault) -> None:
+    def show_boot(boot: SoakBoot | RigFault) -> None:
         if console.is_terminal:
             console.print(Text(boot_line(boot), style="dim"))
 
-    if name.startswith(flow.PREFIX):
-        result = flow.soak_program(name, boots, ram_fill, boot_hart, seed, told)
+    if name.startswith(board_soak.PREFIX):
+        result = board_soak.soak_program(name, boots, ram_fill, boot_hart, seed, show_boot)
     else:
         if ram_fill is not None or boot_hart:
             raise UsageError(
                 "--ram-fill and --boot-hart are for harts: only",
                 "a board's RAM holds what it holds",
             )
-        loaded = rig_flow.load(rig)
+        loaded = actions.load(rig)
         (board,) = loaded.select([name])[:1]
-        result = flow.soak_board(loaded, board, boots, told, symbols)
+        result = board_soak.soak_board(loaded, board, boots, show_boot, symbols)
     if as_json:
-        print_json("soak", result.as_json())
+        print_json("soak", soak_document(result))
     else:
         stdout().print(soak_table(result))
     if result.ended == "interrupted":

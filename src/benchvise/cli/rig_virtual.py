@@ -11,10 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stdout
-from benchvise.flows import rig_virtual as flow
+from benchvise.rig.virtual import standard_bench
 from benchvise.rig.virtual.bench import inject
 from benchvise.rig.virtual.injectable import INJECTABLE
-from benchvise.text import printable
 
 DirectoryOption = Annotated[
     Path | None,
@@ -45,9 +44,9 @@ def up(
 
     Example: benchvise rig virtual up --boards 3
     """
-    bench = flow.up(boards, directory)
+    bench = standard_bench.up(boards, directory)
     if as_json:
-        print_json("rig-virtual", flow.bench_document(bench))
+        print_json("rig-virtual", standard_bench.bench_document(bench))
         return
     _table(bench)
     stdout().print(
@@ -64,9 +63,9 @@ def status(directory: DirectoryOption = None, as_json: JsonOption = False) -> No
 
     Example: benchvise rig virtual status
     """
-    bench = flow.status(directory)
+    bench = standard_bench.status(directory)
     if as_json:
-        print_json("rig-virtual", flow.bench_document(bench))
+        print_json("rig-virtual", standard_bench.bench_document(bench))
     else:
         _table(bench)
 
@@ -76,7 +75,7 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
 
     Example: benchvise rig virtual down
     """
-    flow.down(directory)
+    standard_bench.down(directory)
     if as_json:
         print_json("rig-virtual", {"running": False})
     else:
@@ -98,7 +97,7 @@ def fault(
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
-        stdout().print(Text(f"{printable(board)}: {printable(name)} = {printable(value)}"))
+        stdout().print(Text(f"{board}: {name} = {value}"))
 
 
 def image(
@@ -110,19 +109,19 @@ def image(
 
     Example: benchvise rig virtual image arm64-1
     """
-    path = flow.image(kind, variant)
+    path = standard_bench.image(kind, variant)
     if as_json:
         print_json("rig-virtual-image", {"kind": kind, "variant": variant, "path": str(path)})
     else:
         print(path)
 
 
-def _table(bench: flow.RunningBench) -> None:
+def _table(bench: standard_bench.RunningBench) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        document = flow.board_document(board)
-        table.add_row(*(Text(printable(str(document[key]))) for key in flow.COLUMNS))
+        document = standard_bench.board_document(board)
+        table.add_row(*(Text(str(document[key])) for key in standard_bench.COLUMNS))
     stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

@@ -1,4 +1,4 @@
-"""``benchvise trace``: the analyses of the catalogue, and what is no analysis: query and export."""
+"""``benchvise trace query`` and ``export``; the analyses are made of their records."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import Annotated
 import typer
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
-from benchvise.cli.trace_analyses import (
-    CacheOption,
-    FormatOption,
-    OutputFormat,
-    TraceArgument,
-    print_tables,
-)
+from benchvise.trace.catalogue.options import CACHE, FILE
+
+TraceArgument = Annotated[Path, typer.Argument(metavar=FILE.metavar, help=FILE.help)]
+CacheOption = Annotated[bool, typer.Option(CACHE.flag, help=CACHE.help)]
+
+
+class QueryFormat(StrEnum):
+    """How the rows of a query are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
 
 
 class ExportFormat(StrEnum):
@@ -34,7 +39,9 @@ def query(
             metavar="SQL", help='One query in DuckDB\'s SQL. "FROM tables" lists the tables.'
         ),
     ],
-    layout: FormatOption = OutputFormat.TABLE,
+    layout: Annotated[
+        QueryFormat, typer.Option("--format", help="How the rows are printed.")
+    ] = QueryFormat.TABLE,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="At most this many rows.")
     ] = 1000,
@@ -55,6 +62,7 @@ def query(
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
     from benchvise.documents import encode
+    from benchvise.report.terminal import rendered
     from benchvise.report.trace_tables import query_csv, query_table
     from benchvise.trace.opening import open_trace
     from benchvise.trace.query import Limits, ask, query_document
@@ -62,12 +70,12 @@ def query(
     with stderr().status("reading the trace"):
         trace = open_trace(file, use_cache=cache)
         answer = ask(trace, sql, Limits(rows=limit, seconds=seconds, memory_mb=memory))
-    if as_json or layout is OutputFormat.JSON:
+    if as_json or layout is QueryFormat.JSON:
         print_json("trace-query", encode(query_document(answer, trace.remarks)))
-    elif layout is OutputFormat.CSV:
+    elif layout is QueryFormat.CSV:
         print(query_csv(answer), end="")
     else:
-        print_tables([query_table(answer, trace.remarks)], layout)
+        stdout().print(rendered(query_table(answer, trace.remarks)))
 
 
 def export(

@@ -3,183 +3,132 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from enum import StrEnum
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.records import CsvOption, given_options, keyword, option_parameters
 from benchvise.errors import UsageError
+from benchvise.trace.catalogue.options import TraceRequest
 from benchvise.trace.catalogue.record import AnswerTable, TraceAnalysis
-from benchvise.trace.catalogue.request import Option, Request, option
 
 if TYPE_CHECKING:
-    from benchvise.report.tables import Table
     from benchvise.trace.loaded import LoadedTrace
 
-
-class OutputFormat(StrEnum):
-    """How rows are printed."""
-
-    TABLE = "table"
-    MARKDOWN = "markdown"
-    CSV = "csv"
-    JSON = "json"
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 
 
-FormatOption = Annotated[OutputFormat, typer.Option("--format", help="How the rows are printed.")]
-
-
-def annotation(option: Option) -> Any:
-    """An option of a record as typer takes it."""
-    spelling = option.spelling
-    words: dict[str, Any] = {
-        "metavar": spelling.metavar,
-        "help": spelling.meaning.replace("[", r"\["),  # which Rich would take for markup
-        "min": spelling.minimum,
-        "max": spelling.maximum,
-        "show_default": option.default not in (None, "", ()),
-    }
-    if option.is_argument:
-        return Annotated[_parsed_type(option), typer.Argument(**words)]
-    return Annotated[_parsed_type(option), typer.Option(*spelling.flags, **words)]
-
-
-def _parsed_type(option: Option) -> Any:
-    return list[str] | None if option.type == tuple[str, ...] else option.type
-
-
-TraceArgument = annotation(option("file", {}))
-CacheOption = annotation(option("cache", {}))
-
-
-def command(analysis: TraceAnalysis[Any]) -> Callable[..., None]:
+def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
     """The command of an analysis, for typer."""
 
-    def run(
-        *, layout: OutputFormat, table: str | None = None, as_json: bool, **values: Any
+    def run_analysis(
+        *,
+        table: str | None = None,
+        as_csv: bool,
+        as_markdown: bool,
+        as_json: bool,
+        **values: Any,
     ) -> None:
-        request = Request(**{name: _value(value) for name, value in values.items()})
-        wanted = OutputFormat.JSON if as_json else layout
-        _answer(analysis.instead(request) or analysis, request, wanted, table)
+        if as_csv + as_markdown + as_json > 1:
+            raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
+        request = given_options(analysis.request, values)
+        _check_table(analysis, table)
+        record = analysis.instead(request) or analysis
+        record.check(request)
+        if as_csv or as_json:
+            request = request.unlimited()
+        with stderr().status("reading the trace"):
+            traces = _open(record, request)
+            answer = record.analyse(traces, request)
+        if as_json:
+            print_json(record.kind, record.document(answer, traces))
+        else:
+            tables = [
+                filled
+                for filled in record.tables(answer, request)
+                if table is None or filled.shape.name == table
+            ]
+            if not tables:
+                raise UsageError(f"this answer has no table {table}", "name the actors")
+            if as_csv:
+                _print_csv(tables)
+            else:
+                _print_tables(tables, record.cautions(traces), as_markdown=as_markdown)
+                _print_conclusions(record, answer)
+        if record.fails(answer, request):
+            raise typer.Exit(1)
 
     parameters = [
-        _parameter(option.name, option.default, annotation(option), option.spelling.required)
-        for option in analysis.described_options()
+        *option_parameters(analysis.request),
+        *([keyword("table", _table_option(analysis), None)] if len(analysis.shapes) > 1 else []),
+        keyword("as_csv", CsvOption, False),
+        keyword("as_markdown", MarkdownOption, False),
+        keyword("as_json", JsonOption, False),
     ]
-    if len(analysis.shapes) > 1:
-        parameters.append(_parameter("table", None, _table_option(analysis)))
-    parameters.append(_parameter("layout", OutputFormat.TABLE, FormatOption))
-    parameters.append(_parameter("as_json", False, JsonOption))
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {}
-    run.__name__ = analysis.name
-    run.__doc__ = _help(analysis)
-    return run
+    run_analysis.__doc__ = analysis.help
+    run_analysis.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run_analysis.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run_analysis
 
 
-def _help(analysis: TraceAnalysis[Any]) -> str:
-    example = f"Example: benchvise trace {analysis.example}"
-    return "\n\n".join(filter(None, (analysis.summary, analysis.description, example)))
-
-
-def _parameter(name: str, default: object, kind: Any, required: bool = False) -> inspect.Parameter:
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if required else default,
-        annotation=kind,
+def _table_option(analysis: TraceAnalysis[Any, Any]) -> Any:
+    option = typer.Option(
+        "--table",
+        metavar="NAME",
+        help=f"Print this table only: {_table_names(analysis)}. CSV is the first one without it.",
+        show_default=False,
     )
+    return Annotated[str | None, option]
 
 
-def _table_option(analysis: TraceAnalysis[Any]) -> Any:
-    names = ", ".join(shape.name for shape in analysis.shapes)
-    return Annotated[
-        str | None,
-        typer.Option(
-            "--table",
-            metavar="NAME",
-            help=f"Print this table only: {names}. CSV is the first unless one is named.",
-            show_default=False,
-        ),
-    ]
+def _table_names(analysis: TraceAnalysis[Any, Any]) -> str:
+    return ", ".join(shape.name for shape in analysis.shapes)
 
 
-def _value(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _answer(
-    analysis: TraceAnalysis[Any], request: Request, layout: OutputFormat, table: str | None
-) -> None:
-    """Asks, prints the answer, and exits as the record says."""
+def _check_table(analysis: TraceAnalysis[Any, Any], table: str | None) -> None:
     if table is not None and table not in [shape.name for shape in analysis.shapes]:
-        names = ", ".join(shape.name for shape in analysis.shapes)
-        raise UsageError(f"{analysis.name} has no table {table}", f"say {names}")
-    analysis.check(request)
-    if layout in (OutputFormat.CSV, OutputFormat.JSON):
-        request = replace(request, top=None, ways=None)
-    with stderr().status("reading the trace"):
-        traces = _open(analysis, request)
-        answer = analysis.analyse(traces, request)
-    if layout is OutputFormat.JSON:
-        print_json(analysis.kind, analysis.document(answer, traces))
-    else:
-        tables = [
-            filled
-            for filled in analysis.tables(answer, request)
-            if table is None or filled.shape.name == table
-        ]
-        _print(analysis, answer, tables, analysis.cautions(traces), layout)
-    if analysis.fails(answer, request):
-        raise typer.Exit(1)
+        raise UsageError(
+            f"trace {analysis.name} has no table {table}", f"say {_table_names(analysis)}"
+        )
 
 
-def _open(analysis: TraceAnalysis[Any], request: Request) -> list[LoadedTrace]:
+def _open(analysis: TraceAnalysis[Any, Any], request: TraceRequest) -> list[LoadedTrace]:
     if not analysis.loads:
         return []
     from benchvise.trace.loaded import load_trace
 
-    return [
-        load_trace(path, request.since, request.until, use_cache=request.cache)
-        for path in request.files
-    ]
+    since, until = request.span
+    return [load_trace(path, since, until, use_cache=request.cache) for path in request.files]
 
 
-def _print(
-    analysis: TraceAnalysis[Any],
-    answer: object,
-    tables: Sequence[AnswerTable[Any]],
-    cautions: Sequence[str],
-    layout: OutputFormat,
+def _print_csv(tables: Sequence[AnswerTable[Any]]) -> None:
+    from benchvise.report.trace_tables import answer_csv
+
+    print(answer_csv([table for table in tables if table.shape is tables[0].shape]), end="")
+
+
+def _print_tables(
+    tables: Sequence[AnswerTable[Any]], cautions: Sequence[str], *, as_markdown: bool
 ) -> None:
-    from benchvise.report.trace_tables import answer_csv, answer_tables, conclusion_cell
-
-    if layout is OutputFormat.CSV:
-        print(answer_csv([t for t in tables if t.shape is tables[0].shape]), end="")
-        return
-    stacked = layout is OutputFormat.TABLE
-    print_tables(answer_tables(tables, cautions, stacked=stacked), layout)
-    if layout is OutputFormat.TABLE:
-        from benchvise.report.terminal import line
-
-        for conclusion in analysis.conclusions(answer):
-            stdout().print()
-            stdout().print(line(conclusion_cell(conclusion)))
-
-
-def print_tables(tables: Iterable[Table], layout: OutputFormat) -> None:
-    """Prints tables for people, an empty line between them."""
     from benchvise.report.markdown import table_markdown
     from benchvise.report.terminal import rendered
+    from benchvise.report.trace_tables import answer_tables
 
-    console = stdout()
-    for number, table in enumerate(tables):
+    for number, table in enumerate(answer_tables(tables, cautions, stacked=not as_markdown)):
         if number:
             print()
-        if layout is OutputFormat.MARKDOWN:
+        if as_markdown:
             print(table_markdown(table), end="")
         else:
-            console.print(rendered(table))
+            stdout().print(rendered(table))
+
+
+def _print_conclusions(analysis: TraceAnalysis[Any, Any], answer: object) -> None:
+    from benchvise.report.terminal import line
+    from benchvise.report.trace_tables import conclusion_cell
+
+    for conclusion in analysis.conclusions(answer):
+        stdout().print()
+        stdout().print(line(conclusion_cell(conclusion)))

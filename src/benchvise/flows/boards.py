@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from benchvise.board import Board, open_board
 from benchvise.board.opening import register_kind
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.environment import PREFIX, Rig, find_rig_file, is_rig, load_rig
 
-RigObserver: TypeAlias = Callable[[str, Mapping[str, Any]], None]
-"""Is told of a board of a rig and of an event on its way to its shell."""
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 _ATTACHED_BYTES = 8 << 20
 
@@ -39,7 +40,7 @@ def open_boards(
     rig_file: str | None = None,
     image: str | None = None,
     keep_on: bool = False,
-    observe: RigObserver | None = None,
+    observe: EventObserver | None = None,
 ) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
     """Opens the boards, in their order; those of a rig are brought to their shells all at once.
 
@@ -56,7 +57,7 @@ def open_boards(
         if not is_rig(name):
             opened[name] = (stack.enter_context(open_board(name)), Prepared())
     if rig is not None and in_rig:
-        from benchvise.rig.hold.board import open_all  # labgrid takes its time to be imported
+        from benchvise.rig.hold.board import open_all  # late: most boards are in no rig
 
         brought = open_all(
             rig, in_rig, purpose=_purpose(), image=image, keep_on=keep_on, observe=observe
@@ -64,13 +65,11 @@ def open_boards(
         for name, board, error in brought:
             if board is not None:
                 stack.enter_context(board)
-                about: dict[str, Any] = {"boot": board.fresh.report.as_json()}
-                if board.fresh.written is not None:
-                    about["image"] = board.fresh.written["image"]
-                    about["written"] = {
-                        k: v for k, v in board.fresh.written.items() if k != "image"
-                    }
-                files = {"console": Path(board.fresh.report.console)}
+                about = {"boot": encode(board.start.report)}
+                if board.start.card is not None:
+                    card = encode(board.start.card)
+                    about |= {"image": card.pop("image"), "written": card}
+                files = {"console": Path(board.start.report.console)}
                 opened[board.name] = (board, Prepared(about, files, board.simulated))
             elif error is not None:
                 failed.append((f"{PREFIX}{name}", error))
@@ -118,9 +117,9 @@ def _all_failed(failed: Sequence[tuple[str, BenchviseError]]) -> BenchviseError:
 
 
 def _open_rig_board(name: str) -> Board:
-    from benchvise.rig.hold.board import open_board as open_in_rig
+    from benchvise.rig.hold.board import open_board as open_rig_board
 
-    return open_in_rig(name)
+    return open_rig_board(name)
 
 
 register_kind("rig", _open_rig_board)

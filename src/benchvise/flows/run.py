@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from benchvise.board import Board
 from benchvise.board.channel import open_channel
@@ -24,7 +25,7 @@ from benchvise.errors import (
     UsageError,
 )
 from benchvise.flows import settings
-from benchvise.flows.boards import Prepared, RigObserver, open_boards
+from benchvise.flows.boards import Prepared, open_boards
 from benchvise.flows.request import RunRequest, UserCommand, plan_for
 from benchvise.flows.session import Observer, Session
 from benchvise.flows.settings import Combination
@@ -33,11 +34,14 @@ from benchvise.measure.model import RunStatus
 from benchvise.measure.plan import Plan
 from benchvise.measure.sources import Sources, board_registry
 from benchvise.rig.environment import is_rig
-from benchvise.rig.hold.client import all_at_once
+from benchvise.rig.hold.client import EventObserver, all_at_once
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import parse_wishes
 from benchvise.state.roles import find_roles
 from benchvise.store import Store
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 __all__ = ["RunRequest", "RunResult", "UserCommand", "plan_only", "run"]
 
@@ -72,7 +76,7 @@ def run(
     request: RunRequest,
     store: Store,
     observe: Observer,
-    observe_rig: RigObserver | None = None,
+    observe_rig: EventObserver | None = None,
 ) -> list[RunResult]:
     """Measures every board of the request; returns the runs in the boards' order.
 
@@ -149,7 +153,7 @@ def _interrupted(
 
 
 def _open_all(
-    request: RunRequest, stack: ExitStack, observe: RigObserver | None
+    request: RunRequest, stack: ExitStack, observe: EventObserver | None
 ) -> tuple[list[Session], list[tuple[str, BenchviseError]]]:
     """The boards that can be measured, and those that cannot with the reason."""
     opened, failed = open_boards(

@@ -170,8 +170,8 @@ def _reach_analyser(options: RecordingOptions) -> Iterator[Analyser]:
     rig = load_rig(find_rig_file(options.rig_file))
     # Only looked at: somebody else may boot it meanwhile, which is what one wants to record.
     with HeldBoard(rig, options.board.removeprefix(PREFIX), "") as held:
-        answer = held.request("analyser")
-        yield Analyser(tuple(answer["words"]), tuple(answer["prefix"]))
+        command = held.find_analyser()
+        yield Analyser(command.words, command.prefix)
 
 
 def _run_command(command: Sequence[str]) -> int:

@@ -6,11 +6,12 @@ import contextlib
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchvise.board import Board
 from benchvise.board.deploy import deploy
 from benchvise.errors import Interrupted
-from benchvise.flows.boards import RigObserver, open_boards
+from benchvise.flows.boards import open_boards
 from benchvise.output_files import check_new_directory, check_output_file
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.trace.lttng import LttngSession
@@ -22,6 +23,9 @@ from benchvise.trace.record import (
     Wish,
     record_over_console,
 )
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class RecordRequest:
 def record(
     request: RecordRequest,
     observe: Observer | None = None,
-    observe_rig: RigObserver | None = None,
+    observe_rig: EventObserver | None = None,
 ) -> Recorded:
     """Records and fetches. Ctrl-C ends the recording early and keeps what was recorded.
 

@@ -18,10 +18,9 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchvise.errors import BenchviseError, Interrupted, UsageError
-from benchvise.flows.boards import RigObserver
 from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.output_files import check_output_directory, write_output
 from benchvise.report.why_page import write_page
@@ -40,6 +39,9 @@ from benchvise.why.plan import Plan
 from benchvise.why.plan import plan as make_plan
 from benchvise.why.progress_log import Telling
 from benchvise.why.rules import DiagnosisRules
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 REQUEST = "request.json"
 _FORMAT = 1
@@ -123,7 +125,7 @@ def why(
     *,
     directory: Path | None = None,
     resume: bool = False,
-    observe_rig: RigObserver | None = None,
+    observe_rig: EventObserver | None = None,
 ) -> Answer:
     """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
 
@@ -167,7 +169,7 @@ def why(
     return answer
 
 
-def plan(request: WhyRequest, store: str | None, observe_rig: RigObserver | None = None) -> Plan:
+def plan(request: WhyRequest, store: str | None, observe_rig: EventObserver | None = None) -> Plan:
     """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)

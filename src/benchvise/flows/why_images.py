@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchvise.errors import UsageError
-from benchvise.flows.boards import RigObserver
 from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
 from benchvise.text import printable
 from benchvise.why.bench import Bench
 from benchvise.why.model import Side
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 
 def open_images(
@@ -23,7 +26,7 @@ def open_images(
     stack: ExitStack,
     *,
     rig_file: str | None = None,
-    observe: RigObserver | None = None,
+    observe: EventObserver | None = None,
 ) -> Bench:
     """A bench of two images; ``stack`` lets the boards go, switched off.
 
@@ -46,12 +49,12 @@ def open_images(
             else f"--board names {len(names)} boards",
             "name one board for both images, or two: the good image's and the bad one's",
         )
-    from benchvise.rig.hold.boot_session import Seat  # labgrid takes its time
+    from benchvise.rig.hold.boot_session import BootSession  # labgrid takes its time
     from benchvise.why.benches.rig import RigBench
 
     seats = []
     for name in names:
-        seat = Seat(rig, name, f"why {Path(good).name} {Path(bad).name}", observe)
+        seat = BootSession(rig, name, f"why {Path(good).name} {Path(bad).name}", observe)
         stack.callback(seat.close)
         seats.append(seat)
     bench = RigBench(

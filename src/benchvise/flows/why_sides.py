@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchvise.board import Board, open_board
 from benchvise.errors import UsageError
 from benchvise.flows import state
-from benchvise.flows.boards import RigObserver, open_boards
+from benchvise.flows.boards import open_boards
 from benchvise.flows.request import UserCommand
 from benchvise.flows.why_images import open_images
 from benchvise.measure.suite import SuiteEntry, parse_bench
@@ -23,6 +23,9 @@ from benchvise.why.benches.live_board import PATIENCE_S, LiveBoard
 from benchvise.why.benches.record import Record
 from benchvise.why.benches.userland import opened_root
 from benchvise.why.model import Side
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Sides:
 
 
 def open_bench(
-    sides: Sides, stack: ExitStack, store: str | None, observe: RigObserver | None = None
+    sides: Sides, stack: ExitStack, store: str | None, observe: EventObserver | None = None
 ) -> Bench:
     """Opens both sides; ``stack`` closes them.
 

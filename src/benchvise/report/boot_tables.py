@@ -1,7 +1,4 @@
-"""Boots for the terminal: the timeline of one, those of several on one scale, and a soak.
-
-Every text of a board passes ``clean``, and is a Text object, so that no markup is read in it.
-"""
+"""Boots for the terminal: the timeline of one, those of several on one scale, and a soak."""
 
 from __future__ import annotations
 
@@ -12,11 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.report.text import clean
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.boot.verdict import BootReport
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult
-from benchvise.rig.soak.statistics import Rate
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult
+from benchvise.rig.soak.statistics import FailureRate
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -31,7 +27,7 @@ _OUTLIERS_SHOWN = 10
 def timeline_view(report: BootReport, *, name: str = "", width: int = _WIDTH) -> RenderableType:
     """One boot: a row for each phase, its bar where on the timeline it lies, and the verdict."""
     table = Table(
-        title=Text(clean(name), style="bold") if name else None,
+        title=Text(name, style="bold") if name else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -77,12 +73,12 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
             cells = _cells(report.phases[phase], longest, width)
             bar.append("█" * (cells - filled), style=_STYLES[i % len(_STYLES)])
             filled = max(filled, cells)
-        fault = report.verdict.fault
+        fault = report.fault
         if fault is not None:
             cells = _cells(report.seconds, longest, width)
             bar.append("░" * (cells - filled), style="red")
         table.add_row(
-            Text(clean(name)),
+            Text(name),
             bar,
             Text(report.stage),
             Text(_seconds(report.phases.get(report.stage, 0.0))),
@@ -92,18 +88,17 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
 
 
 def _verdict(report: BootReport) -> list[Text]:
-    fault = report.verdict.fault
+    fault = report.fault
     lines = []
     if fault is None:
-        lines.append(Text(clean(report.verdict.sentence), style="bold blue"))
+        lines.append(Text(report.sentence, style="bold blue"))
     else:
-        sentence = clean(report.verdict.sentence, 400)
-        lines.append(Text.assemble((fault, "bold red"), f": {sentence}"))
-        if report.verdict.evidence:
-            lines.append(Text(f"  '{clean(report.verdict.evidence)}'"))
-        if report.verdict.remedy:
-            lines.append(Text(f"  {report.verdict.remedy}", style="dim"))
-        lines.append(Text(f"  console: {clean(report.console, 400)}", style="dim"))
+        lines.append(Text.assemble((fault, "bold red"), f": {report.sentence}"))
+        if report.evidence:
+            lines.append(Text(f"  '{report.evidence}'"))
+        if report.remedy:
+            lines.append(Text(f"  {report.remedy}", style="dim"))
+        lines.append(Text(f"  console: {report.console}", style="dim"))
     return lines
 
 
@@ -151,7 +146,7 @@ def soak_table(result: SoakResult) -> RenderableType:
     return Group(*parts)
 
 
-def boot_line(boot: Boot | RigFault) -> str:
+def boot_line(boot: SoakBoot | RigFault) -> str:
     """One boot in one line, for the progress of a soak."""
     if isinstance(boot, RigFault):
         return f"boot {boot.number}: the rig: {boot.fault}: {boot.sentence}"
@@ -162,7 +157,7 @@ def boot_line(boot: Boot | RigFault) -> str:
     return f"boot {boot.number}{conditions}: up after {seconds:.2f} s"
 
 
-def rate_text(rate: Rate) -> str:
+def rate_text(rate: FailureRate) -> str:
     """``3 of 100 failed: 3.00 %, between 0.62 % and 8.52 % with 95 % confidence``."""
     return (
         f"{rate.count} of {rate.total} failed: {100 * rate.value:.2f} %, between "

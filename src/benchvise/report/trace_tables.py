@@ -23,12 +23,13 @@ from benchvise.quantities import (
 from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Table
 from benchvise.report.tables import Column as Head
-from benchvise.report.text import clean
+from benchvise.text import printable
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Bars,
     Column,
     Conclusion,
+    TableShape,
     Unit,
 )
 
@@ -75,7 +76,7 @@ def _table(table: AnswerTable[Any], cautions: Sequence[str], *, stacked: bool) -
 
 def conclusion_cell(conclusion: Conclusion) -> Cell:
     """A line below the tables."""
-    return Cell(conclusion.text, conclusion.emphasis)
+    return Cell(conclusion.text, conclusion.tone)
 
 
 def _cell(column: Column[Any], row: object) -> Cell:
@@ -84,10 +85,10 @@ def _cell(column: Column[Any], row: object) -> Cell:
         return _cell(column.otherwise, row)
     if value is None:
         return Cell(ABSENT, "muted")
-    emphasis = column.emphasis if isinstance(column.emphasis, str) else column.emphasis(row)
-    if emphasis == "plain" and column.unit in (Unit.COUNT, Unit.SHARE) and not value:
-        emphasis = "muted"
-    return Cell(_text(column.unit, value), emphasis)
+    tone = column.tone if isinstance(column.tone, str) else column.tone(row)
+    if tone == "plain" and column.unit in (Unit.COUNT, Unit.SHARE) and not value:
+        tone = "muted"
+    return Cell(_text(column.unit, value), tone)
 
 
 def _text(unit: Unit, value: Any) -> str:
@@ -111,9 +112,9 @@ def _bars(bars: Bars) -> str:
 
 
 _WRITERS: dict[Unit, Callable[[Any], str]] = {
-    Unit.TEXT: lambda value: clean(value, _CELL),
-    Unit.ACTOR: lambda name: clean(name, _ACTOR),
-    Unit.STAGE: lambda name: clean(name, _CELL),
+    Unit.TEXT: str,
+    Unit.ACTOR: lambda name: printable(name, _ACTOR),
+    Unit.STAGE: str,
     Unit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
     Unit.COUNT: format_count,
     Unit.NS: lambda time: format_value(time, "ns"),
@@ -138,40 +139,55 @@ _WRITERS: dict[Unit, Callable[[Any], str]] = {
 # -- CSV -------------------------------------------------------------------------------------------
 
 
-def answer_csv(tables: Iterable[AnswerTable[Any]]) -> str:
+def answer_csv(tables: Sequence[AnswerTable[Any]]) -> str:
     """All rows of tables of one shape as RFC 4180 has it; what is not known is empty.
 
     Values are as they are: times in ns, moments in ns of the trace's clock, shares of one.
     """
-    columns: Sequence[Column[Any]] = ()
-    lines: list[list[object]] = []
-    names: list[str] = []
-    for table in tables:
-        columns = table.shape.columns
-        for row in table.rows:
-            pairs = list(_named_values(columns, row))
-            names = names or [name for name, _ in pairs]
-            lines.append([value for _, value in pairs])
-    return csv_text(names or [name for name, _ in _names(columns)], lines)
+    rows = [row for table in tables for row in table.rows]
+    first = rows[0] if rows else None
+    headed = [pair for table in tables[:1] for pair in _headed(table.shape.columns)]
+    names = [name for header, column in headed for name in _csv_names(header, column, first)]
+    return csv_text(names, ([v for _, column in headed for v in _csv(column, row)] for row in rows))
 
 
-def _named_values(columns: Sequence[Column[Any]], row: object) -> Iterator[tuple[str, object]]:
-    for name, column in _names(columns):
-        value: Any = column.value(row)
-        match column.unit:
-            case Unit.NS_RANGE | Unit.RATIO_RANGE:
-                unit = "_ns" if column.unit is Unit.NS_RANGE else ""
-                yield f"{name}_low{unit}", None if value is None else value.low
-                yield f"{name}_high{unit}", None if value is None else value.high
-            case Unit.BARS:
-                for number, height in enumerate(value.values):
-                    yield f"from_{value.begin + number * value.width}_ns", height
-            case Unit.NS_EACH:
-                yield name, " + ".join(map(str, value))
-            case Unit.CPUS:
-                yield name, format_cpus(value)
-            case _:
-                yield name, value
+def described_columns(shape: TableShape[Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """For each column of a table: its whole header, the unit of its values, its names in CSV."""
+    for header, column in _headed(shape.columns):
+        yield header, column.unit.value, _csv_names(header, column)
+
+
+def _csv_names(header: str, column: Column[Any], row: object = None) -> list[str]:
+    """What a column is called in CSV, with its unit; bars are as many columns as a row has."""
+    name = column.key or _identifier(header)
+    match column.unit:
+        case Unit.NS_RANGE:
+            return [f"{name}_low_ns", f"{name}_high_ns"]
+        case Unit.RATIO_RANGE:
+            return [f"{name}_low", f"{name}_high"]
+        case Unit.BARS:
+            return ["from_…_ns"] if row is None else _bar_names(column.value(row))
+    suffix = _SUFFIXES.get(column.unit, "")
+    own = name if name.endswith(suffix.lstrip("_")) else f"{name}{suffix}"
+    return [own, *(_csv_names(header, column.otherwise) if column.otherwise else [])]
+
+
+def _bar_names(bars: Any) -> list[str]:
+    return [f"from_{bars.begin + at * bars.width}_ns" for at in range(len(bars.values))]
+
+
+def _csv(column: Column[Any], row: object) -> list[object]:
+    value: Any = column.value(row)
+    match column.unit:
+        case Unit.NS_RANGE | Unit.RATIO_RANGE:
+            return [None, None] if value is None else [value.low, value.high]
+        case Unit.BARS:
+            return list(value.values)
+        case Unit.NS_EACH:
+            return [" + ".join(map(str, value))]
+        case Unit.CPUS:
+            return [format_cpus(value)]
+    return [value, *(_csv(column.otherwise, row) if column.otherwise else [])]
 
 
 _SUFFIXES = {
@@ -186,14 +202,6 @@ _SUFFIXES = {
 }
 
 
-def _names(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]:
-    """Columns with their names in CSV, made of their headers; both of one that has another."""
-    for header, column in _headed(columns):
-        name = column.key or _identifier(header)
-        for variant in filter(None, (column, column.otherwise)):
-            yield f"{name}{_suffix(name, variant.unit)}", variant
-
-
 def _headed(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]:
     """Columns with their whole headers, each in one line."""
     above = ""
@@ -202,11 +210,6 @@ def _headed(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]
         above = first if broken and first else above
         whole = column.header if first else f"{above}\n{below}"
         yield whole.replace("-\n", "").replace("\n", " "), column
-
-
-def _suffix(name: str, unit: Unit) -> str:
-    suffix = _SUFFIXES.get(unit, "")
-    return "" if name.endswith(suffix) else suffix
 
 
 def _identifier(header: str) -> str:
@@ -224,10 +227,10 @@ def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
 
     numeric = [_is_numeric(kind) for kind in answer.types]
     names = zip(answer.columns, numeric, strict=True)
-    columns = tuple(Head(clean(name), right=right) for name, right in names)
+    columns = tuple(Head(name, right=right) for name, right in names)
     rows = tuple(
         tuple(
-            Cell(ABSENT, "muted") if value is None else Cell(clean(sql_text(value), _CELL))
+            Cell(ABSENT, "muted") if value is None else Cell(printable(sql_text(value), _CELL))
             for value in row
         )
         for row in answer.rows

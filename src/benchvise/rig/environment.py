@@ -15,7 +15,6 @@ from typing import Any
 from benchvise.errors import UsageError
 from benchvise.rig.virtual.bench import default_directory, runs
 from benchvise.rig.virtual.rigfile import RIG_FILE
-from benchvise.text import printable
 
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"
@@ -54,7 +53,7 @@ class RigOptions:
         for name, value in given.items():
             if name not in known:
                 raise UsageError(
-                    f"options: benchvise: {printable(str(name))} is not known",
+                    f"options: benchvise: {name} is not known",
                     f"known are {', '.join(sorted(known))}",
                 )
             if name in ("ssh_identity", "boot_patterns"):
@@ -62,7 +61,7 @@ class RigOptions:
                 values[name] = str(path)
             elif isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
                 raise UsageError(
-                    f"options: benchvise: {name}: '{printable(str(value))}' is no number",
+                    f"options: benchvise: {name}: '{value}' is no number",
                     "give seconds or watts, not negative",
                 )
             else:
@@ -103,13 +102,13 @@ class Rig:
             tags = sorted({tag for tags in self.features.values() for tag in tags})
             if not found:
                 raise UsageError(
-                    f"{self.path}: no board has the feature '{printable(tag)}'",
+                    f"{self.path}: no board has the feature '{tag}'",
                     f"there are {', '.join(tags) or 'none'}: `features:` of a target",
                 )
             return found
         if word not in self.features:
             raise UsageError(
-                f"{self.path}: there is no board '{printable(word)}'",
+                f"{self.path}: there is no board '{word}'",
                 f"there are {', '.join(self.names) or 'none'}",
             )
         return [word]
@@ -131,6 +130,7 @@ def find_rig_file(given: str | None = None) -> Path:
             if not path.is_file():
                 raise UsageError(f"{source}: there is no file {path}", "name a labgrid environment")
             return path
+
     path = default_directory() / RIG_FILE
     if not path.is_file() or not runs(default_directory()):
         raise UsageError(
@@ -152,7 +152,7 @@ def load_rig(path: Path) -> Rig:
     except (InvalidConfigError, NoConfigFoundError, OSError, AttributeError) as error:
         message = getattr(error, "msg", "") or str(error)
         raise UsageError(
-            f"{path}: labgrid cannot read it ({printable(message, 300)})",
+            f"{path}: labgrid cannot read it ({message})",
             "see its documentation on environment files, or `examples/rigs`",
         ) from error
     if not isinstance(targets, Mapping):

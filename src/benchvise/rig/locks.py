@@ -43,7 +43,7 @@ class Holder:
     what: str
     since: float
     leaving: bool = False
-    doing: Mapping[str, Any] = field(default_factory=dict)
+    doing: Mapping[str, object] = field(default_factory=dict)
 
 
 @contextmanager
@@ -93,14 +93,14 @@ def holder(key: str) -> Holder | None:
         os.close(descriptor)
 
 
-def leaving(key: str) -> None:
+def note_leaving(key: str) -> None:
     """Notes that this process, which holds the lock, is about to let go: others may wait for it."""
     _renote(key, leaving=True)
 
 
-def doing(key: str, what: Mapping[str, Any]) -> None:
+def note_activity(key: str, activity: Mapping[str, object]) -> None:
     """Notes how far this process is, which holds the lock: nobody has to ask it."""
-    _renote(key, doing=what)
+    _renote(key, doing=activity)
 
 
 def _renote(key: str, **changed: Any) -> None:

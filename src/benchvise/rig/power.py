@@ -167,6 +167,14 @@ class Outlet:
         part.replace(self.ledger)
 
 
+def outlet_of(driver: PowerDriver) -> Any:
+    """labgrid's resource behind a power driver; the driver itself where it has none."""
+    supplier: Any = driver
+    while getattr(supplier, "suppliers", None):
+        supplier = next(iter(supplier.suppliers))
+    return supplier
+
+
 def device_key(resource: Any) -> str:
     """What names the box that an outlet is one of: its network host, its USB path, or how it is
     looked for while it is not plugged in.

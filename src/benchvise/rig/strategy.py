@@ -33,17 +33,17 @@ from labgrid.strategy import Strategy, StrategyError
 
 from benchvise.errors import UsageError
 from benchvise.rig import locks
-from benchvise.rig.boot.boot import Boot
+from benchvise.rig.boot.address import SshService
+from benchvise.rig.boot.boot import BoardBoot
 from benchvise.rig.boot.patterns import load_patterns
 from benchvise.rig.boot.verdict import BootReport
-from benchvise.rig.card.flash import Medium, Progress, Written, write_card
+from benchvise.rig.card.flash import FlashProgress, FlashResult, Medium, write_card
 from benchvise.rig.card.image import Image, open_image
-from benchvise.rig.card.mux import DRIVERS, Mux, Side
-from benchvise.rig.console.recorder import Recorder, attach
+from benchvise.rig.card.mux import DRIVERS, Mux, MuxSide
+from benchvise.rig.console.recorder import ConsoleRecorder, attach
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, FlashError, RigError
-from benchvise.rig.power import Outlet, device_key
-from benchvise.text import printable
+from benchvise.rig.power import Outlet, device_key, outlet_of
 
 _TRIES = 3
 _AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
@@ -113,13 +113,10 @@ class CardStrategy(Strategy):
     def outlet(self) -> Outlet:
         """The board's power, ready to be switched even when all else is broken."""
         self._ready(self.power, "power switch")
-        supplier: Any = self.power
-        while getattr(supplier, "suppliers", None):
-            supplier = next(iter(supplier.suppliers))
         return Outlet(
             self.target.name,
             self.power,
-            device_key(supplier),
+            device_key(outlet_of(self.power)),
             self.options,
             self._ledger,
             self.watts,
@@ -154,10 +151,10 @@ class CardStrategy(Strategy):
                 "by hand",
             )
         self.off()
-        mux.turn(Side.HOST)
+        mux.turn(MuxSide.HOST)
         self.status = Status.host
 
-    def write(self, image: Image, progress: Callable[[Progress], None]) -> Written:
+    def write(self, image: Image, progress: Callable[[FlashProgress], None]) -> FlashResult:
         """Writes the card while the board is off; leaves it on this side, settled.
 
         What a loose contact may have done is tried again, after the mux was turned away and back.
@@ -172,7 +169,7 @@ class CardStrategy(Strategy):
                     raise
             mux = self.card_mux
             assert mux is not None  # noqa: S101 - card_to_host has seen it
-            mux.turn(Side.DUT)
+            mux.turn(MuxSide.DUT)
             time.sleep(self.options.settle_s)
         # The kernel looks for partitions on what was just written; a mux that turns meanwhile
         # gives read errors (labgrid issue 1539).
@@ -186,7 +183,7 @@ class CardStrategy(Strategy):
             self.off()
         mux = self.card_mux
         if mux is not None:
-            mux.turn(Side.DUT)
+            mux.turn(MuxSide.DUT)
         time.sleep(self.options.off_s)
         self.outlet.on()
         self.status = Status.booting
@@ -197,10 +194,10 @@ class CardStrategy(Strategy):
         *,
         check: Callable[[], None] = lambda: None,
         on_phase: Callable[[str, float], None] = lambda _name, _seconds: None,
-    ) -> Boot:
-        """A boot to be given to ``boot``, judged as the rig file says; the rest is ``Boot``'s."""
+    ) -> BoardBoot:
+        """A boot to be given to ``boot``, judged as the rig file says; see ``BoardBoot``."""
         options = self.options
-        return Boot(
+        return BoardBoot(
             self.target.name,
             load_patterns(Path(options.boot_patterns) if options.boot_patterns else None),
             directory,
@@ -210,7 +207,7 @@ class CardStrategy(Strategy):
             on_phase=on_phase,
         )
 
-    def boot(self, boot: Boot) -> BootReport:
+    def boot(self, boot: BoardBoot) -> BootReport:
         """From off to a shell. ``boot`` records and watches; BootError says how it failed."""
         if self.shell is None:
             raise _no_console(self.target.name)
@@ -226,7 +223,7 @@ class CardStrategy(Strategy):
         self.status = Status.shell
         return report
 
-    def open_console(self, recorder: Recorder) -> None:
+    def open_console(self, recorder: ConsoleRecorder) -> None:
         """Opens the console, with all that it says recorded."""
         if self.console is None:
             raise _no_console(self.target.name)
@@ -247,11 +244,12 @@ class CardStrategy(Strategy):
         self.target.activate(self.loader)
         self.status = Status.bootloader
 
-    def service(self) -> tuple[str, int, str] | None:
-        """Address, port and user of the NetworkService in the rig file; None without one."""
+    def service(self) -> SshService | None:
+        """The NetworkService in the rig file; None without one."""
         for resource in self.target.resources:
             if isinstance(resource, NetworkService):
-                return resource.address, int(resource.port or 22), str(resource.username or "root")
+                port, user = int(resource.port or 22), str(resource.username or "root")
+                return SshService(resource.address, port, user)
         return None
 
     # What labgrid's clients call
@@ -304,7 +302,7 @@ class CardStrategy(Strategy):
         except (OSError, ExecutionError, pexpect.ExceptionPexpect) as error:
             raise RigError(
                 fault.get(what, Fault.RIG_BROKEN),
-                f"{self.target.name}: its {what} cannot be used ({printable(str(error), 200)})",
+                f"{self.target.name}: its {what} cannot be used ({error})",
                 "see whether another program has it open, and who may open it",
             ) from error
 
@@ -337,7 +335,7 @@ def _missing(error: NoResourceFoundError) -> str:
         own = {k: v for k, v in match.items() if k.lstrip("@") in _OWN_KEYS}
         where = " and ".join(f"{key} {value}" for key, value in own.items())
         said.append(f"no {type(resource).__name__}{f' with {where}' if where else ''}")
-    return printable("; ".join(sorted(said)) or str(error), 200)
+    return "; ".join(sorted(said)) or str(error)
 
 
 def _no_console(name: str) -> RigError:

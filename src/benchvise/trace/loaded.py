@@ -14,7 +14,7 @@ from benchvise.errors import UsageError
 from benchvise.quantities import format_clock
 from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, Span
 from benchvise.trace.analysis.names import find_all
-from benchvise.trace.catalogue.request import Request
+from benchvise.trace.catalogue.options import NamedActors
 from benchvise.trace.opening import OpenTrace, open_trace
 
 _NS = 1_000_000_000
@@ -38,13 +38,13 @@ class LoadedTrace:
         actors = find_all(self.analysis.actors, names)
         return actors if names or idle else [actor for actor in actors if actor.kind != "idle"]
 
-    def chosen(self, request: Request, *, idle: bool = False) -> Sequence[Actor]:
+    def chosen(self, request: NamedActors, *, idle: bool = False) -> Sequence[Actor]:
         """The actors that a request means."""
-        if request.actors is not None:
-            return request.actors
+        if request.ids is not None:
+            return [self.analysis.actors[identity] for identity in request.ids]
         return self.choose(request.names, idle=idle)
 
-    def known(self, request: Request) -> list[Actor]:
+    def known(self, request: NamedActors) -> list[Actor]:
         """The actors that a request means; a name that the trace does not know means none."""
         if not request.names:
             return self.choose(())

@@ -1,13 +1,12 @@
-"""Every way to answer: a page or its twin, Arrow, an error in its one shape.
+"""Pages, their twins in JSON, and errors in their one shape.
 
-A page is made of a *document*, plain JSON with the figures as they are. Its twin, the same address
+A page is made of a *document*, plain JSON with the numbers as they are. Its twin, the same address
 with ``.json``, is ``{"benchvise": VERSION, "kind": KIND, "data": DOCUMENT}``, as ``--json`` prints
 it. The template gets the document as ``d``.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,22 +14,21 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-import pyarrow as pa
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 import benchvise
 from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
 from benchvise.report.html import environment
-from benchvise.report.sinks import LINE_LIMIT, embedded, json_text
+from benchvise.report.sinks import LINE_LIMIT, embedded
 from benchvise.text import printable
 from benchvise.web.assets import Built
 from benchvise.web.errors import status_of
+from benchvise.web.http import JsonAnswer
 
-ARROW = "application/vnd.apache.arrow.stream"
 NAME_LIMIT = 120
 """Characters of a name in a list (``| short``)."""
 
@@ -89,35 +87,19 @@ def page(
 def shaped(kind: str, document: object, status: int = 200) -> Response:
     """A document as JSON, in the shape that commands have with ``--json``."""
     data = {"benchvise": benchvise.__version__, "kind": kind, "data": document}
-    return Json(data, status, {"Cache-Control": "no-store"})
-
-
-class Json(JSONResponse):
-    """A document, with its texts as ``sinks.json_text`` has them."""
-
-    def render(self, content: Any) -> bytes:
-        """As bytes, which are ASCII."""
-        return json_text(content, tight=True).encode()
-
-
-def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
-    """A table as an Arrow IPC stream."""
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return Response(sink.getvalue(), headers=dict(headers or {}), media_type=ARROW)
+    return JsonAnswer(data, status, {"Cache-Control": "no-store"})
 
 
 def failure(request: Request, error: BenchviseError, status: int | None = None) -> Response:
     """``{"error": {"message", "remedy"}}``, or a page that says it to people."""
-    said = {
+    document = {
         "message": printable(error.message, LINE_LIMIT),
         "remedy": printable(error.remedy, LINE_LIMIT),
     }
     code = status or status_of(error)
     if wants_json(request):
-        return Json({"error": said}, code, {"Cache-Control": "no-store"})
-    return page(request, "failure", {"error": said, "status": code}, title="Error", status=code)
+        return JsonAnswer({"error": document}, code, {"Cache-Control": "no-store"})
+    return page(request, "failure", {"error": document, "status": code}, title="Error", status=code)
 
 
 def wants_json(request: Request) -> bool:

@@ -18,6 +18,7 @@ from benchvise.web import assets
 from benchvise.web.answers import failure
 from benchvise.web.context import Context
 from benchvise.web.errors import NotFound, Refused
+from benchvise.web.file_index import capture_index, trace_index
 from benchvise.web.live import Hub
 from benchvise.web.pages import (
     boards,
@@ -35,8 +36,7 @@ from benchvise.web.pages import (
 )
 from benchvise.web.security import Guard
 from benchvise.web.settings import Settings
-from benchvise.web.shelves import capture_shelf, trace_shelf
-from benchvise.web.workspace import levels, views
+from benchvise.web.workspace import timeline, views
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -55,7 +55,7 @@ def create_app(settings: Settings) -> Starlette:
             *history.routes,
             *traces.routes,
             *trace.routes,
-            *levels.routes,
+            *timeline.routes,
             *views.routes,
             Mount("/assets", StaticFiles(directory=assets.DIRECTORY, check_dir=False)),
         ],
@@ -70,8 +70,8 @@ def create_app(settings: Settings) -> Starlette:
     context = Context(
         settings,
         Hub(),
-        trace_shelf(settings, lambda: context.store),
-        capture_shelf(settings),
+        trace_index(settings, lambda: context.store),
+        capture_index(settings),
     )
     app.state.context = context
     return app

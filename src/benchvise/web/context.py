@@ -10,12 +10,13 @@ from starlette.requests import Request
 from benchvise.errors import UsageError
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
-from benchvise.web.captures.opened import OpenCaptures
-from benchvise.web.files import Shelf
+from benchvise.web.captures.served import ServedCapture, ServedCaptures
+from benchvise.web.captures.view import CaptureView
+from benchvise.web.file_index import FileIndex
+from benchvise.web.health_readings import HealthReadings
 from benchvise.web.live import Hub
-from benchvise.web.measured import Measured
-from benchvise.web.readings import Readings
-from benchvise.web.rig.attending import Attending
+from benchvise.web.report_cache import ReportCache
+from benchvise.web.rig.console_sessions import ConsoleSessions
 from benchvise.web.rig.control import Control
 from benchvise.web.settings import Settings
 from benchvise.web.workspace.served import ServedTrace, ServedTraces
@@ -25,25 +26,25 @@ from benchvise.web.workspace.served import ServedTrace, ServedTraces
 class Context:
     """The settings, the open store, the live streams, the rig, and the files to look at.
 
-    ``served_traces`` are those that are open, ``open_captures`` the captures; ``readings`` says how
-    boards were when somebody last looked.
+    ``served_traces`` and ``served_captures`` are the open files; ``readings`` tells how boards were
+    when they were last read.
     """
 
     settings: Settings
     hub: Hub
-    traces: Shelf
-    captures: Shelf
-    readings: Readings = field(default_factory=Readings, init=False)
-    open_captures: OpenCaptures = field(default_factory=OpenCaptures, init=False)
+    traces: FileIndex
+    captures: FileIndex
+    readings: HealthReadings = field(default_factory=HealthReadings, init=False)
+    served_captures: ServedCaptures = field(default_factory=ServedCaptures, init=False)
     served_traces: ServedTraces = field(default_factory=ServedTraces, init=False)
-    measured: Measured = field(init=False)
+    report_cache: ReportCache = field(init=False)
     control: Control = field(default_factory=Control, init=False)
-    attending: Attending = field(default_factory=Attending, init=False)
+    console_sessions: ConsoleSessions = field(default_factory=ConsoleSessions, init=False)
     _store: Store | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self) -> None:
-        self.measured = Measured(lambda: self.store)
+        self.report_cache = ReportCache(lambda: self.store)
 
     @property
     def store(self) -> Store:
@@ -78,10 +79,19 @@ class Context:
         """
         return self.served_traces.get(self.traces.find(key).path)
 
+    def capture(self, key: str, view: CaptureView) -> ServedCapture:
+        """The capture that a key of the list names, opened and decoded as ``view`` says.
+
+        Raises:
+            NotFound: there is none of that key.
+            CaptureError, Busy: as ``ServedCaptures.get`` does.
+        """
+        return self.served_captures.get(self.captures.find(key).path, view)
+
     def close(self) -> None:
         """Ends what was opened."""
         self.hub.close()
-        self.attending.close()
+        self.console_sessions.close()
         self.served_traces.close()
         with self._lock:
             if self._store is not None:

@@ -1,16 +1,29 @@
-"""What a request asks for: the parameters of its query, read with bounds."""
+"""What requests ask for and send, read with bounds; addresses; answers that browsers may keep."""
 
 from __future__ import annotations
 
+import io
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode
+
+import pyarrow as pa
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from benchvise.errors import UsageError
+from benchvise.report.sinks import json_text
+
+ARROW = "application/vnd.apache.arrow.stream"
 
 TEXT_LIMIT = 2000
 """Characters of one parameter."""
 
+_LARGEST = 1e15
+_LATEST = 2.0**62
 _QUOTED = 40
 """Characters of a parameter that an error repeats."""
 
@@ -59,6 +72,37 @@ class Query:
             raise UsageError(f"{name}={value} is out of range", f"say {low} to {high}")
         return value
 
+    def number(self, name: str, *, positive: bool = False) -> float | None:
+        """A number, above zero where it is ``positive``; None when nothing is said.
+
+        Raises:
+            UsageError: it is none, or none that fits.
+        """
+        value = self._float(name, _LARGEST, "is no number that fits", "write 1.65 or 1e6")
+        if positive and value is not None and value <= 0:
+            raise UsageError(f"{name}={value:g} is no number that fits", "write 1.65 or 1e6")
+        return value
+
+    def time(self, name: str) -> float | None:
+        """Nanoseconds since the begin; None when nothing is said.
+
+        Raises:
+            UsageError: it is no number.
+        """
+        return self._float(name, _LATEST, "is no time", "say nanoseconds since the begin")
+
+    def _float(self, name: str, below: float, fault: str, remedy: str) -> float | None:
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not abs(value) < below:
+            raise UsageError(f"{name}={text[:_QUOTED]} {fault}", remedy)
+        return value
+
     def flag(self, name: str) -> bool:
         """Whether something is asked for: ``1`` or ``true``."""
         return self.text(name) in ("1", "true", "yes", "on")
@@ -74,21 +118,102 @@ class Query:
             raise UsageError(f"{name}={text[:_QUOTED]} is unknown", f"say {', '.join(choices)}")
         return text
 
-    def nanoseconds(self, name: str) -> int | None:
-        """Nanoseconds since the first event; None when nothing is said.
 
-        Raises:
-            UsageError: it is no number.
-        """
-        text = self.text(name)
-        if not text:
-            return None
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not abs(value) < 2**62:
-            raise UsageError(
-                f"{name}={text[:_QUOTED]} is no moment", "say nanoseconds since the first event"
-            )
-        return round(value)
+def number(request: Request, name: str, default: int, most: int) -> int:
+    """A parameter of a page's address from 0 to ``most``; ``default`` for anything else."""
+    text = request.query_params.get(name, "")
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        return default
+    return min(int(text), most)
+
+
+def choice(request: Request, name: str, choices: Iterable[str]) -> str:
+    """A parameter of a page's address that is one of the choices; the first for anything else."""
+    names = list(choices)
+    text = request.query_params.get(name, "")
+    return text if text in names else names[0]
+
+
+# -- addresses -------------------------------------------------------------------------------------
+
+
+def link(request: Request, **changes: object) -> str:
+    """The address of the page with other parameters: None or an empty text takes one away, a list
+    or tuple gives it several times."""
+    kept = [pair for pair in request.query_params.multi_items() if pair[0] not in changes]
+    for name, value in changes.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        kept += [(name, str(item)) for item in values if item not in (None, "")]
+    return address(request.url.path.removesuffix(".json"), kept)
+
+
+def address(path: str, parameters: Iterable[tuple[str, str]] = ()) -> str:
+    """A path of ours, whose parts are not quoted yet, with parameters."""
+    query = urlencode(list(parameters))
+    return quote(path) + (f"?{query}" if query else "")
+
+
+# -- what is posted --------------------------------------------------------------------------------
+
+
+async def posted_text(request: Request, name: str) -> str:
+    """The text of that name in the JSON object that was posted; empty when there is none."""
+    try:
+        content = json.loads(await request.body())
+    except ValueError:
+        return ""
+    text = content.get(name) if isinstance(content, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+async def posted_form(request: Request) -> dict[str, str]:
+    """The fields of a posted form, the first of each name."""
+    body = (await request.body()).decode("utf-8", "replace")
+    fields = parse_qs(body, keep_blank_values=True)
+    return {name: values[0] for name, values in fields.items()}
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+class JsonAnswer(JSONResponse):
+    """A document as JSON, with its texts as ``sinks.json_text`` has them."""
+
+    def render(self, content: Any) -> bytes:
+        """As bytes, which are ASCII."""
+        return json_text(content, tight=True).encode()
+
+
+def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
+    """A table as an Arrow IPC stream."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Response(sink.getvalue(), headers=dict(headers or {}), media_type=ARROW)
+
+
+def tagged_answer(
+    request: Request,
+    tag: str,
+    make: Callable[[], Any],
+    *,
+    lasting: bool = False,
+    headers: Callable[[], Mapping[str, str]] | None = None,
+) -> Response:
+    """JSON, or Arrow for a table, which the browser keeps under ``tag``; 304 where it has it.
+
+    ``lasting``: an address with ``v=TAG`` need not be asked for again.
+    ``headers`` are further ones, made when the answer is.
+    """
+    fresh = lasting and request.query_params.get("v") == tag
+    kept = {
+        "ETag": f'"{tag}"',
+        "Cache-Control": f"private, {'max-age=31536000, immutable' if fresh else 'no-cache'}",
+    }
+    if request.headers.get("if-none-match") == kept["ETag"]:
+        return Response(status_code=304, headers=kept)
+    content = make()
+    everything = {**kept, **(headers() if headers else {})}
+    if isinstance(content, pa.Table):
+        return arrow(content, everything)
+    return JsonAnswer(content, headers=everything)

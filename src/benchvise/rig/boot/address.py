@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnreachable
-from benchvise.text import printable
 
 Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -54,7 +53,7 @@ _KEY_LINE = re.compile(r"^((?:ssh|ecdsa|sk)-[\w@.-]{1,60}) ([A-Za-z0-9+/]{40,400
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class BoardAddress:
     """An address of the board: the interface (empty where not known), and its network if known."""
 
     interface: str
@@ -71,7 +70,17 @@ class Address:
         return None
 
 
-def addresses(board: Board) -> list[Address]:
+@dataclass(frozen=True, slots=True)
+class SshService:
+    """An SSH server of the board, and its host keys (``TYPE BASE64``) as far as they are known."""
+
+    address: str
+    port: int
+    user: str
+    host_keys: tuple[str, ...] = ()
+
+
+def addresses(board: Board) -> list[BoardAddress]:
     """The board's own addresses, those of its loopback left out.
 
     Raises what ``board.run`` raises.
@@ -80,18 +89,18 @@ def addresses(board: Board) -> list[Address]:
     return parse_addresses(said)
 
 
-def parse_addresses(said: str) -> list[Address]:
+def parse_addresses(said: str) -> list[BoardAddress]:
     """From what ``ip -o addr``, either kind of ``ifconfig``, or /proc/net/fib_trie says."""
-    found: dict[Ip, Address] = {}
+    found: dict[Ip, BoardAddress] = {}
     for interface, text, prefix in (*_of_ip(said), *_of_ifconfig(said), *_of_trie(said)):
         with contextlib.suppress(ValueError):
             ip = ipaddress.ip_address(text)
             if not (ip.is_loopback or ip.is_unspecified or ip.is_multicast) and interface != "lo":
-                found.setdefault(ip, Address(interface, ip, prefix))
+                found.setdefault(ip, BoardAddress(interface, ip, prefix))
     return list(found.values())[:_MOST]
 
 
-def by_preference(found: Iterable[Address], host: Iterable[Ip]) -> list[Address]:
+def by_preference(found: Iterable[BoardAddress], host: Iterable[Ip]) -> list[BoardAddress]:
     """Those that this machine can most likely reach first.
 
     In one of its own networks before others, IPv4 before IPv6, addresses without DHCP
@@ -99,7 +108,7 @@ def by_preference(found: Iterable[Address], host: Iterable[Ip]) -> list[Address]
     """
     own = list(host)
 
-    def order(address: Address) -> tuple[bool, bool, bool]:
+    def order(address: BoardAddress) -> tuple[bool, bool, bool]:
         network = address.network
         near = network is not None and any(ip in network for ip in own)
         return (address.ip.is_link_local, not near, address.ip.version == 6)
@@ -114,7 +123,7 @@ def reachable_address(
     port: int = 22,
     timeout: float = DHCP_SECONDS,
     connects: Callable[[Ip, int], bool] | None = None,
-) -> Address:
+) -> BoardAddress:
     """The board's address at which ``port`` answers this machine, waiting for DHCP if need be.
 
     Raises BoardUnreachable after ``timeout`` seconds, which names the addresses that were tried.
@@ -184,7 +193,7 @@ def parse_keys(said: str) -> list[str]:
 def known_hosts(keys: Iterable[str], host: str, port: int = 22) -> str:
     """Lines for a ``known_hosts`` file. ``host`` is a numeric address or a name."""
     if not re.fullmatch(r"[\w.:-]+", host, re.ASCII):
-        raise ValueError(f"'{printable(host)}' is no host")
+        raise ValueError(f"'{host}' is no host")
     name = host if port == 22 else f"[{host}]:{port}"
     return "".join(f"{name} {key}\n" for key in keys)
 

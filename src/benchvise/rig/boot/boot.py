@@ -7,7 +7,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,19 @@ import pexpect
 from labgrid.driver.exception import ExecutionError
 
 from benchvise.board.protocol import Completed
-from benchvise.rig.boot.address import addresses, by_preference, host_keys, own_address_towards
-from benchvise.rig.boot.patterns import Patterns
+from benchvise.rig.boot.address import (
+    SshService,
+    addresses,
+    by_preference,
+    host_keys,
+    own_address_towards,
+)
+from benchvise.rig.boot.patterns import BootPatterns
 from benchvise.rig.boot.timeline import Timeline
 from benchvise.rig.boot.verdict import BootError, BootReport
-from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, End, Outcome, watch
-from benchvise.rig.console.recorder import Recorder
+from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, BootEnd, BootOutcome, watch
+from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.faults import Fault
-from benchvise.text import printable
 
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0
@@ -32,7 +37,7 @@ _SSH_PORT = 22
 _PIECE_BYTES = 4096
 
 
-class Boot:
+class BoardBoot:
     """Records and watches one boot; the console's log goes to ``directory``, by default a new one.
 
     The boot has failed after ``silence_s`` seconds without a byte, or ``limit_s`` seconds after
@@ -42,7 +47,7 @@ class Boot:
     def __init__(
         self,
         name: str,
-        patterns: Patterns,
+        patterns: BootPatterns,
         directory: Path | None = None,
         *,
         silence_s: float = SILENCE_SECONDS,
@@ -56,9 +61,9 @@ class Boot:
         self._silence_s, self._limit_s = silence_s, limit_s
         self._check = check
         self._on_phase = on_phase
-        self._told: set[str] = set()
+        self._reported_phases: set[str] = set()
         directory = directory or Path(tempfile.mkdtemp(prefix=f"benchvise-boot-{name}-"))
-        self.recorder = Recorder(directory / "console.log", listen=self._heard)
+        self.recorder = ConsoleRecorder(directory / "console.log", listen=self._heard)
         self._timeline: Timeline | None = None
         self._console: Any = None
 
@@ -99,54 +104,55 @@ class Boot:
         try:
             activate()
         except (pexpect.ExceptionPexpect, ExecutionError) as error:
-            said = printable(str(getattr(error, "msg", error)), 200)
+            reason = str(getattr(error, "msg", error))
             timeline.settle()
-            return self._reported(Outcome(End.NOT_LOGGED_IN, self._now(), 0.0, said=said))
+            return self._reported(
+                BootOutcome(BootEnd.NOT_LOGGED_IN, self._now(), 0.0, reason=reason)
+            )
         timeline.reached("shell", time.monotonic_ns())
         self._tell()
-        return self._reported(Outcome(End.SHELL, self._now(), 0.0))
+        return self._reported(BootOutcome(BootEnd.SHELL, self._now(), 0.0))
 
-    def find_address(self, shell: Any, service: tuple[str, int, str] | None) -> dict[str, Any]:
-        """Where the board answers to SSH; without ``address`` when it does not.
+    def find_service(self, shell: Any, service: SshService | None) -> SshService | None:
+        """The SSH server at which the board answers; None when it does not.
 
         ``service`` is what the rig file says; without it the board is asked over its console.
         BootError when the shell there does not answer.
         """
         try:
-            return self._found(shell, service)
+            return self._answering_service(shell, service)
         except (pexpect.ExceptionPexpect, ExecutionError) as error:
             self._begun().settle()
             silent = self._now() - (self._begun().last_byte_s or 0.0)
-            said = printable(str(getattr(error, "msg", error)), 200)
-            outcome = Outcome(End.SHELL_LOST, self._now(), silent, said=said)
+            reason = str(getattr(error, "msg", error))
+            outcome = BootOutcome(BootEnd.SHELL_LOST, self._now(), silent, reason=reason)
             raise self.failed(self._reported(outcome)) from error
 
     def failed(self, report: BootReport) -> BootError:
         """What a boot that came to no good is told as."""
-        verdict = report.verdict
-        remedy = f"{verdict.remedy}; its" if verdict.remedy else "its"
+        remedy = f"{report.remedy}; its" if report.remedy else "its"
         return BootError(
-            verdict.fault or Fault.HANG,
-            f"{self.name}: {verdict.sentence}",
+            report.fault or Fault.HANG,
+            f"{self.name}: {report.sentence}",
             f"{remedy} console is kept in {report.console}",
             report,
         )
 
-    def _found(self, shell: Any, service: tuple[str, int, str] | None) -> dict[str, Any]:
+    def _answering_service(self, shell: Any, service: SshService | None) -> SshService | None:
         timeline = self._begun()
-        asked: Any = _Asked(self.name, shell)
-        keys = host_keys(asked)
+        console: Any = _ConsoleCommands(self.name, shell)
+        keys = tuple(host_keys(console))
         deadline = time.monotonic() + _NETWORK_SECONDS
         while time.monotonic() < deadline:
             self._check()
-            for address, port, user in [service] if service else _own_addresses(asked, shell):
-                if _answers(address, port):
+            for candidate in [service] if service else _own_services(console, shell):
+                if _answers(candidate):
                     timeline.reached("network", time.monotonic_ns())
                     self._tell()
-                    self._reported(Outcome(End.SHELL, self._now(), 0.0))
-                    return {"address": address, "port": port, "user": user, "host_keys": keys}
+                    self._reported(BootOutcome(BootEnd.SHELL, self._now(), 0.0))
+                    return replace(candidate, host_keys=keys)
             time.sleep(_AGAIN_SECONDS if service else 1.0)
-        return {"address": None}
+        return None
 
     def _heard(self, at_ns: int, data: bytes) -> None:
         if self._timeline is not None:
@@ -155,11 +161,11 @@ class Boot:
 
     def _tell(self) -> None:
         for name, seconds in self._begun().phases.items():
-            if name not in self._told:
-                self._told.add(name)
+            if name not in self._reported_phases:
+                self._reported_phases.add(name)
                 self._on_phase(name, seconds)
 
-    def _reported(self, outcome: Outcome) -> BootReport:
+    def _reported(self, outcome: BootOutcome) -> BootReport:
         self.report = BootReport.of(self._begun(), outcome, self.recorder.path)
         return self.report
 
@@ -173,7 +179,7 @@ class Boot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ConsoleCommands:
     """As much of a Board as asking for addresses and keys takes: labgrid's shell on the console.
 
     Kernel messages may come between its lines; who reads them knows what to look for.
@@ -204,17 +210,20 @@ def read_console(console: Any, timeout: float) -> bytes:
     return b""
 
 
-def _own_addresses(asked: Any, shell: Any) -> list[tuple[str, int, str]]:
-    """Where the board may answer, the likeliest first."""
-    found = addresses(asked)
-    hosts = [ip for one in found if (ip := own_address_towards(one.ip)) is not None]
-    return [(str(one.ip), _SSH_PORT, str(shell.username)) for one in by_preference(found, hosts)]
+def _own_services(console: Any, shell: Any) -> list[SshService]:
+    """Where an SSH server of the board may answer, the likeliest first."""
+    candidates = addresses(console)
+    hosts = [ip for own in candidates if (ip := own_address_towards(own.ip)) is not None]
+    return [
+        SshService(str(own.ip), _SSH_PORT, str(shell.username))
+        for own in by_preference(candidates, hosts)
+    ]
 
 
-def _answers(address: str, port: int) -> bool:
+def _answers(service: SshService) -> bool:
     """Whether an SSH server says its name there: a forwarded port is open before the board is."""
     try:
-        with socket.create_connection((address, port), timeout=_TRY_SECONDS) as connection:
+        with socket.create_connection((service.address, service.port), _TRY_SECONDS) as connection:
             connection.settimeout(_TRY_SECONDS)
             return connection.recv(4) == b"SSH-"
     except OSError:

@@ -18,7 +18,6 @@ from typing import Any
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault
-from benchvise.text import printable
 
 PHASES = (
     "power-on",
@@ -69,7 +68,7 @@ class Prompt(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class BootPattern:
     """A line, or the beginning of one, that means something.
 
     ``phase`` is the phase that has begun. With ``prompt``, it is matched with the beginning of a
@@ -90,15 +89,15 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Patterns:
+class BootPatterns:
     """Prompts and all other patterns, and the phrases that a sound console shows unharmed."""
 
-    prompts: tuple[Pattern, ...]
-    others: tuple[Pattern, ...]
+    prompts: tuple[BootPattern, ...]
+    others: tuple[BootPattern, ...]
     phrases: tuple[str, ...]
 
     @classmethod
-    def of(cls, patterns: Iterable[Pattern], phrases: Iterable[str]) -> Patterns:
+    def of(cls, patterns: Iterable[BootPattern], phrases: Iterable[str]) -> BootPatterns:
         """These patterns, in this order."""
         given = list(patterns)
         prompts = (pattern for pattern in given if pattern.prompt is not None)
@@ -106,19 +105,19 @@ class Patterns:
         return cls(tuple(prompts), tuple(others), tuple(phrases))
 
     @property
-    def all(self) -> tuple[Pattern, ...]:
+    def all(self) -> tuple[BootPattern, ...]:
         """Every pattern."""
         return (*self.prompts, *self.others)
 
 
 @cache
-def own_patterns() -> Patterns:
+def own_patterns() -> BootPatterns:
     """Those that come with Benchvise."""
     text = files(__package__).joinpath("phases.toml").read_text(encoding="utf-8")
-    return Patterns.of(*_parse(text, "phases.toml"))
+    return BootPatterns.of(*_parse(text, "phases.toml"))
 
 
-def load_patterns(path: str | Path | None = None) -> Patterns:
+def load_patterns(path: str | Path | None = None) -> BootPatterns:
     """Those that come with Benchvise, with the records of a user's file added or put in place.
 
     Raises UsageError, which names the file and the record, when the file cannot be used.
@@ -126,7 +125,7 @@ def load_patterns(path: str | Path | None = None) -> Patterns:
     own = own_patterns()
     if path is None:
         return own
-    name = printable(str(path))
+    name = str(path)
     try:
         with Path(path).open("rb") as file:
             data = file.read(_FILE_LIMIT + 1)
@@ -148,10 +147,10 @@ def load_patterns(path: str | Path | None = None) -> Patterns:
     ids = {pattern.id for pattern in given}
     kept = [pattern for pattern in own.all if pattern.id not in ids]
     wanted = [pattern for pattern in given if pattern.regex.pattern]
-    return Patterns.of([*wanted, *kept], [*phrases, *own.phrases])
+    return BootPatterns.of([*wanted, *kept], [*phrases, *own.phrases])
 
 
-def _parse(text: str, name: str) -> tuple[list[Pattern], list[str]]:
+def _parse(text: str, name: str) -> tuple[list[BootPattern], list[str]]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -175,17 +174,17 @@ def _parse(text: str, name: str) -> tuple[list[Pattern], list[str]]:
     return patterns, phrases
 
 
-def _pattern(record: Mapping[str, Any], name: str) -> Pattern:
+def _pattern(record: Mapping[str, Any], name: str) -> BootPattern:
     identity = record.get("id")
     if not isinstance(identity, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", identity):
         raise UsageError(
-            f"{name}: a pattern without a usable id ({printable(repr(identity), 60)})",
+            f"{name}: a pattern without a usable id ({identity!r})",
             "an id is made of small letters, digits and dashes",
         )
     for key, value in record.items():
         kind = _KEYS.get(key)
         if kind is None or not isinstance(value, kind):
-            raise _wrong(name, identity, f"has a wrong '{printable(key, 40)}'", _known_keys())
+            raise _wrong(name, identity, f"has a wrong '{key}'", _known_keys())
     match = record.get("match")
     if match is None:
         raise _wrong(name, identity, "has no 'match'", "give it a regular expression, or ''")
@@ -204,7 +203,7 @@ def _pattern(record: Mapping[str, Any], name: str) -> Pattern:
         raise _wrong(name, identity, "means nothing", "give it a phase, a prompt or a fault")
     if prompt is not None and re.search(r"(?:\$|\\Z)\)*\Z", match) and not match.endswith(r"\$"):
         raise _wrong(name, identity, "ends in '$'", "leave that out: a prompt always is at the end")
-    return Pattern(
+    return BootPattern(
         identity,
         regex,
         record.get("name", identity),

@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.rig.boot.patterns import PHASES, Pattern, Patterns, Prompt, own_patterns
-from benchvise.rig.console.lines import Line, LineSplitter, Writer
+from benchvise.rig.boot.patterns import PHASES, BootPattern, BootPatterns, Prompt, own_patterns
+from benchvise.rig.console.lines import ConsoleLine, LineSplitter, LineWriter
 from benchvise.rig.console.quality import Quality
 from benchvise.rig.console.recorder import POWER_ON, read_log
 
@@ -20,14 +20,14 @@ _SILENT_BYTES = b"\x00\xff"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class BootEvent:
     """A pattern that was seen: when, in seconds since power on, and in which text.
 
     ``line`` counts the lines that were complete before, ``phase`` is the one that had been
     reached then, the pattern's own included, and ``start`` the start of the board, from 0.
     """
 
-    pattern: Pattern
+    pattern: BootPattern
     at_s: float
     line: int
     text: str
@@ -44,12 +44,12 @@ class Timeline:
     phases are those of its last start; ``furthest`` is the latest that any start reached.
     """
 
-    def __init__(self, power_on_ns: int, patterns: Patterns | None = None) -> None:
+    def __init__(self, power_on_ns: int, patterns: BootPatterns | None = None) -> None:
         self.power_on_ns = power_on_ns
         self.patterns = patterns or own_patterns()
         self.phases: dict[str, float] = {PHASES[0]: 0.0}
-        self.events: list[Event] = []
-        self.lines: deque[Line] = deque(maxlen=_LINES_KEPT)
+        self.events: list[BootEvent] = []
+        self.lines: deque[ConsoleLine] = deque(maxlen=_LINES_KEPT)
         self.line_count = 0
         self.byte_count = 0
         self.restarts = 0
@@ -100,7 +100,7 @@ class Timeline:
         return self._splitter.junk / self._splitter.characters if self._splitter.characters else 0.0
 
     @property
-    def prompt(self) -> Pattern | None:
+    def prompt(self) -> BootPattern | None:
         """The prompt that the board stands at, if nothing but white space follows it."""
         text = self._splitter.open
         for pattern in self.patterns.prompts:
@@ -116,7 +116,7 @@ class Timeline:
         return pattern.prompt if pattern is not None else None
 
     @property
-    def last_lines(self) -> list[Line]:
+    def last_lines(self) -> list[ConsoleLine]:
         """The last lines, the open one among them."""
         return [*self.lines, *self._splitter.pending]
 
@@ -133,20 +133,20 @@ class Timeline:
         for line in self._splitter.pending:
             self._match(line)
 
-    def _line(self, line: Line) -> None:
-        if line.writer is Writer.FRAGMENT:
+    def _line(self, line: ConsoleLine) -> None:
+        if line.writer is LineWriter.FRAGMENT:
             self._prompts(line.text)
             return
         self._match(line)
-        if line.writer is Writer.PROGRAM:
+        if line.writer is LineWriter.PROGRAM:
             self._seen.clear()
         self.quality.feed(line)
         self.lines.append(line)
         self.line_count += 1
 
-    def _match(self, line: Line) -> None:
+    def _match(self, line: ConsoleLine) -> None:
         """Notes what a whole line means; its prompts first, which were there before its end."""
-        program = line.writer is Writer.PROGRAM
+        program = line.writer is LineWriter.PROGRAM
         if program:
             self._prompts(line.text)
         for pattern in self.patterns.others:
@@ -169,17 +169,17 @@ class Timeline:
             self._seen.add(pattern.id)
             self._saw(pattern, shown)
 
-    def _saw(self, pattern: Pattern, text: str) -> None:
+    def _saw(self, pattern: BootPattern, text: str) -> None:
         if pattern.banner:
             self._start_over_if_seen(pattern)
         if pattern.phase is not None:
             self._reach(pattern.phase)
         if len(self.events) < _EVENTS_KEPT:
             where = (self.line_count, text.strip(), self.phase, self.restarts)
-            event = Event(pattern, self._now, *where)
+            event = BootEvent(pattern, self._now, *where)
             self.events.append(event)
 
-    def _start_over_if_seen(self, pattern: Pattern) -> None:
+    def _start_over_if_seen(self, pattern: BootPattern) -> None:
         """A banner that comes again, or one of a phase long past, is a new start of the board."""
         phase = pattern.phase or self.phase
         later = PHASES.index(self.phase) - PHASES.index(phase)
@@ -203,7 +203,7 @@ class Timeline:
             self.furthest = phase
 
 
-def replay(console: Path, patterns: Patterns | None = None) -> Timeline:
+def replay(console: Path, patterns: BootPatterns | None = None) -> Timeline:
     """The timeline of a recorded log, from its last ``power on`` mark, or else from its first byte.
 
     So a log can be judged anew, with other patterns.

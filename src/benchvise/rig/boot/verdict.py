@@ -11,18 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from benchvise.documents import computed
 from benchvise.errors import BenchviseError
 from benchvise.rig.boot.patterns import PHASES, Prompt
-from benchvise.rig.boot.timeline import Event, Timeline
-from benchvise.rig.boot.watch import End, Outcome
+from benchvise.rig.boot.timeline import BootEvent, Timeline
+from benchvise.rig.boot.watch import BootEnd, BootOutcome
 from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
-from benchvise.text import printable
 
 _EVIDENCE = 200  # characters
-_TEXT_LIMIT = 1000
 _JUNK_SHARE = 0.05
 _JUNK_BYTES = 16  # of fewer nothing can be said
 _LOGIN_PROMPTS = 3
@@ -65,7 +64,7 @@ _STAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BootVerdict:
     """``fault`` is None when the board booted. ``evidence`` is quoted from the console."""
 
     fault: Fault | None
@@ -78,35 +77,51 @@ class Verdict:
         return _REMEDIES.get(self.fault, "") if self.fault is not None else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BootReport:
-    """How one boot went. ``phases`` are seconds since power on, in order; ``console`` is the path
-    of the raw log; ``seconds`` is how long the boot was watched."""
+    """How one boot went, as it is kept, sent between processes, and shown."""
 
-    ok: bool
-    verdict: Verdict
-    phases: dict[str, float]
+    fault: Fault | None
+    """What kept the board from booting; None when it booted."""
+    sentence: str
+    evidence: str
+    """Quoted from the console."""
+    phases: Mapping[str, float]
+    """Seconds since power on, in order."""
     console: str
+    """The path of the raw log."""
     restarts: int = 0
     seconds: float = 0.0
+    """How long the boot was watched."""
 
     @classmethod
-    def of(cls, timeline: Timeline, outcome: Outcome, console: str | Path) -> BootReport:
+    def of(cls, timeline: Timeline, outcome: BootOutcome, console: str | Path) -> BootReport:
         """The report of a boot that was watched."""
         verdict = classify(timeline, outcome)
         return cls(
-            verdict.fault is None,
-            verdict,
+            verdict.fault,
+            verdict.sentence,
+            verdict.evidence,
             {phase: round(at, 6) for phase, at in timeline.phases.items()},
             str(console),
             timeline.restarts,
             round(outcome.at_s, 6),
         )
 
+    @computed.before("fault")
+    def ok(self) -> bool:
+        """Whether the board booted."""
+        return self.fault is None
+
+    @property
+    def remedy(self) -> str:
+        """What to do about the fault."""
+        return BootVerdict(self.fault, self.sentence).remedy
+
     @property
     def stage(self) -> str:
         """The phase that was reached last."""
-        return next(reversed(self.phases), PHASES[0])
+        return next(reversed(list(self.phases)), PHASES[0])
 
     @property
     def durations(self) -> dict[str, float]:
@@ -115,41 +130,6 @@ class BootReport:
         return {
             later: self.phases[later] - self.phases[earlier] for earlier, later in pairwise(names)
         }
-
-    def as_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return {
-            "ok": self.ok,
-            "fault": self.verdict.fault.value if self.verdict.fault is not None else None,
-            "sentence": self.verdict.sentence,
-            "evidence": self.verdict.evidence,
-            "phases": dict(self.phases),
-            "console": self.console,
-            "restarts": self.restarts,
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> BootReport:
-        """The report that was stored so. Raises ValueError when it is none."""
-        try:
-            fault = Fault(data["fault"]) if data["fault"] is not None else None
-            phases = {str(name): float(at) for name, at in data["phases"].items()}
-            verdict = Verdict(
-                fault,
-                printable(str(data["sentence"]), _TEXT_LIMIT),
-                printable(str(data["evidence"]), _TEXT_LIMIT),
-            )
-            return cls(
-                bool(data["ok"]),
-                verdict,
-                {phase: phases[phase] for phase in PHASES if phase in phases},
-                str(data["console"]),
-                int(data.get("restarts", 0)),
-                float(data.get("seconds", 0.0)),
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"not the report of a boot: {error}") from error
 
 
 class BootError(BenchviseError):
@@ -165,21 +145,22 @@ class BootError(BenchviseError):
         self.report = report
 
 
-def classify(timeline: Timeline, outcome: Outcome) -> Verdict:
+def classify(timeline: Timeline, outcome: BootOutcome) -> BootVerdict:
     """What became of a boot. Reads nothing but its arguments, and changes nothing."""
     if outcome.is_good:
-        return Verdict(None, _booted(timeline), printable(timeline.open, _EVIDENCE))
-    if outcome.end is End.CONSOLE_LOST:
-        said = printable(outcome.said, _EVIDENCE)
-        return Verdict(Fault.CONSOLE_DEAD, f"the console was lost ({said})", _last(timeline))
-    if outcome.end is End.NO_NETWORK:
-        return Verdict(
+        return BootVerdict(None, _booted(timeline), _quoted(timeline.open))
+    if outcome.end is BootEnd.CONSOLE_LOST:
+        return BootVerdict(
+            Fault.CONSOLE_DEAD, f"the console was lost ({outcome.reason})", _last(timeline)
+        )
+    if outcome.end is BootEnd.NO_NETWORK:
+        return BootVerdict(
             Fault.NO_NETWORK, "it booted, but cannot be reached by network", _last(timeline)
         )
     if "first-byte" not in timeline.phases:
         sentence = f"it said nothing at all within {outcome.at_s:.0f} s of power on"
-        return Verdict(Fault.NO_OUTPUT, sentence)
-    spoken_with = outcome.end in (End.NOT_LOGGED_IN, End.SHELL_LOST)
+        return BootVerdict(Fault.NO_OUTPUT, sentence)
+    spoken_with = outcome.end in (BootEnd.NOT_LOGGED_IN, BootEnd.SHELL_LOST)
     early = _damaged(timeline) if spoken_with else None
     return (
         _garbled(timeline)
@@ -201,7 +182,7 @@ def _booted(timeline: Timeline) -> str:
     return sentence
 
 
-def _garbled(timeline: Timeline) -> Verdict | None:
+def _garbled(timeline: Timeline) -> BootVerdict | None:
     """A console of which no text can be had, by wrong speed or a loose wire."""
     share = timeline.junk
     if share < _JUNK_SHARE or timeline.byte_count < _JUNK_BYTES:
@@ -209,30 +190,30 @@ def _garbled(timeline: Timeline) -> Verdict | None:
     if timeline.quality.sound and share < 4 * _JUNK_SHARE:
         return None  # texts that are known came through: a burst, or a file that was shown
     sentence = f"its console is garbled: {share:.0%} of what came in is no text"
-    return Verdict(Fault.CONSOLE_GARBLED, sentence, _last(timeline))
+    return BootVerdict(Fault.CONSOLE_GARBLED, sentence, _last(timeline))
 
 
-def _damaged(timeline: Timeline) -> Verdict | None:
+def _damaged(timeline: Timeline) -> BootVerdict | None:
     """A console that carries text, but not all of it, or not as it was sent."""
     quality = timeline.quality
-    example = printable(quality.example, _EVIDENCE)
+    example = _quoted(quality.example)
     total = quality.sound + quality.lost + quality.altered
     if quality.is_altering and quality.altered >= quality.lost:
         sentence = f"its console alters bytes: {quality.altered} of {total} known texts are wrong"
-        return Verdict(Fault.CONSOLE_GARBLED, sentence, example)
+        return BootVerdict(Fault.CONSOLE_GARBLED, sentence, example)
     if quality.is_lossy:
         sentence = f"its console loses bytes: {quality.lost} of {total} known texts lack some"
-        return Verdict(Fault.CONSOLE_LOSSY, sentence, example)
+        return BootVerdict(Fault.CONSOLE_LOSSY, sentence, example)
     end = timeline.open.strip()[-10:]
     whole = timeline.prompt is not None
     late = "kernel" in timeline.phases
     if late and not whole and ("login:" in end or damaged("login:", end, 2)):
         sentence = "its console loses bytes: it stands at a login prompt that lacks some"
-        return Verdict(Fault.CONSOLE_LOSSY, sentence, _last(timeline))
+        return BootVerdict(Fault.CONSOLE_LOSSY, sentence, _last(timeline))
     return None
 
 
-def _failed(timeline: Timeline, outcome: Outcome) -> Verdict | None:
+def _failed(timeline: Timeline, outcome: BootOutcome) -> BootVerdict | None:
     """A failure that the board itself told of, or a prompt where it should not stand."""
     events = _standing(timeline, outcome)
     if events:
@@ -244,65 +225,65 @@ def _failed(timeline: Timeline, outcome: Outcome) -> Verdict | None:
         pattern = outcome.pattern
         if pattern is not None and pattern.prompt is Prompt.BOOTLOADER:
             sentence += f"; it stands at {pattern.name}"
-        return Verdict(fault, sentence, printable(event.text, _EVIDENCE))
-    if outcome.end is End.NOT_LOGGED_IN or _login_prompts(timeline) >= _LOGIN_PROMPTS:
+        return BootVerdict(fault, sentence, _quoted(event.text))
+    if outcome.end is BootEnd.NOT_LOGGED_IN or _login_prompts(timeline) >= _LOGIN_PROMPTS:
         if PHASES.index(timeline.phase) < PHASES.index("login"):
             return None
         count = _login_prompts(timeline)
         sentence = f"the login does not succeed: its prompt came {_times(max(count, 1))}"
-        return Verdict(Fault.LOGIN_LOOP, sentence, _last(timeline))
-    if outcome.pattern is None or outcome.end is not End.PROMPT:
+        return BootVerdict(Fault.LOGIN_LOOP, sentence, _last(timeline))
+    if outcome.pattern is None or outcome.end is not BootEnd.PROMPT:
         return None
     where = f"it stands at {outcome.pattern.name}"
     match outcome.pattern.prompt:
         case Prompt.BOOTLOADER:
             sentence = f"{where} and does not boot on"
-            return Verdict(Fault.BOOTLOADER_PROMPT, sentence, _last(timeline))
+            return BootVerdict(Fault.BOOTLOADER_PROMPT, sentence, _last(timeline))
         case Prompt.INITRAMFS:
             sentence = f"{where}: the root file system was not mounted"
-            return Verdict(Fault.NO_ROOT, sentence, _last(timeline))
+            return BootVerdict(Fault.NO_ROOT, sentence, _last(timeline))
         case Prompt.EMERGENCY:
-            return Verdict(Fault.HANG, f"{where}: its start was given up", _last(timeline))
-    return Verdict(Fault.LOGIN_LOOP, f"{where}", _last(timeline))
+            return BootVerdict(Fault.HANG, f"{where}: its start was given up", _last(timeline))
+    return BootVerdict(Fault.LOGIN_LOOP, f"{where}", _last(timeline))
 
 
-def _stuck(timeline: Timeline, outcome: Outcome) -> Verdict:
+def _stuck(timeline: Timeline, outcome: BootOutcome) -> BootVerdict:
     """Nothing is known but where it stands."""
     last = _last(timeline)
     stage = _STAGES.get(timeline.phase, "")
-    if outcome.end is End.RESTARTS:
+    if outcome.end is BootEnd.RESTARTS:
         fault = _hang(timeline.furthest)
         sentence = (
             f"it starts over again and again ({_times(timeline.restarts)}), "
             f"and came no further than '{timeline.furthest}'"
         )
-        return Verdict(fault, sentence, last)
-    if outcome.end is End.LIMIT:
+        return BootVerdict(fault, sentence, last)
+    if outcome.end is BootEnd.LIMIT:
         reached = f"'{timeline.phase}' after {timeline.phases[timeline.phase]:.1f} s"
         sentence = (
             f"it was still at it after {outcome.at_s:.0f} s, having reached {reached}; "
             f"its last word came {outcome.silent_s:.1f} s before"
         )
-        return Verdict(Fault.TOO_SLOW, sentence, last)
+        return BootVerdict(Fault.TOO_SLOW, sentence, last)
     since = f"since {outcome.at_s - outcome.silent_s:.1f} s after power on"
-    if outcome.end is End.SHELL_LOST:
-        return Verdict(Fault.HANG, f"its shell does not answer any more, silent {since}", last)
+    if outcome.end is BootEnd.SHELL_LOST:
+        return BootVerdict(Fault.HANG, f"its shell does not answer any more, silent {since}", last)
     if timeline.phase == "kernel" and not any(
         event.pattern.phase == "kernel" and event.pattern.id not in _HANDOVERS
         for event in timeline.events
         if event.start == timeline.restarts
     ):
         sentence = f"silent {since}: the kernel was started, but never said a word"
-        return Verdict(Fault.HANG, sentence, last)
-    return Verdict(_hang(timeline.phase), f"it hangs {stage}, silent {since}", last)
+        return BootVerdict(Fault.HANG, sentence, last)
+    return BootVerdict(_hang(timeline.phase), f"it hangs {stage}, silent {since}", last)
 
 
 _HANDOVERS = ("starting-kernel", "decompressing")
 
 
-def _standing(timeline: Timeline, outcome: Outcome) -> list[Event]:
+def _standing(timeline: Timeline, outcome: BootOutcome) -> list[BootEvent]:
     """The failures that nothing better followed; in a loop of restarts, those of all starts."""
-    looping = outcome.end is End.RESTARTS
+    looping = outcome.end is BootEnd.RESTARTS
     return [
         event
         for i, event in enumerate(timeline.events)
@@ -312,7 +293,7 @@ def _standing(timeline: Timeline, outcome: Outcome) -> list[Event]:
     ]
 
 
-def _passed(event: Event, later: list[Event], phase: str) -> bool:
+def _passed(event: BootEvent, later: list[BootEvent], phase: str) -> bool:
     """Whether the board went on from a failure: to a later phase, or in a bootloader to loading."""
     if PHASES.index(phase) > PHASES.index(event.phase):
         return True
@@ -320,7 +301,7 @@ def _passed(event: Event, later: list[Event], phase: str) -> bool:
     return early and any(follower.pattern.phase is not None for follower in later)
 
 
-def _importance(event: Event) -> tuple[int, bool, int]:
+def _importance(event: BootEvent) -> tuple[int, bool, int]:
     """The most specific; of these the first that is certain, or else the last."""
     fault = event.pattern.fault
     rank = _RANK.index(fault) if fault in _RANK else len(_RANK)
@@ -341,7 +322,12 @@ def _login_prompts(timeline: Timeline) -> int:
 
 
 def _last(timeline: Timeline) -> str:
-    return printable(timeline.last_text, _EVIDENCE)
+    return _quoted(timeline.last_text)
+
+
+def _quoted(text: str) -> str:
+    """As much of a line as is kept with a report."""
+    return text.strip()[:_EVIDENCE]
 
 
 def _times(count: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchvise.rig.boot.patterns import Pattern
+from benchvise.rig.boot.patterns import BootPattern
 from benchvise.rig.boot.timeline import Timeline
 
 SILENCE_SECONDS = 30.0
@@ -25,7 +25,7 @@ _IDLE_SECONDS = 0.01
 _NS = 1_000_000_000
 
 
-class End(StrEnum):
+class BootEnd(StrEnum):
     """How the watching ended; the last three are for the host to say, at the login and after."""
 
     LOGIN = "login"
@@ -42,23 +42,23 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BootOutcome:
     """How the watching ended, ``at_s`` seconds after power on.
 
     ``silent_s`` is for how long the board had said nothing then. ``pattern`` is the prompt or the
-    failure that ended it; ``said`` what the host's own system said of the console.
+    failure that ended it; ``reason`` what this machine's system says of the console.
     """
 
-    end: End
+    end: BootEnd
     at_s: float
     silent_s: float
-    pattern: Pattern | None = None
-    said: str = ""
+    pattern: BootPattern | None = None
+    reason: str = ""
 
     @property
     def is_good(self) -> bool:
         """Whether somebody can log in, or is."""
-        return self.end in (End.LOGIN, End.SHELL)
+        return self.end in (BootEnd.LOGIN, BootEnd.SHELL)
 
 
 def watch(
@@ -70,7 +70,7 @@ def watch(
     feeds: bool = True,
     clock: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
-) -> Outcome:
+) -> BootOutcome:
     """Reads the console until the board stands at a prompt, has failed, is silent, or takes longer
     than ``limit_s`` seconds from power on.
 
@@ -94,44 +94,44 @@ def watch(
             data = read(wait)
         except (OSError, EOFError) as error:
             timeline.settle()
-            said = str(error) or type(error).__name__
-            return Outcome(End.CONSOLE_LOST, now(), _silent(timeline, now()), said=said)
+            reason = str(error) or type(error).__name__
+            return BootOutcome(BootEnd.CONSOLE_LOST, now(), _silent(timeline, now()), reason=reason)
         if data and feeds:
             timeline.feed(clock(), data)
         elif not data and now() - at < min(wait, _IDLE_SECONDS):
             sleep(_IDLE_SECONDS)  # a console that does not wait must not cost a processor
 
 
-def _ended(timeline: Timeline, at: float, silence_s: float, limit_s: float) -> Outcome | None:
+def _ended(timeline: Timeline, at: float, silence_s: float, limit_s: float) -> BootOutcome | None:
     silent = _silent(timeline, at)
     prompt = timeline.prompt
     kind = prompt.prompt if prompt is not None else None
     if kind is not None and kind.is_good:
         if timeline.phase in ("shell", "network"):
-            return Outcome(End.SHELL, at, silent, prompt)
+            return BootOutcome(BootEnd.SHELL, at, silent, prompt)
         if timeline.phase == "login":
-            return Outcome(End.LOGIN, at, silent, prompt)
+            return BootOutcome(BootEnd.LOGIN, at, silent, prompt)
         if silent >= _STANDS_SECONDS:  # a bare "# ", which means something only if it stays
             timeline.reached("shell", timeline.power_on_ns + int((at - silent) * _NS))
-            return Outcome(End.SHELL, at, silent, prompt)
+            return BootOutcome(BootEnd.SHELL, at, silent, prompt)
     elif kind is not None and silent >= _STANDS_SECONDS:
-        return Outcome(End.PROMPT, at, silent, prompt)
+        return BootOutcome(BootEnd.PROMPT, at, silent, prompt)
     failure = _certain_failure(timeline)
     if failure is not None:
         since = at - failure[0]
         if silent >= _LINGER_SECONDS or since >= _LINGER_AT_MOST:
-            return Outcome(End.FAULT, at, silent, failure[1])
+            return BootOutcome(BootEnd.FAULT, at, silent, failure[1])
     elif timeline.phase in ("login", "shell"):
         seen = timeline.phases[timeline.phase]
         if silent >= _STANDS_SECONDS or at - seen >= _OVERLAID_SECONDS:
-            end = End.LOGIN if timeline.phase == "login" else End.SHELL
-            return Outcome(end, at, silent)
+            end = BootEnd.LOGIN if timeline.phase == "login" else BootEnd.SHELL
+            return BootOutcome(end, at, silent)
     if timeline.restarts >= _RESTARTS:
-        return Outcome(End.RESTARTS, at, silent)
+        return BootOutcome(BootEnd.RESTARTS, at, silent)
     if silent >= silence_s:
-        return Outcome(End.SILENT, at, silent)
+        return BootOutcome(BootEnd.SILENT, at, silent)
     if at >= limit_s:
-        return Outcome(End.LIMIT, at, silent)
+        return BootOutcome(BootEnd.LIMIT, at, silent)
     return None
 
 
@@ -140,7 +140,7 @@ def _silent(timeline: Timeline, at: float) -> float:
     return max(at - (timeline.last_byte_s or 0.0), 0.0)
 
 
-def _certain_failure(timeline: Timeline) -> tuple[float, Pattern] | None:
+def _certain_failure(timeline: Timeline) -> tuple[float, BootPattern] | None:
     """The first failure of this start that nothing can follow, and when it was seen."""
     for event in timeline.events:
         if event.pattern.certain and event.start == timeline.restarts:

@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.parsers import expat
 
 from benchvise.rig.faults import Fault, FlashError
-from benchvise.text import printable
 
 FILE_LIMIT = 64 << 20
 """Bytes of a block map: more than a million ranges take."""
@@ -26,7 +25,7 @@ _REMEDY = "get both the image and its block map again, or make the map anew with
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class MappedRange:
     """A part of the image in bytes; ``checksum`` in hexadecimal, None where the map has none."""
 
     offset: int
@@ -48,7 +47,7 @@ class Bmap:
     image_size: int
     block_size: int
     checksum_type: str | None
-    ranges: tuple[Range, ...]
+    ranges: tuple[MappedRange, ...]
 
     @property
     def mapped(self) -> int:
@@ -81,7 +80,7 @@ def read_bmap(path: Path) -> Bmap:
     version = elements.version
     found = _VERSION.fullmatch(version)
     if found is None or int(found[1]) not in (1, 2):
-        raise _damaged(path, f"has version '{printable(version, 20)}'; 1.0 to 2.0 can be read")
+        raise _damaged(path, f"has version '{version}'; 1.0 to 2.0 can be read")
     kind = _checksum_type(path, elements, (int(found[1]), int(found[2])))
     if kind is not None:
         _check_own(path, data, kind, elements.text("BmapFileChecksum", "BmapFileSHA1"))
@@ -151,7 +150,7 @@ def _checksum_type(path: Path, elements: _Elements, version: tuple[int, int]) ->
         return None
     kind = elements.text("ChecksumType").lower() if version >= (1, 4) else "sha1"
     if kind not in hashlib.algorithms_guaranteed or kind.startswith("shake"):
-        raise _damaged(path, f"has checksums of the unknown type '{printable(kind, 20)}'")
+        raise _damaged(path, f"has checksums of the unknown type '{kind}'")
     return kind
 
 
@@ -172,8 +171,8 @@ def _count(path: Path, elements: _Elements, name: str) -> int:
     return int(text)
 
 
-def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[Range, ...]:
-    ranges: list[Range] = []
+def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[MappedRange, ...]:
+    ranges: list[MappedRange] = []
     end = 0
     for attributes, text in elements.ranges:
         found = _RANGE.fullmatch(text)
@@ -181,14 +180,12 @@ def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[Ran
         last = int(found[2] or found[1]) if found else -1
         offset, stop = first * block, min((last + 1) * block, size)
         if not end <= offset < stop or last * block >= size:
-            raise _damaged(path, f"has a range '{printable(text, 40)}' that cannot be")
+            raise _damaged(path, f"has a range '{text}' that cannot be")
         checksum = attributes.get("chksum") or attributes.get("sha1")
-        ranges.append(Range(offset, stop - offset, checksum.lower() if checksum else None))
+        ranges.append(MappedRange(offset, stop - offset, checksum.lower() if checksum else None))
         end = (last + 1) * block
     return tuple(ranges)
 
 
 def _damaged(path: Path, what: str) -> FlashError:
-    return FlashError(
-        Fault.IMAGE_DAMAGED, f"the block map '{printable(path.name)}' {what}", _REMEDY
-    )
+    return FlashError(Fault.IMAGE_DAMAGED, f"the block map '{path.name}' {what}", _REMEDY)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from benchvise.rig.card import decompress
-from benchvise.rig.card.bmap import Range
+from benchvise.rig.card.bmap import MappedRange
 from benchvise.rig.card.image import Image, changed, stamp_of
 from benchvise.rig.card.writer import CHUNK, Pieces
 from benchvise.rig.faults import FlashError
@@ -54,7 +54,7 @@ def _parts(image: Image) -> Iterator[tuple[int, int]]:
         yield 0, image.size if image.size is not None else _ENDLESS
 
 
-class Source:
+class ImageSource:
     """The bytes of an image, read in order, without those that are not mapped."""
 
     def __init__(self, image: Image) -> None:
@@ -194,7 +194,7 @@ class RangeChecks:
         bmap = image.bmap
         self._kind = bmap.checksum_type if bmap else None
         self._ranges = iter(bmap.ranges) if bmap else iter(())
-        self._range: Range | None = None
+        self._range: MappedRange | None = None
         self._digest = hashlib.sha256()
 
     def update(self, chunk: Chunk) -> None:

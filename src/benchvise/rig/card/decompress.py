@@ -20,7 +20,7 @@ from typing import IO, Protocol, cast
 import zstandard
 
 from benchvise.rig.faults import Fault, FlashError
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 NONE = "none"
 SUFFIXES = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
@@ -74,7 +74,7 @@ def damaged(path: Path, what: str) -> FlashError:
     """The image is not what it should be."""
     return FlashError(
         Fault.IMAGE_DAMAGED,
-        f"the image '{printable(path.name)}' {what}",
+        f"the image '{path.name}' {what}",
         "get the image again and compare its checksum",
     )
 

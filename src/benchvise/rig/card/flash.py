@@ -32,11 +32,11 @@ from typing import IO, Any, Literal, cast
 
 from benchvise.board.shell import command_line
 from benchvise.rig.card import decompress, writer
-from benchvise.rig.card.chunks import RangeChecks, Source, frames_of
+from benchvise.rig.card.chunks import ImageSource, RangeChecks, frames_of
 from benchvise.rig.card.image import Image, changed
 from benchvise.rig.card.writer import CHUNK, FRAME, PIECE, Pieces
 from benchvise.rig.faults import Fault, FlashError, RigError
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 STALL_S = 240.0
 """Without any progress for that long a card is given up; the kernel retries for up to 180 s."""
@@ -63,7 +63,7 @@ _JOIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class FlashProgress:
     """How far it is: bytes, bytes a second. ``total`` and ``remaining_s`` where they are known."""
 
     phase: Literal["write", "verify"]
@@ -74,7 +74,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FlashResult:
     """A card that holds its image. ``written`` and ``mapped`` are bytes: with a block map fewer
     than ``size``. ``sha256`` is that of the bytes read back, in order.
     """
@@ -89,8 +89,8 @@ class Written:
 
 
 def write_card(
-    image: Image, medium: Medium, progress: Callable[[Progress], None] = lambda _: None
-) -> Written:
+    image: Image, medium: Medium, progress: Callable[[FlashProgress], None] = lambda _: None
+) -> FlashResult:
     """Writes the image, waits until it is on the medium, reads it back and compares.
 
     ``progress`` is called a few times a second, in this thread. Raises FlashError with the fault,
@@ -99,7 +99,7 @@ def write_card(
     kernel does not let go.
     """
     with contextlib.ExitStack() as cleanup:
-        source = Source(image)
+        source = ImageSource(image)
         cleanup.callback(source.close)
         plain = image.compression == decompress.NONE
         process = start_writer(medium, source.fileno() if plain else None)
@@ -119,8 +119,8 @@ class _Watch:
         medium: Medium,
         process: WriterProcess,
         feeder: Feeder,
-        source: Source,
-        progress: Callable[[Progress], None],
+        source: ImageSource,
+        progress: Callable[[FlashProgress], None],
     ) -> None:
         self._image, self._medium, self._process = image, medium, process
         self._feeder, self._source = feeder, source
@@ -128,7 +128,7 @@ class _Watch:
         self._lines = _Lines(process)
         self._meter = _Meter(progress)
 
-    def run(self) -> Written:
+    def run(self) -> FlashResult:
         """Returns when the card is written and verified."""
         order = {
             "path": self._medium.path,
@@ -147,7 +147,7 @@ class _Watch:
         whole = self._image.compression == decompress.NONE and self._image.bmap is None
         if whole and sha256 != self._image.sha256:
             raise changed(self._image.path)
-        return Written(
+        return FlashResult(
             written=written,
             mapped=written,
             size=written if self._image.size is None else self._image.size,
@@ -230,7 +230,7 @@ class _Watch:
         return line
 
     def _fault(self, line: dict[str, Any]) -> Exception:
-        said = [printable(str(line.get(key, "")), 500) for key in ("message", "remedy")]
+        said = [str(line.get(key, "")) for key in ("message", "remedy")]
         on = f"{self._medium.host}: " if self._medium.host else ""
         return FlashError(Fault(str(line["fault"])), on + said[0], said[1])
 
@@ -250,8 +250,8 @@ class _Watch:
             )
         return RigError(
             Fault.RIG_BROKEN,
-            f"'{printable(self._medium.host)}' cannot write the card ({said})",
-            f"python3 must be there, and this must work: ssh {printable(self._medium.host)} true",
+            f"'{self._medium.host}' cannot write the card ({said})",
+            f"python3 must be there, and this must work: ssh {self._medium.host} true",
         )
 
 
@@ -286,7 +286,7 @@ class _Lines:
 class _Meter:
     """Turns positions into progress, a few times a second."""
 
-    def __init__(self, progress: Callable[[Progress], None]) -> None:
+    def __init__(self, progress: Callable[[FlashProgress], None]) -> None:
         self._progress = progress
         self._phase: Literal["write", "verify"] = "write"
         self._total: int | None = None
@@ -317,7 +317,7 @@ class _Meter:
             remaining = (self._total - done) / rate if rate > 0 else None
         elif fraction > 0:
             remaining = (now - self._begun) * (1 - fraction) / fraction
-        self._progress(Progress(self._phase, done, self._total, rate, remaining))
+        self._progress(FlashProgress(self._phase, done, self._total, rate, remaining))
 
 
 # The process that writes
@@ -336,10 +336,10 @@ class Medium:
     @property
     def shown(self) -> str:
         """For messages."""
-        return printable(f"{self.host}:{self.path}" if self.host else self.path)
+        return f"{self.host}:{self.path}" if self.host else self.path
 
 
-class Way(Enum):
+class Transfer(Enum):
     """How the bytes of an image come to its writer, which depends on where it is and on the image.
 
     FILE    here, and the image is plain: the writer reads it itself, and the feeder only says
@@ -363,7 +363,7 @@ class WriterProcess:
 
     child: subprocess.Popen[bytes]
     said: IO[bytes]
-    way: Way
+    way: Transfer
     given: dict[str, object]
     slots: list[memoryview]
 
@@ -399,11 +399,11 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
     command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
     said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
     memory = os.memfd_create("benchvise-slots")
-    way, given, passed = Way.FRAMES, dict[str, object](), tuple[int, ...]()
+    way, given, passed = Transfer.FRAMES, dict[str, object](), tuple[int, ...]()
     if not medium.host and image is None:
-        way, given, passed = Way.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
+        way, given, passed = Transfer.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
     elif not medium.host and image is not None:
-        way, given, passed = Way.FILE, {"image": image}, (image,)
+        way, given, passed = Transfer.FILE, {"image": image}, (image,)
     try:
         os.ftruncate(memory, SLOTS * CHUNK)
         whole = memoryview(mmap.mmap(memory, SLOTS * CHUNK))
@@ -464,14 +464,14 @@ def _ssh(host: str) -> list[str]:
 class Feeder:
     """Reads, sends and hashes an image side by side, in threads of its own."""
 
-    def __init__(self, image: Image, source: Source, process: WriterProcess) -> None:
+    def __init__(self, image: Image, source: ImageSource, process: WriterProcess) -> None:
         self._image, self._source, self._process = image, source, process
         self._filled: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # a slot is filled again when it has been both written and hashed
         self._written, self._hashed = threading.Semaphore(SLOTS), threading.Semaphore(SLOTS)
         self._synced = threading.Semaphore(0)
         self._stopped = False
-        reads_itself = process.way is Way.FILE
+        reads_itself = process.way is Transfer.FILE
         works = (self._name_parts, self._hash_parts) if reads_itself else (self._fill, self._send)
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in works
@@ -489,7 +489,7 @@ class Feeder:
 
     def frame_written(self) -> None:
         """The writer has written another frame."""
-        if self._process.way is Way.MEMORY:
+        if self._process.way is Transfer.MEMORY:
             self._written.release()
 
     def card_synced(self) -> None:
@@ -571,7 +571,7 @@ class Feeder:
 
     def _send(self) -> None:
         checks, digest = RangeChecks(self._image), hashlib.sha256()
-        in_frames = self._process.way is Way.FRAMES
+        in_frames = self._process.way is Transfer.FRAMES
         while chunk := self._filled.get():
             if not self._send_frame(chunk.pieces, chunk.data if in_frames else b""):
                 return

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.rig.card import decompress
 from benchvise.rig.card.bmap import Bmap, bmap_candidates, read_bmap
-from benchvise.rig.card.decompress import plain_name
 from benchvise.rig.faults import FlashError
 from benchvise.text import printable
 
@@ -26,6 +27,43 @@ _OTHERS = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".lzo", ".lz4
 
 Stamp = tuple[int, int, int, int, int]
 """What changes with a file: device, inode, size, times of its last change, in ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class BmapOrigin:
+    """The block map of an image; ``mapped`` is in bytes."""
+
+    name: str
+    mapped: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileBeside:
+    """A file that a build system left beside an image, or in ``na`` why it was not read.
+
+    Of a manifest the ``packages`` by name and version, of a testdata.json the ``variables`` of the
+    build, of a buildinfo its first ``lines``; ``count`` is how many there are altogether.
+    """
+
+    name: str
+    sha256: str | None = field(default=None, metadata=in_json(omit_default=True))
+    na: str | None = field(default=None, metadata=in_json(omit_default=True))
+    count: int | None = field(default=None, metadata=in_json(omit_default=True))
+    packages: Mapping[str, str] | None = field(default=None, metadata=in_json(omit_default=True))
+    variables: Mapping[str, str] | None = field(default=None, metadata=in_json(omit_default=True))
+    lines: tuple[str, ...] | None = field(default=None, metadata=in_json(omit_default=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOrigin:
+    """Which image it is, and by kind what lies beside it: manifest, testdata, buildinfo."""
+
+    name: str
+    sha256: str
+    compression: str
+    size: int | None
+    bmap: BmapOrigin | None
+    beside: Mapping[str, FileBeside]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +84,17 @@ class Image:
         """Bytes that are written to the card, where they are known."""
         return self.bmap.mapped if self.bmap else self.size
 
-    def provenance(self) -> dict[str, object]:
+    def origin(self) -> ImageOrigin:
         """Which image it is and where it came from, to be kept with a run; bounded in size."""
-        bmap = None
-        if self.bmap:
-            bmap = {"name": printable(self.bmap.path.name), "mapped": self.bmap.mapped}
-        return {
-            "name": printable(self.path.name),
-            "sha256": self.sha256,
-            "compression": self.compression,
-            "size": self.size,
-            "bmap": bmap,
-            "beside": beside(self.path),
-        }
+        bmap = BmapOrigin(printable(self.bmap.path.name), self.bmap.mapped) if self.bmap else None
+        return ImageOrigin(
+            printable(self.path.name),
+            self.sha256,
+            self.compression,
+            self.size,
+            bmap,
+            beside(self.path),
+        )
 
 
 def stamp_of(file: int | Path) -> Stamp:
@@ -147,71 +183,68 @@ _LINES_LIMIT = 200
 _WORD, _LINE = 100, 300  # characters
 
 
-def beside(path: Path) -> dict[str, object]:
+def beside(path: Path) -> dict[str, FileBeside]:
     """What lies beside an image, by kind: ``manifest``, ``testdata``, ``buildinfo``.
 
     What is not there is left out. Where ``path`` is a link (as in a Yocto deploy directory), what
     lies beside its target counts too.
     """
-    found: dict[str, object] = {}
+    files: dict[str, FileBeside] = {}
     for place in dict.fromkeys([path, path.resolve()]):
-        directory, name = place.parent, plain_name(place)
+        directory, name = place.parent, decompress.plain_name(place)
         for stem in dict.fromkeys([Path(name).stem, name]):
             for kind, file in (
                 ("manifest", directory / f"{stem}.manifest"),
                 ("testdata", directory / f"{stem}.testdata.json"),
                 ("buildinfo", directory / f"{stem}.buildinfo"),
             ):
-                _take(found, kind, file)
-        _take(found, "buildinfo", directory / "buildinfo")
-    return found
+                _add(files, kind, file)
+        _add(files, "buildinfo", directory / "buildinfo")
+    return files
 
 
-def _take(found: dict[str, object], kind: str, file: Path) -> None:
-    if kind in found:
+def _add(files: dict[str, FileBeside], kind: str, path: Path) -> None:
+    if kind in files:
         return
     try:
-        with file.open("rb") as opened:
-            data = opened.read(_READ_LIMIT + 1)
+        with path.open("rb") as file:
+            data = file.read(_READ_LIMIT + 1)
     except OSError:
         return
-    said: dict[str, object] = {
-        "name": printable(file.name),
-        "sha256": hashlib.sha256(data[:_READ_LIMIT]).hexdigest(),
-    }
+    name = printable(path.name)
     if len(data) > _READ_LIMIT:
-        found[kind] = {"name": said["name"], "na": f"larger than {_READ_LIMIT >> 20} MiB"}
+        files[kind] = FileBeside(name, na=f"larger than {_READ_LIMIT >> 20} MiB")
         return
-    read = {"manifest": _manifest, "testdata": _testdata, "buildinfo": _buildinfo}[kind]
-    found[kind] = {**said, **read(data.decode("utf-8", "replace"))}
+    parse = {"manifest": _manifest, "testdata": _testdata, "buildinfo": _buildinfo}[kind]
+    sha256 = hashlib.sha256(data).hexdigest()
+    files[kind] = parse(FileBeside(name, sha256), data.decode("utf-8", "replace"))
 
 
-def _manifest(text: str) -> dict[str, object]:
+def _manifest(file: FileBeside, text: str) -> FileBeside:
     """Lines of ``name architecture version``."""
     lines = [line.split() for line in text.splitlines() if line.strip()]
-    kept = lines[:PACKAGES_LIMIT]
-    packages = {printable(line[0], _WORD): printable(line[-1], _WORD) for line in kept}
-    return {"count": len(lines), "packages": packages}
+    packages = {
+        printable(words[0], _WORD): printable(words[-1], _WORD) for words in lines[:PACKAGES_LIMIT]
+    }
+    return replace(file, count=len(lines), packages=packages)
 
 
-def _testdata(text: str) -> dict[str, object]:
+def _testdata(file: FileBeside, text: str) -> FileBeside:
     try:
         variables = json.loads(text)
     except (ValueError, RecursionError):
-        return {"na": "it is not JSON"}
+        return replace(file, na="it is not JSON")
     if not isinstance(variables, dict):
-        return {"na": "it is not a JSON object"}
+        return replace(file, na="it is not a JSON object")
     kept = {
         key: printable(str(variables[key]), _LINE)
         for key in TESTDATA_KEYS
         if isinstance(variables.get(key), str | int | float)
     }
-    return {"variables": kept}
+    return replace(file, variables=kept)
 
 
-def _buildinfo(text: str) -> dict[str, object]:
+def _buildinfo(file: FileBeside, text: str) -> FileBeside:
     lines = text.splitlines()
-    return {
-        "lines": [printable(line, _LINE) for line in lines[:_LINES_LIMIT]],
-        "count": len(lines),
-    }
+    kept = tuple(printable(line, _LINE) for line in lines[:_LINES_LIMIT])
+    return replace(file, count=len(lines), lines=kept)

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from benchvise.rig import locks
 from benchvise.rig.faults import Fault, RigError
-from benchvise.text import printable
 
 DRIVERS = ("USBSDMuxDriver", "USBSDWireDriver", "USBSDWire3Driver", "LXAUSBMuxDriver")
 
@@ -22,7 +21,7 @@ _READ_BACK_SECONDS = 3.0
 _TURN_WAIT_SECONDS = 60.0
 
 
-class Side(StrEnum):
+class MuxSide(StrEnum):
     """Who has the card, by the words of labgrid's drivers."""
 
     HOST = "host"
@@ -31,11 +30,11 @@ class Side(StrEnum):
 
 
 _SIDES = {
-    "host": Side.HOST,
-    "ts": Side.HOST,  # sd-mux-ctrl and sdwire call this side the test server
-    "dut": Side.DUT,
-    "client": Side.DUT,
-    "off": Side.OFF,
+    "host": MuxSide.HOST,
+    "ts": MuxSide.HOST,  # sd-mux-ctrl and sdwire call this side the test server
+    "dut": MuxSide.DUT,
+    "client": MuxSide.DUT,
+    "off": MuxSide.OFF,
 }
 
 
@@ -53,7 +52,7 @@ class Mux:
     board: str
     driver: MuxDriver
 
-    def side(self) -> Side | None:
+    def side(self) -> MuxSide | None:
         """Who has the card; None where the mux cannot be asked."""
         get: Callable[[], Any] | None = getattr(self.driver, "get_mode", None)
         if get is None:
@@ -64,7 +63,7 @@ class Mux:
             return None
         return _SIDES.get(word)
 
-    def turn(self, side: Side) -> None:
+    def turn(self, side: MuxSide) -> None:
         """Turns to a side. RigError (mux-stuck) when it does not go there.
 
         One mux turns at a time: the USB devices that come and go then are hard to tell apart.
@@ -77,8 +76,7 @@ class Mux:
             except Exception as error:
                 raise RigError(
                     Fault.MUX_STUCK,
-                    f"{self.board}: the mux cannot be turned to {side} "
-                    f"({printable(str(error), 200)})",
+                    f"{self.board}: the mux cannot be turned to {side} ({error})",
                     "see whether its tool is installed and its USB cable in place",
                 ) from error
             deadline = time.monotonic() + _READ_BACK_SECONDS

@@ -66,7 +66,7 @@ _ABSENT = (errno.ENOMEDIUM, errno.ENODEV, errno.ENXIO)
 _SYSTEM = ("/", "/boot", "/usr", "/var", "/home")
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer
+class WriteRefused(Exception):  # noqa: N818 - it is an answer
     """Ends the program with a fault, its sentence and its remedy."""
 
     def __init__(self, fault: str, message: str, remedy: str) -> None:
@@ -119,17 +119,17 @@ def refuse_device(path: str, number: int) -> None:
     """
     disk = SYS / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
     if not disk.exists():
-        raise Refused("card-not-ours", f"'{path}' is not known to /sys", "is /sys mounted?")
+        raise WriteRefused("card-not-ours", f"'{path}' is not known to /sys", "is /sys mounted?")
     disk = disk.resolve()
     if (disk / "partition").exists():
         whole = f"/dev/{disk.parent.name}"
-        raise Refused(
+        raise WriteRefused(
             "card-not-ours", f"'{path}' is a partition", f"an image fills a whole card: {whole}"
         )
     users = list(device_users(disk))
     for device, use in users:
         if use == "swap" or use in _SYSTEM or use.startswith("/boot/"):
-            raise Refused(
+            raise WriteRefused(
                 "card-not-ours",
                 f"'{path}' is a disk that this system runs from ('{device}': {use})",
                 "see which device the mux gave: lsblk",
@@ -138,7 +138,7 @@ def refuse_device(path: str, number: int) -> None:
         raise _in_use(path, *users[0])
     if not _is_card(disk):
         model = _text(disk / "device" / "model")
-        raise Refused(
+        raise WriteRefused(
             "card-not-ours",
             f"'{path}' is a fixed disk{f' ({model})' if model else ''}, not a card",
             "see which device the mux gave: lsblk -o NAME,SIZE,TRAN,RM,MODEL",
@@ -163,22 +163,22 @@ def refuse_file(path: str) -> None:
             raise _in_use(path, f"/dev/{loop.name}", "a loop device over it")
 
 
-def _missing(message: str) -> Refused:
-    return Refused(
+def _missing(message: str) -> WriteRefused:
+    return WriteRefused(
         "card-missing",
         message,
         "see whether a card is in the mux, and whether the mux gives it to this machine",
     )
 
 
-def _in_use(path: str, device: str, use: str) -> Refused:
+def _in_use(path: str, device: str, use: str) -> WriteRefused:
     if use.startswith("/"):
-        return Refused(
+        return WriteRefused(
             "card-mounted",
             f"'{path}' is mounted ('{device}' on '{use}')",
             f"umount {device}, and switch off automatic mounting on that machine",
         )
-    return Refused(
+    return WriteRefused(
         "card-mounted", f"'{path}' is in use ('{device}': {use})", f"release it first: {use}"
     )
 
@@ -209,7 +209,7 @@ def _unescaped(text: str) -> str:
 # ---- the card ----------------------------------------------------------------------------------
 
 
-class Card:
+class CardDevice:
     """An open medium. All offsets and lengths are in bytes."""
 
     def __init__(self, path: str) -> None:
@@ -225,7 +225,9 @@ class Card:
             elif stat.S_ISREG(found.st_mode):
                 refuse_file(path)
             else:
-                raise Refused("card-not-ours", f"'{path}' is neither disk nor file", "see the rig")
+                raise WriteRefused(
+                    "card-not-ours", f"'{path}' is neither disk nor file", "see the rig"
+                )
             self._open(found)
         except OSError as error:
             raise self._not_opened(error) from error
@@ -247,7 +249,7 @@ class Card:
             self.size = self._ioctl(_BLKGETSIZE64, 8)
             self._align = max(512, self._ioctl(_BLKSSZGET, 4))
             if self._ioctl(_BLKROGET, 4):
-                raise Refused(
+                raise WriteRefused(
                     "card-write-error", f"'{self.path}' is write-protected", "unlock the card"
                 )
         else:
@@ -260,22 +262,22 @@ class Card:
         answer = fcntl.ioctl(self._cached, request, bytes(length))
         return int.from_bytes(answer, sys.byteorder)
 
-    def _not_opened(self, error: OSError) -> Refused:
+    def _not_opened(self, error: OSError) -> WriteRefused:
         if error.errno in (errno.ENOENT, *_ABSENT):
             return _missing(f"there is no card at '{self.path}'")
         if error.errno in (errno.EBUSY, errno.EAGAIN):
             return _in_use(self.path, self.path, "another program has it open")
         if error.errno in (errno.EACCES, errno.EPERM):
-            return Refused(
+            return WriteRefused(
                 "card-not-ours",
                 f"'{self.path}' may not be written by user {os.geteuid()}",
                 "join the group that may (disk, on Debian), or be root",
             )
         if error.errno == errno.EROFS:
-            return Refused(
+            return WriteRefused(
                 "card-write-error", f"'{self.path}' is write-protected", "unlock the card"
             )
-        return Refused(
+        return WriteRefused(
             "card-not-ours", f"'{self.path}' cannot be opened ({error.strerror})", "see dmesg there"
         )
 
@@ -335,12 +337,12 @@ class Card:
                 fcntl.ioctl(self._cached, _BLKFLSBUF, 0)
         os.posix_fadvise(self._cached, 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def _failed(self, error: OSError, what: str, where: int | None) -> Refused:
+    def _failed(self, error: OSError, what: str, where: int | None) -> WriteRefused:
         if error.errno in _ABSENT:
             return _missing(f"the card in '{self.path}' went away")
         place = "" if where is None else f" at byte {where}"
         read = what.endswith("back")
-        return Refused(
+        return WriteRefused(
             "card-verify-mismatch" if read else "card-write-error",
             f"the card in '{self.path}' {what}{place} ({error.strerror})",
             "see dmesg there; the card is worn out or badly seated: try another one",
@@ -391,7 +393,7 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
 
 
 def frames(
-    source: IO[bytes], card: Card, order: dict[str, Any]
+    source: IO[bytes], card: CardDevice, order: dict[str, Any]
 ) -> Callable[[memoryview], Filled | None]:
     """Fills buffers with frames, wherever their bytes are; None at the empty one."""
     image, memory, taken = order.get("image"), None, 0
@@ -444,13 +446,15 @@ def read_pieces(image: int, pieces: Pieces, data: memoryview) -> None:
             at, where = at + done, where + done
 
 
-def _bad_image(what: str) -> Refused:
-    return Refused("image-damaged", f"the image {what}", "get it again, and compare its checksum")
+def _bad_image(what: str) -> WriteRefused:
+    return WriteRefused(
+        "image-damaged", f"the image {what}", "get it again, and compare its checksum"
+    )
 
 
-def too_small(card: Card, least: int) -> Refused:
+def too_small(card: CardDevice, least: int) -> WriteRefused:
     """The image does not end where the card does."""
-    return Refused(
+    return WriteRefused(
         "card-too-small",
         f"the card in '{card.path}' has {card.size / 1e9:.2f} GB ({card.size} bytes), "
         f"and the image takes {least / 1e9:.2f} GB or more ({least} bytes)",
@@ -464,7 +468,7 @@ def say(**line: Any) -> None:
     sys.stdout.flush()
 
 
-def write_frames(source: IO[bytes], card: Card, order: dict[str, Any]) -> list[Pieces]:
+def write_frames(source: IO[bytes], card: CardDevice, order: dict[str, Any]) -> list[Pieces]:
     """Writes all frames, and tells where each went."""
     done: list[Pieces] = []
     written, said = 0, 0.0
@@ -480,7 +484,7 @@ def write_frames(source: IO[bytes], card: Card, order: dict[str, Any]) -> list[P
     return done
 
 
-def verify(card: Card, written: list[Pieces]) -> None:
+def verify(card: CardDevice, written: list[Pieces]) -> None:
     """Reads everything back in the order in which it was written, and says its hash."""
     rest = iter(written)
 
@@ -505,13 +509,13 @@ def main() -> int:
     source = sys.stdin.buffer
     order = json.loads(source.readline())
     try:
-        card = Card(order["path"])
+        card = CardDevice(order["path"])
         if order["size"] and order["size"] > card.size:
             raise too_small(card, order["size"])
         say(card={"size": card.size, "direct": card.direct})
         verify(card, write_frames(source, card, order))
         say(end=True)
-    except Refused as refused:
+    except WriteRefused as refused:
         say(fault=refused.fault, message=refused.message, remedy=refused.remedy)
         return 1
     except (EOFError, BrokenPipeError):  # nobody waits for an answer

@@ -1,4 +1,4 @@
-"""Composing an image from layers of others, and telling in which layers two images differ.
+"""Composing an image from layers of others, and the layers in which two images differ.
 
 compose       the layers of one image, some of them taken from others; the manifest
 layers/       what each layer is, and how it goes from one image into another

@@ -160,7 +160,8 @@ def _requested(base: Path, layers: Mapping[str, Path], out: Path) -> list[tuple[
         raise UsageError(f"{out} is one of the images to compose from", "name another result")
     if out.suffix not in (".img", ".wic", ".raw", ".sdcard"):
         raise UsageError(
-            f"the result {out.name} is an uncompressed image", "let its name end in .img or .wic"
+            f"the name {out.name} is not that of an uncompressed image",
+            "let it end in .img or .wic",
         )
     return [(layer, layers[name]) for name, layer in LAYERS.items() if name in layers]
 
@@ -171,7 +172,7 @@ def _sources(images: set[Image], work: Workplace) -> dict[Image, OpenedImage]:
 
 
 def _refuse_foreign_kernel(base: OpenedImage, sources: Mapping[str, OpenedImage]) -> None:
-    """Kernel and programs of the result must fit, whoever brings them."""
+    """ImageError unless kernel and programs of the result fit, whichever images they are of."""
     kernel, root = sources.get("kernel", base), sources.get("root", base)
     kernels = {form.arch for _, form in kernel.layout.kernels if form.arch}
     programs = root.layout.userland.arch if root.layout.userland else ""

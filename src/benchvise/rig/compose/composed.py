@@ -61,5 +61,5 @@ class Composed:
 
 @functools.cache
 def _sources() -> list[bytes]:
-    """What composes: a change in it makes other images."""
+    """The sources that compose: a change in them makes other images."""
     return sources("benchvise.rig.compose", "benchvise.rig.images")

@@ -44,7 +44,7 @@ def layer_parts(layer: str, first: Path, second: Path) -> list[LayerPart]:
 
 
 def configurations(first: Path, second: Path) -> tuple[bytes, bytes]:
-    """How the kernels of two images were built: text, gzip, or nothing where it is not said."""
+    """The configurations of two images' kernels: text or gzip, empty where they are not known."""
     with _both(first, second) as (here, there):
         return kernel.config(here), kernel.config(there)
 

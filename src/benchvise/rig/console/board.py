@@ -26,10 +26,11 @@ from typing import Self
 from benchvise.board import process
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.board.shell import command_line
+from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, BoardUnusable
-from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, Place
+from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, ConsoleTools
 from benchvise.rig.console.link import Link, Shell, new_word
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 LOST_STATUS = 255
 """The exit status of the bridge when the console was lost, as with ssh."""
@@ -116,7 +117,7 @@ class ConsoleBoard:
 
     kind = "console"
 
-    def __init__(self, shell: Shell, name: str, place: Place | None = None) -> None:
+    def __init__(self, shell: Shell, name: str, place: ConsoleTools | None = None) -> None:
         self.name = name
         self._shell = shell
         self._number = 0 if place is None else time.monotonic_ns()
@@ -213,7 +214,7 @@ class ConsoleBoard:
 class _Bridge:
     """A bridge process, and the thread that carries the console's bytes to it and back."""
 
-    def __init__(self, shell: Shell, name: str, place: Place, argv: Sequence[str]) -> None:
+    def __init__(self, shell: Shell, name: str, place: ConsoleTools, argv: Sequence[str]) -> None:
         self._shell = shell
         self._stop = threading.Event()
         here, there = socket.socketpair()
@@ -221,7 +222,7 @@ class _Bridge:
             self.child = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "benchvise.rig.console.bridge"),
-                    *(str(there.fileno()), name, json.dumps(place.as_json()), "--", *argv),
+                    *(str(there.fileno()), name, json.dumps(encode(place)), "--", *argv),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -233,7 +234,7 @@ class _Bridge:
         except OSError as error:
             here.close()
             raise BoardUnreachable(
-                f"{printable(name)}: cannot start the bridge to its console ({error.strerror})",
+                f"{name}: cannot start the bridge to its console ({error.strerror})",
                 "see whether this machine is out of processes or memory",
             ) from error
         finally:

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from benchvise.board.channel import SILENCE_SECONDS
 from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.rig.console.board import LOST_STATUS, ConsoleBoard, Job
-from benchvise.rig.console.files import Place
+from benchvise.rig.console.files import ConsoleTools
 
 _SOME_SECONDS = SILENCE_SECONDS / 3
 """After so long, what there is of an answer is passed on: whoever waits for it must see life."""
@@ -82,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
     if dashes != "--" or not command:
         raise SystemExit(__doc__)
     try:
-        board = ConsoleBoard(_SocketShell(int(descriptor)), name, Place(**json.loads(place)))
+        board = ConsoleBoard(_SocketShell(int(descriptor)), name, ConsoleTools(**json.loads(place)))
         if command[-1] == "serve":
             return _serve(board, command)
         return _once(board, command)

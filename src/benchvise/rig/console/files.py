@@ -16,14 +16,20 @@ import re
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from benchvise.board.probes import posix_cksum
 from benchvise.errors import BoardUnusable
-from benchvise.rig.console.link import ANSWER_SECONDS, Answer, Damaged, Link, NoAnswer, new_word
-from benchvise.text import printable
+from benchvise.rig.console.link import (
+    ANSWER_SECONDS,
+    CommandOutput,
+    Damaged,
+    Link,
+    NoAnswer,
+    new_word,
+)
 
 FILE_LIMIT = 16 << 20
 """Bytes of a file that are fetched at most."""
@@ -90,7 +96,7 @@ printf "\\nE%s %s.\\n" "$w" $?
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConsoleTools:
     """The directory on the board, and how bytes become text there and back."""
 
     directory: str
@@ -98,10 +104,6 @@ class Place:
     decode: str
     checksum: str
     gzip: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return asdict(self)
 
 
 class ConsoleFiles:
@@ -111,7 +113,7 @@ class ConsoleFiles:
     gets through.
     """
 
-    def __init__(self, link: Link, place: Place | None = None) -> None:
+    def __init__(self, link: Link, place: ConsoleTools | None = None) -> None:
         self.link = link
         self._piece = _PIECE_FIRST
         self._successes = 0
@@ -122,7 +124,7 @@ class ConsoleFiles:
             raise ValueError("that is no place of ours")
         self.place = place
 
-    def call(self, verb: str, *words: object, timeout: float = ANSWER_SECONDS) -> Answer:
+    def call(self, verb: str, *words: object, timeout: float = ANSWER_SECONDS) -> CommandOutput:
         """One call of the script, put again until it is answered."""
         return self.link.patiently(f"'{verb}'", lambda: self._call(verb, *words, timeout=timeout))
 
@@ -187,7 +189,7 @@ class ConsoleFiles:
 
         return self.link.patiently("'pack'", once)
 
-    def _call(self, verb: str, *words: object, timeout: float) -> Answer:
+    def _call(self, verb: str, *words: object, timeout: float) -> CommandOutput:
         word = new_word()
         self.link.write(b" " + self._typed(verb, word, *words) + b"\n")
         return self.link.collect(word, timeout)
@@ -298,10 +300,10 @@ class ConsoleFiles:
             answer = self.call(verb, first, second, timeout=_at_work(len(data)))
             if self._fits(answer, data):
                 return ""
-            said = printable(" ".join(answer.lines[-2:])) or "nothing said"
+            said = " ".join(answer.lines[-2:]) or "nothing said"
         return said
 
-    def _fits(self, answer: Answer, data: bytes) -> bool:
+    def _fits(self, answer: CommandOutput, data: bytes) -> bool:
         """Whether the checksum in an answer is that of ``data``."""
         at = self._checksum_at(answer.lines)
         if at is None or answer.status:
@@ -318,7 +320,7 @@ class ConsoleFiles:
         return next(found, None)
 
 
-def _settle_in(link: Link) -> Place:
+def _settle_in(link: Link) -> ConsoleTools:
     """Makes a private directory on the board and puts the script there."""
     tools = _tools(link)
     checksum = next((tool for tool in ("cksum", "md5sum") if _sums(link, tool, tools)), None)
@@ -329,7 +331,7 @@ def _settle_in(link: Link) -> Place:
             f"{link.name}: nothing there makes text of a file, or a checksum of it",
             "the console needs cksum or md5sum, and base64, openssl or od; or a network",
         )
-    place = Place(_directory(link), encode, decode, checksum, "gzip" in tools)
+    place = ConsoleTools(_directory(link), encode, decode, checksum, "gzip" in tools)
     _put_script(link, place, tools)
     return place
 
@@ -356,7 +358,7 @@ def _sums(link: Link, tool: str, tools: set[str]) -> bool:
     """Whether it is there and works: a link to a BusyBox that was built without it is not rare."""
     if tool not in tools:
         return False
-    files = ConsoleFiles(link, Place(_NOWHERE, "", "", tool, False))
+    files = ConsoleFiles(link, ConsoleTools(_NOWHERE, "", "", tool, False))
     for _ in range(_SEAL_TRIES):
         answer = link.patiently(f"'{tool}'", lambda: link.ask(f"printf abc | {tool}"))
         if files._fits(answer, b"abc"):
@@ -387,7 +389,7 @@ def _directory(link: Link) -> str:
     return directory
 
 
-def _take(place: Place, tools: set[str]) -> str:
+def _take(place: ConsoleTools, tools: set[str]) -> str:
     """What takes the lines of a piece, up to a dot and the word.
 
     A terminal gives one line a read, and sed takes at most one too many (BusyBox's looks ahead by
@@ -399,7 +401,7 @@ def _take(place: Place, tools: set[str]) -> str:
     return f'while read -r l; do [ "$l" = ".$w" ] && break; {line}; done'
 
 
-def _put_script(link: Link, place: Place, tools: set[str]) -> None:
+def _put_script(link: Link, place: ConsoleTools, tools: set[str]) -> None:
     """Types the script, some lines at a time, each time with the checksum."""
     encode = {"openssl": "openssl base64", "od": "od -An -v -tx1"}.get(place.encode, place.encode)
     decode = {"base64": "| base64 -d ", "openssl": "| openssl base64 -d "}.get(place.decode, "")

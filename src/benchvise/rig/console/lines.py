@@ -47,7 +47,7 @@ _DROPPED = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code !=
 _SANE_CONTROLS = frozenset("\a\b\t\n\r\f\x1b")
 
 
-class Writer(StrEnum):
+class LineWriter(StrEnum):
     """Who wrote a line."""
 
     PROGRAM = "program"
@@ -56,14 +56,14 @@ class Writer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConsoleLine:
     """A line without escape sequences and control characters.
 
     ``text`` of the kernel's lines is without the stamp, ``shown`` with it. A FRAGMENT is what a
     program has written so far of a line that the kernel interrupts.
     """
 
-    writer: Writer
+    writer: LineWriter
     text: str
     shown: str
 
@@ -80,12 +80,12 @@ class LineSplitter:
         self._kept = ""  # what a program wrote before the kernel interrupted it
         self._return_ended_text = False
 
-    def feed(self, data: bytes) -> list[Line]:
+    def feed(self, data: bytes) -> list[ConsoleLine]:
         """The lines that come to their end with ``data``."""
         text = self._decoder.decode(data)
         self.characters += len(text)
         self.junk += sum(map(_is_junk, text))
-        lines: list[Line] = []
+        lines: list[ConsoleLine] = []
         position = 0
         while position < len(text):
             end = _LINE_ENDS.search(text, position)
@@ -114,18 +114,18 @@ class LineSplitter:
         return (self._kept + (begun[: stamp.start()] if stamp else begun))[:LINE_LIMIT]
 
     @property
-    def pending(self) -> list[Line]:
+    def pending(self) -> list[ConsoleLine]:
         """The lines that are not at their end, as if they were."""
-        lines: list[Line] = []
+        lines: list[ConsoleLine] = []
         rest = LineSplitter()
         rest._raw, rest._kept = self._raw, self._kept
         if rest._raw or rest._kept:
             rest._complete(lines)
         if rest._kept:
-            lines.append(Line(Writer.PROGRAM, rest._kept, rest._kept))
-        return [line for line in lines if line.writer is not Writer.FRAGMENT]
+            lines.append(ConsoleLine(LineWriter.PROGRAM, rest._kept, rest._kept))
+        return [line for line in lines if line.writer is not LineWriter.FRAGMENT]
 
-    def _end(self, character: str, lines: list[Line]) -> None:
+    def _end(self, character: str, lines: list[ConsoleLine]) -> None:
         """CR and LF end a line each, CR LF together one; only an LF can make an empty one."""
         if character == "\r":
             self._return_ended_text = bool(self._raw)
@@ -136,7 +136,7 @@ class LineSplitter:
                 self._complete(lines)
             self._return_ended_text = False
 
-    def _complete(self, lines: list[Line]) -> None:
+    def _complete(self, lines: list[ConsoleLine]) -> None:
         text = _plain(self._raw, whole=True)
         self._raw = ""
         stamp = STAMP.search(text)
@@ -144,12 +144,12 @@ class LineSplitter:
             whole = (self._kept + text)[:LINE_LIMIT]
             self._kept = ""
             if whole:
-                lines.append(Line(Writer.PROGRAM, whole, whole))
+                lines.append(ConsoleLine(LineWriter.PROGRAM, whole, whole))
             return
         if stamp.start() > 0:
             self._kept = (self._kept + text[: stamp.start()])[:LINE_LIMIT]
-            lines.append(Line(Writer.FRAGMENT, self._kept, self._kept))
-        lines.append(Line(Writer.KERNEL, text[stamp.end() :], text[stamp.start() :]))
+            lines.append(ConsoleLine(LineWriter.FRAGMENT, self._kept, self._kept))
+        lines.append(ConsoleLine(LineWriter.KERNEL, text[stamp.end() :], text[stamp.start() :]))
 
 
 def _is_junk(character: str) -> bool:

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from benchvise.errors import BoardUnreachable
-from benchvise.rig.console.lines import LineSplitter, Writer
-from benchvise.text import printable
+from benchvise.rig.console.lines import LineSplitter, LineWriter
 
 ANSWER_SECONDS = 0.0
 """Beyond the silence that is borne anyway."""
@@ -56,7 +55,7 @@ class Damaged(NoAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandOutput:
     """What a command said, by lines, and its exit status."""
 
     lines: list[str]
@@ -77,14 +76,14 @@ class Link:
         self._splitter = LineSplitter()
         self._patience = _PATIENCE
 
-    def ask(self, command: str, timeout: float = ANSWER_SECONDS) -> Answer:
+    def ask(self, command: str, timeout: float = ANSWER_SECONDS) -> CommandOutput:
         """Runs a short command line. Raises NoAnswer."""
         word = new_word()
         # In the echo of this line, quotes and "%s" part what the output has in one piece.
         self.write(f" echo B''{word}; {command}; printf '\\nE%s %s.\\n' {word} $?\n".encode())
         return self.collect(word, timeout)
 
-    def collect(self, word: str, timeout: float, *, begun: bool = False) -> Answer:
+    def collect(self, word: str, timeout: float, *, begun: bool = False) -> CommandOutput:
         """The lines between ``B<word>`` and ``E<word> STATUS.``. Raises NoAnswer.
 
         With ``begun``, the first was seen before. ``timeout`` is how long the board may be silent
@@ -95,7 +94,7 @@ class Link:
         for text in self._texts(timeout):
             found = end.search(text)
             if found and lines is not None:
-                return Answer([line for line in lines if line.strip()], int(found[1]))
+                return CommandOutput([line for line in lines if line.strip()], int(found[1]))
             if lines is not None:
                 lines.append(text)
             elif begin in text:
@@ -177,13 +176,15 @@ class Link:
             if left > 0:  # a shell that does not wait
                 time.sleep(min(left, 0.01))
             return []
-        texts = [line.text for line in self._splitter.feed(data) if line.writer is Writer.PROGRAM]
+        texts = [
+            line.text for line in self._splitter.feed(data) if line.writer is LineWriter.PROGRAM
+        ]
         for text in texts:
             self.done.update(found[1] for found in _DONE.finditer(text))
         return texts
 
     def _lost(self, error: Exception) -> BoardUnreachable:
-        said = printable(str(error)) or type(error).__name__
+        said = str(error) or type(error).__name__
         return BoardUnreachable(
             f"{self.name}: the console was lost ({said})", "check the cable and the board's power"
         )

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from benchvise.board.probes import posix_cksum
-from benchvise.rig.console.lines import Line, LineSplitter, Writer
+from benchvise.rig.console.lines import ConsoleLine, LineSplitter, LineWriter
 from benchvise.rig.console.link import Link, NoAnswer, Shell, new_word
 from benchvise.rig.faults import Fault
 
@@ -60,11 +60,11 @@ class Quality:
         self._phrases = tuple(phrases)
         self._stamps = 0
 
-    def feed(self, line: Line) -> None:
+    def feed(self, line: ConsoleLine) -> None:
         """Looks at one line."""
-        if line.writer is Writer.FRAGMENT:
+        if line.writer is LineWriter.FRAGMENT:
             return
-        if line.writer is Writer.KERNEL and _STAMP_SOUND.match(line.shown):
+        if line.writer is LineWriter.KERNEL and _STAMP_SOUND.match(line.shown):
             self._stamps += 1
             self.sound += 1
         elif self._stamps >= _STAMPS_TO_KNOW:
@@ -257,7 +257,7 @@ def _printed(shell: Shell, link: Link, command: str, word: str) -> str:
         data = shell.read(0.1)
         if data:
             quiet_since = time.monotonic()
-        texts += [line.text for line in splitter.feed(data) if line.writer is Writer.PROGRAM]
+        texts += [line.text for line in splitter.feed(data) if line.writer is LineWriter.PROGRAM]
         if texts and f"E{word}" in texts[-1]:
             break
     begin = next((i + 1 for i, text in enumerate(texts) if f"B{word}" in text), None)

@@ -38,7 +38,7 @@ class ConsoleDriver(Protocol):
     def _write(self, data: bytes) -> Any: ...
 
 
-class Recorder:
+class ConsoleRecorder:
     """Appends to a log; ``listen`` is called with the time and the bytes of each piece received.
 
     Raises OSError when the log cannot be made. A disk that is full later does not stop a boot: it
@@ -94,7 +94,7 @@ class Recorder:
                 os.close(descriptor)
         self._data = self._times = -1
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> ConsoleRecorder:
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -137,7 +137,7 @@ class Recorder:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LogPiece:
     """A record of a log: what was received (``data``), how much was sent, or a mark."""
 
     at_ns: int
@@ -146,7 +146,7 @@ class Piece:
     mark: str = ""
 
 
-def read_log(path: Path) -> Iterator[Piece]:
+def read_log(path: Path) -> Iterator[LogPiece]:
     """The pieces of a log in their order, one that a killed writer left included."""
     last = 0
     with path.open("rb") as file:
@@ -155,14 +155,14 @@ def read_log(path: Path) -> Iterator[Piece]:
             if kind == "rx":
                 data = file.read(number)
                 if data:
-                    yield Piece(at, data)
+                    yield LogPiece(at, data)
             elif kind == "tx":
-                yield Piece(at, sent=number)
+                yield LogPiece(at, sent=number)
             else:
-                yield Piece(at, mark=name)
+                yield LogPiece(at, mark=name)
         rest = file.read(LOG_LIMIT)
         if rest:
-            yield Piece(last, rest)
+            yield LogPiece(last, rest)
 
 
 def times_path(path: Path) -> Path:
@@ -184,7 +184,7 @@ def logs_directory(name: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))
 
 
-def attach(console_driver: ConsoleDriver, recorder: Recorder) -> None:
+def attach(console_driver: ConsoleDriver, recorder: ConsoleRecorder) -> None:
     """Lets everything that goes through a labgrid console driver go through the recorder too.
 
     It is done to the one instance, so a stock driver stays of its stock class. Another recorder

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from benchvise.board.address import SshAddress
 from benchvise.board.protocol import RUN_SECONDS, Board, Completed
@@ -16,25 +16,26 @@ from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.console.board import ConsoleBoard
 from benchvise.rig.console.recorder import logs_directory
-from benchvise.rig.environment import PREFIX, SIMULATED, Rig
+from benchvise.rig.environment import PREFIX, SIMULATED, Rig, find_rig_file, load_rig
 from benchvise.rig.hold.client import EventObserver, HeldBoard, all_at_once
+from benchvise.rig.hold.messages import BootedBoard, FlashedCard
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
-    """How a board was brought to its shell: what was written to its card, and how it booted."""
+class BoardStart:
+    """How a board was brought to its shell: how it booted, and its card if it was written."""
 
     report: BootReport
-    written: Mapping[str, Any] | None = None
+    card: FlashedCard | None = None
 
 
 @dataclass
 class RigBoard:
-    """A booted board of a rig. Leaving its context lets it go, switched off unless told else."""
+    """A booted board of a rig. Leaving its context releases it, by default switched off."""
 
     held: HeldBoard
     reached: Board
-    fresh: Fresh
+    start: BoardStart
     off_at_end: bool = True
     kind: str = "rig"
     _closed: bool = field(default=False, init=False)
@@ -102,15 +103,15 @@ def open_all(
     """Brings boards to their shells, all at once: off, card written if asked for, booted.
 
     Each name with its board, or with the error that is its own: one that fails is switched off
-    and let go, and neither delays nor fails the others.
+    and released, and neither delays nor fails the others.
     """
 
     def bring(name: str) -> RigBoard:
         held = HeldBoard(rig, name, purpose, observe)
         try:
-            held.request("off_at_end", off=True)
-            written = held.request("flash", image=image) if image else None
-            return boot_held(held, written, off_at_end=not keep_on)
+            held.switch_off_at_end(True)
+            card = held.write_card(image) if image else None
+            return boot_held(held, card, off_at_end=not keep_on)
         except BaseException:
             with contextlib.suppress(BenchviseError):
                 held.close(off=True)
@@ -120,34 +121,31 @@ def open_all(
     return all_at_once(names, bring)
 
 
-def boot_held(held: HeldBoard, written: Mapping[str, Any] | None, *, off_at_end: bool) -> RigBoard:
-    """Boots a board that is held; ``written`` is what was said of its card, if it was written."""
+def boot_held(held: HeldBoard, card: FlashedCard | None, *, off_at_end: bool) -> RigBoard:
+    """Boots a board that is held; ``card`` is what was written before, if anything was."""
     directory = logs_directory(held.name)
-    found = held.request("boot", directory=str(directory))
-    report = BootReport.from_json(found["report"])
-    held.request("off_at_end", off=off_at_end)
-    reached = _reach(held, found, directory)
-    return RigBoard(held, reached, Fresh(report, written), off_at_end)
+    booted = held.boot(directory)
+    held.switch_off_at_end(off_at_end)
+    reached = _reach(held, booted, directory)
+    return RigBoard(held, reached, BoardStart(booted.report, card), off_at_end)
 
 
-def _reach(held: HeldBoard, found: Mapping[str, Any], directory: Path) -> Board:
+def _reach(held: HeldBoard, booted: BootedBoard, directory: Path) -> Board:
     """Over SSH where the board has an address, otherwise over its console."""
-    address = found.get("address")
-    if not address:
+    if not booted.address:
         return ConsoleBoard(ConsoleShell(held), f"{PREFIX}{held.name}")
     options = ["IdentitiesOnly=yes"] if held.rig.options.ssh_identity else []
     if held.rig.options.ssh_identity:
         options.append(f"IdentityFile={held.rig.options.ssh_identity}")
     # A card just written brings new host keys. They were read over the console, which no other
     # machine can answer on; without them the first answer is believed.
-    known = directory / "known_hosts"
-    keys = [str(key) for key in found.get("host_keys", ())]
-    port = int(found.get("port", 22))
-    where = str(address) if port == 22 else f"[{address}]:{port}"
-    known.write_text("".join(f"{where} {key}\n" for key in keys))
+    keys, port = booted.host_keys or (), booted.port or 22
+    where = booted.address if port == 22 else f"[{booted.address}]:{port}"
+    known_hosts = directory / "known_hosts"
+    known_hosts.write_text("".join(f"{where} {key}\n" for key in keys))
     strict = "yes" if keys else "accept-new"
-    options += [f"UserKnownHostsFile={known}", f"StrictHostKeyChecking={strict}"]
-    ssh = SshAddress(f"{PREFIX}{held.name}", str(address), str(found.get("user", "root")), port)
+    options += [f"UserKnownHostsFile={known_hosts}", f"StrictHostKeyChecking={strict}"]
+    ssh = SshAddress(f"{PREFIX}{held.name}", booted.address, booted.user or "root", port)
     return SshBoard(ssh, options)
 
 
@@ -159,21 +157,15 @@ class ConsoleShell:
 
     def write(self, data: bytes) -> None:
         """Sends bytes as they are."""
-        import base64
-
-        self.held.request("write", data=base64.b64encode(data).decode("ascii"))
+        self.held.write_console(data)
 
     def read(self, timeout: float) -> bytes:
         """What the board says, at the latest after ``timeout`` seconds."""
-        import base64
-
-        return base64.b64decode(self.held.request("read", timeout=timeout)["data"])
+        return self.held.read_console(timeout)
 
 
 def open_board(name: str, rig_file: str | None = None) -> RigBoard:
     """A single board for commands that look at it; booted afresh, and off again afterwards."""
-    from benchvise.rig.environment import find_rig_file, load_rig
-
     rig = load_rig(find_rig_file(rig_file))
     (chosen,) = rig.select([name.removeprefix(PREFIX)])[:1]
     ((_, board, error),) = open_all(rig, [chosen], purpose=f"benchvise with {name}")
@@ -181,6 +173,3 @@ def open_board(name: str, rig_file: str | None = None) -> RigBoard:
         raise error
     assert board is not None  # noqa: S101 - the one or the other
     return board
-
-
-__all__ = ["ConsoleShell", "Fresh", "RigBoard", "boot_held", "open_all", "open_board"]

@@ -1,21 +1,21 @@
-"""A board of a rig that is held for many boots, from one image or another."""
+"""A session on one board of a rig: it is held for many boots, from one image or another."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.card.image import Stamp, stamp_of
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.rig.hold.board import RigBoard, boot_held
 from benchvise.rig.hold.client import EventObserver, HeldBoard
+from benchvise.rig.hold.messages import FlashedCard, PowerChange
 
 
-class Seat:
+class BootSession:
     """Holds one board until ``close``, which switches it off; nobody else gets it in between.
 
     The card is written when another image is asked for than it has; the writer reads it back and
@@ -47,29 +47,29 @@ class Seat:
         """
         begun = time.monotonic()
         self._leave()
-        written: Mapping[str, Any] | None = None
+        card: FlashedCard | None = None
         try:
-            self._held.request("off_at_end", off=True)
+            self._held.switch_off_at_end(True)
             if not self.has(image):
                 self._on_card, wanted = None, (image, stamp_of(image))
-                written = self._held.request("flash", image=str(image))
+                card = self._held.write_card(image)
                 self._on_card = wanted
-            booted = boot_held(self._held, written, off_at_end=True)
+            booted = boot_held(self._held, card, off_at_end=True)
         except BenchviseError:
             with contextlib.suppress(BenchviseError):
-                self._held.request("power", to="off")
+                self._held.switch_power(PowerChange.OFF)
             raise
         except BaseException:  # Ctrl-C in the middle: its process switches it off as it ends
             self._closed = True
             self._held.abort()
             raise
         self.boots += 1
-        self.seconds[written is not None].append(time.monotonic() - begun)
+        self.seconds[card is not None].append(time.monotonic() - begun)
         self._board = booted
-        return _Lent(booted.held, booted.reached, booted.fresh)
+        return _SessionBoard(booted.held, booted.reached, booted.start)
 
     def close(self) -> None:
-        """Switches the board off and lets it go. May be called more than once."""
+        """Switches the board off and releases it. May be called more than once."""
         if not self._closed:
             self._closed = True
             self._leave()
@@ -89,10 +89,10 @@ class Seat:
         self.close()
 
 
-class _Lent(RigBoard):
-    """One boot of a seat's board: closing it ends the connection only."""
+class _SessionBoard(RigBoard):
+    """One boot of a session's board: closing it ends the connection only."""
 
     def close(self) -> None:
-        """See Board.close."""
+        """Ends the connection; the session still holds the board."""
         with contextlib.suppress(BenchviseError):
             self.reached.close()

@@ -18,20 +18,19 @@ from typing import Any
 
 from benchvise.rig import locks
 from benchvise.rig.faults import Fault, RigError
-from benchvise.text import printable
 
 _DEFAULT_ADDRESS = "127.0.0.1:20408"
 
 
 @dataclass(frozen=True, slots=True)
-class Taker:
+class PlaceOwner:
     """Who has a place, as HOST/USER; ``ours`` if labgrid lets this user on this host use it."""
 
     name: str
     ours: bool
 
 
-def taker(rig: Path, place: str) -> Taker | None:
+def taker(rig: Path, place: str) -> PlaceOwner | None:
     """Who has the place; None when it is free. RigError when the coordinator does not know it."""
     session = _session(_address(rig))
     return _taker(session, _found(session, place))
@@ -96,7 +95,7 @@ def _acquire(session: Any, found: Any) -> None:
     except Error as error:
         raise RigError(
             Fault.RIG_BROKEN,
-            f"the place {found.name} lacks what belongs to it ({printable(str(error), 200)})",
+            f"the place {found.name} lacks what belongs to it ({error})",
             "see whether its exporter runs: labgrid-client resources",
         ) from error
     _run(session, session.stub.AcquirePlace(AcquirePlaceRequest(placename=found.name)), found.name)
@@ -141,7 +140,7 @@ def _run(session: Any, coroutine: Any, place: str = "") -> Any:
     try:
         return session.loop.run_until_complete(awaited())
     except RpcError as error:
-        said = printable(str(error.details() or error.code()), 200)
+        said = str(error.details() or error.code())
         if error.code() is StatusCode.PERMISSION_DENIED or "already" in said:
             raise _busy(place, said) from error
         raise RigError(
@@ -161,16 +160,16 @@ def _found(session: Any, place: str) -> Any:
         there = ", ".join(sorted(session.places)) or "none"
         raise RigError(
             Fault.RIG_BROKEN,
-            f"the coordinator has no place '{printable(place)}'",
-            f"its places: {printable(there, 300)}; make it: labgrid-client -p {place} create",
+            f"the coordinator has no place '{place}'",
+            f"its places: {there}; make it: labgrid-client -p {place} create",
         ) from error
 
 
-def _taker(session: Any, found: Any) -> Taker | None:
+def _taker(session: Any, found: Any) -> PlaceOwner | None:
     if not found.acquired:
         return None
     me = _me(session)
-    return Taker(str(found.acquired), found.acquired == me or me in found.allowed)
+    return PlaceOwner(str(found.acquired), found.acquired == me or me in found.allowed)
 
 
 def _me(session: Any) -> str:
@@ -180,7 +179,7 @@ def _me(session: Any) -> str:
 def _busy(place: str, who: str) -> RigError:
     return RigError(
         Fault.BUSY,
-        f"the place {place} is in use ({printable(who)})",
+        f"the place {place} is in use ({who})",
         "wait, or ask its user: labgrid-client who",
     )
 

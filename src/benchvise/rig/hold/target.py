@@ -10,7 +10,7 @@ from labgrid.driver import SigrokDriver
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
-from benchvise.text import printable
+from benchvise.rig.hold.messages import AnalyserCommand
 
 STRATEGY = "CardStrategy"
 
@@ -37,7 +37,7 @@ def open_target(path: Path, name: str) -> Any:
         target = environment.get_target(name)
     except (NoDriverFoundError, NoSupplierFoundError) as error:
         raise UsageError(
-            f"{path}: {name}: a driver lacks what it is for ({printable(_said(error), 300)})",
+            f"{path}: {name}: a driver lacks what it is for ({_said(error)})",
             "name it among the board's resources and drivers, before the driver that uses it",
         ) from error
     except (
@@ -50,19 +50,19 @@ def open_target(path: Path, name: str) -> Any:
         ValueError,
     ) as error:
         raise UsageError(
-            f"{path}: {name}: labgrid refuses it ({printable(_said(error), 300)})",
+            f"{path}: {name}: labgrid refuses it ({_said(error)})",
             "compare with `examples/rigs`; a driver stands below those that it uses",
         ) from error
     except Exception as error:
         # Drivers start programs when they are made, and a RemotePlace asks its coordinator.
         raise RigError(
             Fault.RIG_BROKEN,
-            f"{name}: labgrid cannot set it up ({printable(_said(error), 300)})",
+            f"{name}: labgrid cannot set it up ({_said(error)})",
             "see whether the programs, the coordinator and the exporter that it needs are there",
         ) from error
 
     if target is None:
-        raise UsageError(f"{path}: there is no board '{printable(name)}'")
+        raise UsageError(f"{path}: there is no board '{name}'")
     try:
         return target.get_driver(STRATEGY, activate=False)
     except NoDriverFoundError as error:
@@ -85,13 +85,13 @@ class AnalyserDriver(SigrokDriver):
     is for a second of an analyser's.
     """
 
-    def reached(self) -> dict[str, list[str]]:
-        """Words that run a program where it is plugged in, and sigrok-cli with the device."""
-        prefix = list(self.sigrok.command_prefix)
-        return {"prefix": prefix, "words": self._get_sigrok_prefix()[len(prefix) :]}
+    def command(self) -> AnalyserCommand:
+        """How a program is run where it is plugged in, and sigrok-cli with the device."""
+        prefix = tuple(self.sigrok.command_prefix)
+        return AnalyserCommand(prefix, tuple(self._get_sigrok_prefix()[len(prefix) :]))
 
 
-def analyser_of(target: Any, name: str) -> dict[str, list[str]]:
+def analyser_of(target: Any, name: str) -> AnalyserCommand:
     """How the analyser of the board is reached.
 
     RigError when the rig file describes none, or more than one that could be meant.
@@ -108,5 +108,5 @@ def analyser_of(target: Any, name: str) -> dict[str, list[str]]:
             "add it to the resources: `SigrokUSBDevice: {driver: fx2lafw, channels: 'D0=IN'}`",
         ) from error
     target.activate(driver)
-    found: dict[str, list[str]] = driver.reached()
-    return found
+    command: AnalyserCommand = driver.command()
+    return command

@@ -2,13 +2,9 @@
 
 labgrid keeps one global stack of steps, so that two boards in one process break each other
 (labgrid issue 1851); and a driver that hangs must not delay the others. So there is a process for
-each board. It is told what to do by lines of JSON and answers in such, events first:
+each board, which takes requests and answers them as ``messages`` says.
 
-    → {"id": 1, "op": "flash", "image": "build/image.wic.bz2"}
-    ← {"id": 1, "event": "flash", "phase": "write", "done": 4194304, …}
-    ← {"id": 1, "result": {…}}   or   {"id": 1, "error": {"fault": "card-missing", …}}
-
-When the one that asked is gone, however it went, the board is switched off and let go.
+When the client is gone, however it went, the board is switched off and released.
 """
 
 from __future__ import annotations
@@ -25,34 +21,55 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from serial import SerialException
 
-from benchvise.errors import BenchviseError, UsageError
+from benchvise.documents import encode
+from benchvise.errors import BenchviseError
 from benchvise.rig import locks
 from benchvise.rig.boot.boot import read_console
-from benchvise.rig.boot.verdict import BootError
-from benchvise.rig.card.flash import Progress
+from benchvise.rig.card.flash import FlashProgress
 from benchvise.rig.card.image import open_image
-from benchvise.rig.card.mux import Side
-from benchvise.rig.console.recorder import Recorder
+from benchvise.rig.card.mux import MuxSide
+from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.hold.places import Taker, acquired, taker
+from benchvise.rig.hold import messages
+from benchvise.rig.hold.messages import (
+    AnalyserCommand,
+    BoardActivity,
+    BoardHolder,
+    BoardStatus,
+    BootedBoard,
+    CardSide,
+    ErrorMessage,
+    FlashedCard,
+    NotReadable,
+    PhaseReached,
+    PowerChange,
+    PowerState,
+    Request,
+    WorkerMessage,
+    WorkerOrder,
+    parse_request,
+)
+from benchvise.rig.hold.places import PlaceOwner, acquired, taker
 from benchvise.rig.hold.target import analyser_of, open_target
-from benchvise.rig.power import device_key
-from benchvise.text import printable
+from benchvise.rig.power import device_key, outlet_of
 
 OWN_IMAGE = "own"
 """In the place of an image's path: the one that the rig file names for the board."""
 
-_LONG = frozenset({"flash", "boot", "bootloader"})
-"""What takes so long that others may want to know how far it is."""
+_LONG: Mapping[type, str] = {messages.WriteCard: "flash", messages.BootBoard: "boot"}
+"""What takes so long that others may want to know how far it is, and what they see of it."""
 
 _PROGRESS_SECONDS = 0.2
 _DRAIN_SECONDS = 0.1
+
+T = TypeVar("T")
 
 
 class ClientGone(BaseException):
@@ -68,20 +85,20 @@ class Worker:
         self._rig = rig
         self._name = name
         self._purpose = purpose
-        self._requests: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._requests: queue.Queue[tuple[int, Request] | None] = queue.Queue()
         self._gone = threading.Event()
         self._lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)  # what a driver prints must not become part of the answers
         self._stack = ExitStack()
         self._strategy: Any = None
-        self._place_taker: Taker | None = None
+        self._place_owner: PlaceOwner | None = None
         self._console: Any = None
         self._request_id = 0
         self._off_at_end = False
         self._may_stop = True
-        self._told_to_stop = False
+        self._stop_requested = False
         self._key = ""
-        self._doing: Mapping[str, Any] = {}
+        self._activity: BoardActivity | None = None
 
     def serve(self) -> int:
         """The whole life of the process; returns its exit code."""
@@ -92,15 +109,15 @@ class Worker:
         with self._stack:
             try:
                 self._open()
-                self._say({"ready": True, "pid": os.getpid()})
-                while (request := self._next()) is not None:
-                    if not self._handle(request):
+                self._send(WorkerMessage(0, ended=True))
+                while (numbered := self._next()) is not None:
+                    if not self._handle(*numbered):
                         return 0
                 self._may_stop = False
             except ClientGone:
                 pass
             except BenchviseError as error:
-                self._say({"error": _error(error)})
+                self._send(WorkerMessage(0, ended=True, error=ErrorMessage.of(error)))
                 return error.exit_code
             self._abandon()
         return 0
@@ -112,8 +129,8 @@ class Worker:
         if place is not None and not observing:
             self._take_place(place)
         elif place is not None:
-            self._place_taker = taker(self._rig.path, place)
-            if self._place_taker is None or not self._place_taker.ours:
+            self._place_owner = taker(self._rig.path, place)
+            if self._place_owner is None or not self._place_owner.ours:
                 return  # labgrid shows nothing of a place to those who have not taken it
         self._strategy = open_target(self._rig.path, self._name)
         if not observing:
@@ -123,7 +140,7 @@ class Worker:
             )
 
     def _take_place(self, place: str) -> None:
-        """Wholly or not at all: whoever tells us meanwhile to stop is heard afterwards.
+        """Wholly or not at all: a signal to stop that comes meanwhile is heeded afterwards.
 
         labgrid's session is an asyncio loop, which may swallow what a signal raises in it.
         """
@@ -132,138 +149,130 @@ class Worker:
             self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
         finally:
             self._may_stop = True
-        if self._told_to_stop:
+        if self._stop_requested:
             self._stop()
 
     def _lock_key(self) -> str:
         """Names the outlet, so that two rig files that describe one board exclude each other."""
-        supplier: Any = self._strategy.power
-        while getattr(supplier, "suppliers", None):
-            supplier = next(iter(supplier.suppliers))
-        return f"board at {device_key(supplier)} {getattr(supplier, 'index', '')}"
+        outlet = outlet_of(self._strategy.power)
+        return f"board at {device_key(outlet)} {getattr(outlet, 'index', '')}"
 
     # The requests
 
-    def _handle(self, request: Mapping[str, Any]) -> bool:
+    def _handle(self, number: int, request: Request) -> bool:
         """Answers one request; False when it was the last."""
-        self._request_id = int(request.get("id", 0))
-        operation: Callable[..., Any] | None = getattr(self, f"op_{request.get('op')}", None)
+        self._request_id = number
+        result, error = None, None
         try:
-            if operation is None:
-                raise UsageError(f"a board cannot '{printable(str(request.get('op')))}'")
-            arguments = {k: v for k, v in request.items() if k not in ("id", "op")}
-            if request["op"] in _LONG:
-                self._note({"op": request["op"], "since": time.time()})
-            result = operation(**arguments)
-            self._say({"id": self._request_id, "result": result})
-        except BenchviseError as error:
-            self._say({"id": self._request_id, "error": _error(error)})
-        except Exception as error:  # noqa: BLE001 - labgrid's drivers raise what they like
+            if type(request) in _LONG:
+                self._note(BoardActivity(_LONG[type(request)], time.time()))
+            result = self._answer(request)
+        except BenchviseError as failure:
+            error = ErrorMessage.of(failure)
+        except Exception as failure:  # noqa: BLE001 - labgrid's drivers raise what they like
             traceback.print_exc()
-            self._say({"id": self._request_id, "error": _error(_unforeseen(self._name, error))})
-        if self._doing:
-            self._note({})
+            error = ErrorMessage.of(_unforeseen(self._name, failure))
+        self._send(WorkerMessage(number, ended=True, result=encode(result), error=error))
+        if self._activity is not None:
+            self._note(None)
         return self._may_stop
 
-    def op_status(self) -> dict[str, Any]:
-        """Power, card and holder, as far as they can be asked; changes nothing."""
-        found: dict[str, Any] = {"board": self._name}
+    def _answer(self, request: Request) -> object:
+        match request:
+            case messages.ReadStatus():
+                return self._status()
+            case messages.SwitchPower():
+                return self._switch_power(request.to)
+            case messages.TurnMux():
+                return self._turn_mux(request.to)
+            case messages.WriteCard():
+                return self._write_card(request.image)
+            case messages.BootBoard():
+                return self._boot(Path(request.directory))
+            case messages.OpenConsole():
+                self._strategy.open_console(ConsoleRecorder(Path(request.path)))
+            case messages.WriteConsole():
+                self._strategy.console.write(base64.b64decode(request.data))
+            case messages.ReadConsole():
+                return base64.b64encode(self._read_console(request.timeout)).decode("ascii")
+            case messages.FindAnalyser():
+                return self._analyser()
+            case messages.FindDebugger():
+                return self._strategy.debugger or ""
+            case messages.SwitchOffAtEnd():
+                self._off_at_end = request.off
+            case messages.Release():
+                self._may_stop = False
+                if request.off:
+                    self._strategy.off()
+        return None
+
+    def _status(self) -> BoardStatus:
+        """As far as it can be read."""
         if self._strategy is None:
-            who = self._place_taker
-            found["holder"] = None if who is None else {"pid": 0, "what": f"place of {who.name}"}
-            unknown = {"na": "seen by those who have its place"}
-            return {**found, "power": unknown, "mux": unknown}
-        found["lock"] = self._lock_key()
-        holder = locks.holder(found["lock"])
-        found["holder"] = None if holder is None else {"pid": holder.pid, "what": holder.what}
-        for what, ask in (("power", self._power_state), ("mux", self._mux_side)):
-            try:
-                found[what] = ask()
-            except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
-                found[what] = {"na": printable(getattr(error, "message", str(error)), 200)}
-        return found
+            owner = self._place_owner
+            holder = BoardHolder(0, f"place of {owner.name}") if owner is not None else None
+            unseen = NotReadable("seen by those who have its place")
+            return BoardStatus(self._name, holder, unseen, unseen)
+        lock = self._lock_key()
+        process = locks.holder(lock)
+        return BoardStatus(
+            self._name,
+            BoardHolder(process.pid, process.what) if process is not None else None,
+            _readable(self._power_state),
+            _readable(self._mux_side),
+            lock,
+        )
 
-    def op_power(self, *, to: str) -> dict[str, Any]:
-        """Switches on or off, or off and on again."""
-        if to in ("off", "cycle"):
+    def _switch_power(self, to: PowerChange) -> PowerState:
+        if to in (PowerChange.OFF, PowerChange.CYCLE):
             self._strategy.off()
-        if to == "cycle":
+        if to is PowerChange.CYCLE:
             time.sleep(self._strategy.options.off_s)
-        if to in ("on", "cycle"):
+        if to in (PowerChange.ON, PowerChange.CYCLE):
             self._strategy.outlet.on()
-        return {"power": self._power_state()}
+        return PowerState(self._power_state())
 
-    def op_mux(self, *, to: str) -> dict[str, Any]:
+    def _turn_mux(self, to: MuxSide) -> CardSide:
         """Turns the card to a side; never while the board has power."""
         mux = self._strategy.card_mux
         if mux is None:
             raise RigError(Fault.CARD_MISSING, f"{self._name} has no SD mux in the rig file")
-        if mux.side() is not Side(to):
+        if mux.side() is not to:
             if self._strategy.outlet.state() is True:
                 raise RigError(
                     Fault.BUSY,
                     f"{self._name} has power: its card is neither taken away nor put in",
                     f"switch it off first: benchvise rig power {self._name} off",
                 )
-            mux.turn(Side(to))
-        return {"mux": self._mux_side()}
+            mux.turn(to)
+        return CardSide(self._mux_side())
 
-    def op_flash(self, *, image: str) -> dict[str, Any]:
+    def _write_card(self, image: str) -> FlashedCard:
         """Writes the card, with the board off."""
-        last = 0.0
+        reported = 0.0
 
-        def report(progress: Progress) -> None:
-            nonlocal last
+        def report(progress: FlashProgress) -> None:
+            nonlocal reported
             self._check()
             now = time.monotonic()
-            if now - last >= _PROGRESS_SECONDS:
-                last = now
-                self._event("flash", **_fields(progress))
+            if now - reported >= _PROGRESS_SECONDS:
+                reported = now
+                self._report_progress(progress)
 
         opened = open_image(self._strategy.own_image() if image == OWN_IMAGE else image)
         written = self._strategy.write(opened, report)
-        return {**_fields(written), "image": opened.provenance()}
+        return FlashedCard(**asdict(written), image=opened.origin())
 
-    def op_boot(self, *, directory: str) -> dict[str, Any]:
+    def _boot(self, directory: Path) -> BootedBoard:
         """From off to a shell, with the console recorded in ``directory``."""
-        boot = self._strategy.new_boot(
-            Path(directory),
-            check=self._check,
-            on_phase=lambda name, seconds: self._event("phase", phase=name, seconds=seconds),
-        )
+        boot = self._strategy.new_boot(directory, check=self._check, on_phase=self._report_phase)
         report = self._strategy.boot(boot)
         self._console = self._strategy.console
-        address = boot.find_address(self._strategy.shell, self._strategy.service())
-        return {"report": boot.report.as_json() if boot.report else report.as_json(), **address}
+        service = boot.find_service(self._strategy.shell, self._strategy.service())
+        return BootedBoard.of(boot.report or report, service)
 
-    def op_bootloader(self) -> dict[str, Any]:
-        """From off to the bootloader's prompt."""
-        self._strategy.stop_at_bootloader()
-        self._console = self._strategy.console
-        return {}
-
-    def op_console(self, *, path: str) -> dict[str, Any]:
-        """Opens the console as it is, recorded in the file ``path``."""
-        self._strategy.open_console(Recorder(Path(path)))
-        return {}
-
-    def op_shell(self, *, command: str, timeout: float = 60.0) -> dict[str, Any]:
-        """Runs a command in the shell on the console."""
-        lines, _, status = self._strategy.shell.run(
-            command, timeout=timeout, decodeerrors="replace"
-        )
-        return {"lines": lines, "status": status}
-
-    def op_write(self, *, data: str) -> dict[str, Any]:
-        """Sends bytes (base64) to the console as they are."""
-        self._strategy.console.write(base64.b64decode(data))
-        return {}
-
-    def op_read(self, *, timeout: float) -> dict[str, Any]:
-        """Bytes from the console (base64), as soon as there are any; none after ``timeout`` s."""
-        return {"data": base64.b64encode(self._read_console(timeout)).decode("ascii")}
-
-    def op_analyser(self) -> dict[str, Any]:
+    def _analyser(self) -> AnalyserCommand:
         """How the board's logic analyser is reached; nothing of the board is touched."""
         if self._strategy is None:
             raise RigError(
@@ -272,18 +281,6 @@ class Worker:
                 "acquire it first: labgrid-client acquire",
             )
         return analyser_of(self._strategy.target, self._name)
-
-    def op_off_at_end(self, *, off: bool) -> dict[str, Any]:
-        """Whether the board is switched off when the client goes."""
-        self._off_at_end = off
-        return {}
-
-    def op_close(self, *, off: bool) -> dict[str, Any]:
-        """Lets the board go, switched off or as it is."""
-        self._may_stop = False
-        if off:
-            self._strategy.off()
-        return {}
 
     # Inside
 
@@ -304,7 +301,7 @@ class Worker:
         side = mux.side()
         return "unknown" if side is None else side.value
 
-    def _next(self) -> dict[str, Any] | None:
+    def _next(self) -> tuple[int, Request] | None:
         """The next request; meanwhile the console is read, so that its record is whole."""
         while True:
             try:
@@ -320,28 +317,24 @@ class Worker:
             self._console = None
             raise RigError(
                 Fault.CONSOLE_DEAD,
-                f"{self._name}: the console is gone ({printable(str(error), 200)})",
+                f"{self._name}: the console is gone ({error})",
                 "see whether its USB cable or server is still there",
             ) from error
 
     def _listen(self) -> None:
         for line in sys.stdin:
-            try:
-                request = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(request, dict):
-                self._requests.put(request)
+            with contextlib.suppress(ValueError):
+                self._requests.put(parse_request(line))
         self._gone.set()
         if self._key:
-            locks.leaving(self._key)
+            locks.note_leaving(self._key)
         self._requests.put(None)
         # A driver of labgrid's may wait for a minute, and others for the board.
         os.kill(os.getpid(), signal.SIGUSR1)
 
     def _stop(self, *_signal: object) -> None:
         """In the main thread, wherever it is: that is left, once."""
-        self._told_to_stop = True
+        self._stop_requested = True
         if self._may_stop:
             self._may_stop = False
             self._gone.set()
@@ -352,42 +345,37 @@ class Worker:
             self._may_stop = False
             raise ClientGone
 
-    def _event(self, name: str, **fields: object) -> None:
-        self._say({"id": self._request_id, "event": name, **fields})
-        if name == "phase":
-            phases = {**self._doing.get("phases", {}), str(fields["phase"]): fields["seconds"]}
-            self._note({**self._doing, "phases": phases})
-        else:
-            self._note({**self._doing, name: fields})
+    def _report_progress(self, progress: FlashProgress) -> None:
+        self._send(WorkerMessage(self._request_id, flash=progress))
+        if self._activity is not None:
+            self._note(replace(self._activity, flash=progress))
 
-    def _note(self, doing: Mapping[str, Any]) -> None:
-        """Says what is under way to others who look at the board, and cannot ask this process."""
-        self._doing = doing
+    def _report_phase(self, phase: str, seconds: float) -> None:
+        self._send(WorkerMessage(self._request_id, phase=PhaseReached(phase, seconds)))
+        if self._activity is not None:
+            phases = {**self._activity.phases, phase: seconds}
+            self._note(replace(self._activity, phases=phases))
+
+    def _note(self, activity: BoardActivity | None) -> None:
+        """Notes what is under way for others, who cannot ask this process."""
+        self._activity = activity
         if self._key:
-            locks.doing(self._key, doing)
+            locks.note_activity(self._key, {} if activity is None else encode(activity))
 
-    def _say(self, message: Mapping[str, object]) -> None:
+    def _send(self, message: WorkerMessage) -> None:
         try:
-            self._lines.write(json.dumps(message) + "\n")
+            self._lines.write(json.dumps(encode(message)) + "\n")
             self._lines.flush()
         except OSError:
             self._gone.set()
 
 
-def _fields(record: Any) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}
-
-
-def _error(error: BenchviseError) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "kind": type(error).__name__,
-        "message": error.message,
-        "remedy": error.remedy,
-        "fault": str(getattr(error, "fault", "")),
-    }
-    if isinstance(error, BootError) and error.report is not None:
-        found["report"] = error.report.as_json()
-    return found
+def _readable(read: Callable[[], T]) -> T | NotReadable:
+    """What can be read, or why not: one broken part must not hide the others."""
+    try:
+        return read()
+    except Exception as error:  # noqa: BLE001 - labgrid's drivers raise what they like
+        return NotReadable(getattr(error, "message", str(error)))
 
 
 def _unforeseen(name: str, error: Exception) -> RigError:
@@ -399,18 +387,16 @@ def _unforeseen(name: str, error: Exception) -> RigError:
     if isinstance(cause, SerialException):
         return RigError(
             Fault.CONSOLE_DEAD,
-            f"{name}: its console is lost ({printable(str(text), 200)})",
+            f"{name}: its console is lost ({text})",
             "see whether its USB cable or server is still there",
         )
     return RigError(
         Fault.RIG_BROKEN,
-        f"{name}: {type(cause).__name__}: {printable(str(text), 300)}",
+        f"{name}: {type(cause).__name__}: {text}",
         "see whether the rig file describes what is plugged in: benchvise rig status",
     )
 
 
-def work(rig: Path, name: str, purpose: str) -> int:
-    """The whole life of the process; returns its exit code. Without a ``purpose`` it only looks at
-    the board, and takes no lock.
-    """
-    return Worker(load_rig(rig), name, purpose).serve()
+def work(order: WorkerOrder) -> int:
+    """The whole life of the process; returns its exit code."""
+    return Worker(load_rig(Path(order.rig)), order.name, order.purpose).serve()

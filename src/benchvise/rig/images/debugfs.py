@@ -1,7 +1,7 @@
-"""Speaking to debugfs of e2fsprogs, which reads and writes ext file systems without mounting them.
+"""Commands for debugfs of e2fsprogs, which reads and writes ext file systems without mounts.
 
-It takes one command a line from its standard input, echoes each as ``debugfs: COMMAND``, and says
-what went wrong on its standard error; its exit status says nothing.
+It takes one command a line from its standard input, echoes each as ``debugfs: COMMAND``, and prints
+errors on its standard error; its exit status means nothing.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.tools import Tools
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _LONGEST = 8000  # its buffer for a line has 8192 bytes
 
 
 def quoted(name: str) -> str:
-    """A file name as one word of a command. ImageError for one that cannot be said."""
+    """A file name as one word of a command. ImageError for one that cannot be quoted."""
     if "\n" in name or "\0" in name or len(encoded(name)) > _LONGEST // 2:
         raise ImageError(
-            f"the file name '{printable(name)}' cannot be handled", "remove it from the image"
+            f"the file name '{Untrusted(name)}' cannot be handled", "remove it from the image"
         )
     return '"' + name.replace('"', '""') + '"'
 
@@ -30,7 +30,7 @@ def encoded(name: str) -> bytes:
 
 
 def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool = False) -> bytes:
-    """Carries out commands on a file system; what debugfs says. ImageError at any complaint."""
+    """The output of commands on a file system. ImageError when debugfs reports any error."""
     if not commands:
         return b""
     script = "".join(f"{command}\n" for command in commands)
@@ -38,28 +38,28 @@ def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool =
     output = tools.run(argv, input=encoded(script), allowed=range(256))
     complaints = [line for line in output.stderr.splitlines() if line and b"debugfs 1." not in line]
     if complaints:
-        complaint = printable(complaints[0])
-        if "unsupported" in complaint:
+        complaint = Untrusted(complaints[0].decode(errors="replace"))
+        if "unsupported" in complaint.raw:
             raise ImageError(
                 f"the ext file system has a feature that debugfs does not know ({complaint})",
                 "install a newer e2fsprogs",
             )
         raise ImageError(
-            f"the ext file system is not as it should be ({complaint})",
+            f"the ext file system is damaged ({complaint})",
             "check the image's partition with e2fsck -f, or get the image again",
         )
     return output.stdout
 
 
 def answers(output: bytes, commands: Sequence[str]) -> list[bytes]:
-    """What debugfs output to each of the commands, in their order."""
+    """The output of each of the commands, in their order."""
     begins: list[tuple[int, int]] = []
     at = 0
     for command in commands:
         head = b"debugfs: " + encoded(command) + b"\n"
         at = output.find(head, at)
         if at < 0:
-            raise ImageError("debugfs did not answer as it should", "update e2fsprogs")
+            raise ImageError("the output of debugfs cannot be parsed", "update e2fsprogs")
         begins.append((at, at + len(head)))
         at += len(head)
     ends = [*(head for head, _ in begins), len(output)][1:]

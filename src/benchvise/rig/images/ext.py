@@ -15,7 +15,7 @@ from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import answers, encoded, execute, quoted
 from benchvise.rig.images.filesystems import MOST_BYTES, FileSystem, file_system
 from benchvise.rig.images.tools import Tools
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _ROOT_INODE = 2
 _MOST_LINKS = 40  # as Linux: more symbolic links than these on one path are a circle
@@ -94,7 +94,7 @@ class Ext:
 
     @property
     def where(self) -> str:
-        """What errors call it: the image, and the partition in it."""
+        """Its name in errors: the image, and the partition in it."""
         return self._where
 
     @property
@@ -103,7 +103,7 @@ class Ext:
         return file_system(*self._place)
 
     def execute(self, commands: Sequence[str], *, write: bool = False) -> bytes:
-        """Has debugfs carry out commands. ImageError at any complaint."""
+        """The output of commands of debugfs. ImageError when it reports any error."""
         if write:
             self._children.clear()
             self._targets.clear()
@@ -221,7 +221,8 @@ class Ext:
         node = self.find(path)
         if node is None or not node.is_file or node.size > MOST_BYTES:
             raise ImageError(
-                f"{self._where} has no file {printable(path)}", "look at what the image holds"
+                f"{self._where} has no file {Untrusted(path)}",
+                "list its contents: benchvise rig compose --from IMAGE",
             )
         return next(self.contents([node]))[1][:limit]
 
@@ -237,7 +238,7 @@ class Ext:
         room = self.summary.free + (located[1].size if located else 0)
         if len(data) > room:
             raise ImageError(
-                f"{self._where} has no room for {printable(path)}: it takes {len(data)} bytes, "
+                f"{self._where} has no room for {Untrusted(path)}: it takes {len(data)} bytes, "
                 f"{room} are free",
                 "take the other image as the base, and the other layers from this one",
             )
@@ -262,7 +263,8 @@ class Ext:
         if located is not None:
             if not located[1].is_directory:
                 raise ImageError(
-                    f"{self._where}: {printable(directory)} is no directory", "look at the image"
+                    f"{self._where}: {Untrusted(directory)} is not a directory",
+                    "list its contents: benchvise rig compose --from IMAGE",
                 )
             return located[0]
         path = posixpath.join(
@@ -289,7 +291,7 @@ class Ext:
             write=True,
         )
 
-    # What debugfs says
+    # Output of debugfs
 
     def _listed(self, inodes: Sequence[int]) -> dict[int, dict[str, Inode]]:
         unknown = [inode for inode in dict.fromkeys(inodes) if inode not in self._children]
@@ -371,7 +373,7 @@ def _entries(text: bytes) -> Iterator[tuple[str, Inode]]:
 
 
 def _details(text: bytes) -> InodeDetails:
-    """What ``stat`` of debugfs tells."""
+    """The output of ``stat`` of debugfs, parsed."""
     links = _LINKS.search(text)
     times: list[tuple[str, str]] = []
     for which, seconds, extra in _TIME.findall(text):

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.filesystems import MOST_BYTES, absolute
 from benchvise.rig.images.tools import ToolOutput, Tools
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _FREE = re.compile(rb"([\d ]+) bytes? free")
 _FAT12_CLUSTERS, _FAT16_CLUSTERS = 4085, 65525
@@ -37,7 +37,7 @@ class Fat:
 
     @property
     def where(self) -> str:
-        """What errors call it: the image, and the partition in it."""
+        """Its name in errors: the image, and the partition in it."""
         return self._where
 
     @property
@@ -65,7 +65,8 @@ class Fat:
         entry = self._find(path)
         if entry is None or entry[1]:
             raise ImageError(
-                f"{self._where} has no file {printable(path)}", "look at what the image holds"
+                f"{self._where} has no file {Untrusted(path)}",
+                "list its contents: benchvise rig compose --from IMAGE",
             )
         return self._run(["mtype", "-i", self._image, _literal(entry[0])]).stdout[:limit]
 
@@ -75,7 +76,7 @@ class Fat:
         free = self.free
         if len(data) > free:
             raise ImageError(
-                f"{self._where} has no room for {printable(path)}: it takes {len(data)} bytes, "
+                f"{self._where} has no room for {Untrusted(path)}: it takes {len(data)} bytes, "
                 f"{free} are free",
                 "take the other image as the base, and the other layers from this one",
             )

@@ -108,7 +108,7 @@ class Files(Protocol):
 
     @property
     def where(self) -> str:
-        """What errors call it: the image, and the partition in it."""
+        """Its name in errors: the image, and the partition in it."""
 
     def names(self, directory: str) -> dict[str, bool]:
         """What a directory holds, each with whether it is a directory; empty if there is none."""

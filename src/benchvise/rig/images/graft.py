@@ -15,7 +15,7 @@ from pathlib import Path
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.debugfs import quoted
 from benchvise.rig.images.ext import Ext, Inode, InodeDetails
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _OLD_INODE = 128  # bytes; without room for times of birth and for nanoseconds
 _OLD_TIMES = ("ctime", "atime", "mtime")
@@ -89,7 +89,7 @@ def _export(
     for path, node in items.items():
         if node.is_file and (directory / str(node.inode)).stat().st_size != node.size:
             raise ImageError(
-                f"{source.where}: {printable(path)} could not be read whole",
+                f"{source.where}: {Untrusted(path)} could not be read whole",
                 "check the image's partition with e2fsck -f, or get the image again",
             )
 

@@ -1,4 +1,4 @@
-"""Telling a Linux kernel from its image file: format, architecture, version.
+"""What kernel an image file holds: format, architecture, version.
 
 Formats after Documentation/arch of Linux: arm64/booting, riscv/boot-image-header, x86/boot; the
 zImage of arm (arch/arm/boot/compressed/head.S); U-Boot's uImage (include/image.h) and FIT.

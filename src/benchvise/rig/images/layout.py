@@ -90,7 +90,7 @@ class Layout:
         )
 
     def lines(self) -> list[str]:
-        """The same for people: what is unknown is said to be."""
+        """The same as lines for people; what is unknown is ``none found``."""
         document = self.document()
         systems = ", ".join(
             f"{partition.number}: {system.kind or 'raw'} {system.label}".rstrip()
@@ -178,7 +178,7 @@ class OpenedImage:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         return self.layout.name
 
     @property
@@ -227,24 +227,25 @@ class OpenedImage:
         """Its boot files. ImageError when there are none, or they are not understood."""
         if self.boot_files is None or self.layout.boot is None:
             raise ImageError(
-                f"{self.name} has no boot configuration that is understood: no extlinux.conf, "
+                f"{self.name} has no supported boot configuration: no extlinux.conf, "
                 "no config.txt of a Raspberry Pi, no kernel of a usual name",
-                "the layers bootloader, root, init-settings and libc can be taken all the same",
+                "take only the layers bootloader, root, init-settings and libc",
             )
         if self.layout.boot.obstacle:
             raise ImageError(
-                f"{self.name} cannot be changed in how it boots: {self.layout.boot.obstacle}",
-                "replace it by an extlinux.conf, which says what is loaded",
+                f"the boot configuration of {self.name} cannot be changed: "
+                f"{self.layout.boot.obstacle}",
+                "replace it by an extlinux.conf, which names what is loaded",
             )
         return BootSide(self.boot_files, self.layout.boot)
 
     def need_root(self) -> Ext:
-        """Its root file system. ImageError when there is none that can be handled."""
+        """Its root file system. ImageError when there is none of a supported kind."""
         if self.root is None:
             kinds = ", ".join(s.kind for s in self.systems.values() if s.kind) or "none"
             raise ImageError(
-                f"{self.name} has no root file system that can be handled: "
-                f"only ext2, ext3 and ext4 can, and it has {kinds}",
+                f"{self.name} has no supported root file system: "
+                f"only ext2, ext3 and ext4 are, and it has {kinds}",
                 "build the image with ext4",
             )
         return self.root
@@ -313,7 +314,7 @@ def _open(
 def _find_boot(
     table: PartitionTable, reachable: Mapping[int, Ext | Fat]
 ) -> tuple[int | None, BootEntry | None]:
-    """As U-Boot looks: first where the table says bootable, then in the order of the table."""
+    """In U-Boot's order: first the partitions marked bootable, then in the order of the table."""
     ordered = sorted(table.partitions, key=lambda p: (not p.bootable, p.number))
     for style in STYLES:
         for partition in ordered:
@@ -330,7 +331,7 @@ def _find_root(
     reachable: Mapping[int, Ext | Fat],
     boot: BootEntry | None,
 ) -> int | None:
-    """What the command line says; else the one file system that looks like it."""
+    """The partition that the command line names; else the one that looks like a root."""
     named = _named_root(boot.command_line or "" if boot else "", table, systems)
     if named is not None:
         return named if isinstance(reachable.get(named), Ext) else None

@@ -101,7 +101,7 @@ def boot_code(image: Path) -> bytes:
 
 
 def describe(image: Path, where: list[Region]) -> str:
-    """Whose boot ROM reads it, and which U-Boot it is; empty when there is none."""
+    """Which boot ROM reads it, and which U-Boot it is; empty when there is none."""
     holding = [region for region in where if used(image, region)]
     if not holding:
         return ""
@@ -127,7 +127,7 @@ def describe(image: Path, where: list[Region]) -> str:
 def transplant(
     source: Path, theirs: list[Region], target: Path, ours: list[Region], names: tuple[str, str]
 ) -> list[str]:
-    """Puts the source's boot loader in place of the target's; says what went where.
+    """Puts the source's boot loader in place of the target's; returns what went where.
 
     ``names`` are those of the source and the target in errors. ImageError, before anything is
     written, when a part of it would lie on something else.

@@ -78,7 +78,8 @@ def read_table(image: Path) -> PartitionTable:
             entries = [_mbr_entry(head, index) for index in range(4)]
             if entries[0][0] == _PROTECTIVE:
                 raise ImageError(
-                    f"{image.name} has the mark of a GPT, but no GPT", "write the image anew"
+                    f"{image.name} has the protective MBR of a GPT, but no GPT",
+                    "create the image again",
                 )
             signature = struct.unpack_from("<I", head, 440)[0]
             partitions: list[Partition] = []
@@ -154,11 +155,11 @@ def _gpt(data: bytes, size: int, name: str) -> PartitionTable:
     entries, count, width = struct.unpack_from("<QII", header, 72)
     end = entries * SECTOR + count * width
     if not 92 <= length <= SECTOR or width < 128 or count > 1024 or end > len(data):
-        raise ImageError(f"{name}: its GPT is not understood", "write the image anew")
+        raise ImageError(f"{name}: its GPT has an unsupported format", "create the image again")
     whole = bytearray(data[SECTOR : SECTOR + length])
     whole[16:20] = bytes(4)
     if zlib.crc32(whole) != checksum:
-        raise ImageError(f"{name}: the checksum of its GPT is wrong", "write the image anew")
+        raise ImageError(f"{name}: the checksum of its GPT is wrong", "create the image again")
     partitions = []
     for index in range(count):
         entry = data[entries * SECTOR + index * width :][:128]

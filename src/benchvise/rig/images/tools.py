@@ -115,7 +115,7 @@ class Tools:
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise ImageError(
-                f"{name} did not end within {_SECONDS:.0f} s", "look at the disk it works on"
+                f"{name} did not end within {_SECONDS:.0f} s", "check the disk it works on"
             ) from error
         output = ToolOutput(completed.returncode, completed.stdout, completed.stderr)
         if output.returncode not in allowed:

@@ -1,4 +1,4 @@
-"""Where an image is put together: a directory beside the result, which comes into being at once.
+"""A directory to open images in, and to compose one: the result appears at once when it is done.
 
 Images are copied sparsely: what is zero takes no room. The directory goes away whatever happens.
 """
@@ -32,7 +32,7 @@ _FIXED = (0, 1)  # e2fsck: nothing to do, or all repaired
 
 
 class Workplace:
-    """A directory to work in, with the tools for it; ``say`` gets a line for each step."""
+    """A directory to work in, with the tools for it; ``say`` takes a line for each step."""
 
     def __init__(self, out: Path, say: Callable[[str], None]) -> None:
         self.out = out
@@ -176,7 +176,7 @@ class Workplace:
             raise ImageError(
                 f"{self._target.scratch} has not enough room: {need} bytes are needed, "
                 f"{free} are free",
-                "free some, or name another place for the result",
+                "free disk space, or name another place for the result",
             )
 
     def _set_clock(self, name: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -16,6 +16,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from benchvise.documents import computed, in_json
 from benchvise.errors import UsageError
 from benchvise.rig.soak.gdbstub import GdbStub
 
@@ -47,13 +48,13 @@ REGISTERS: Mapping[str, Registers] = {
 class Core:
     """A core and where it stands.
 
-    ``pc`` is None when it could not be read. ``symbol`` is ``function+0x14`` or empty, ``caller``
-    the same for the return address in the register that the architecture has for it: where the
-    function was called from, if it has not called another since.
+    ``address`` is the program counter, None when it could not be read. ``symbol`` is
+    ``function+0x14`` or empty, ``caller`` the same for the return address in the register that the
+    architecture has for it: where the function was called from, if it has not called another since.
     """
 
     name: str
-    pc: int | None
+    address: int | None = field(metadata=in_json(hidden=True))
     symbol: str = ""
     caller: str = ""
 
@@ -65,12 +66,12 @@ class Core:
     @property
     def place(self) -> str:
         """Where it stands, in one word."""
-        return self.symbol or ("unknown" if self.pc is None else f"0x{self.pc:x}")
+        return self.symbol or ("unknown" if self.address is None else f"0x{self.address:x}")
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        pc = {"na": "not readable"} if self.pc is None else f"0x{self.pc:x}"
-        return {"name": self.name, "pc": pc, "symbol": self.symbol, "caller": self.caller}
+    @computed.before("symbol")
+    def pc(self) -> str | dict[str, str]:
+        """The program counter in hexadecimal, or why there is none."""
+        return {"na": "not readable"} if self.address is None else f"0x{self.address:x}"
 
 
 def core_at(name: str, pc: int | None, caller: int | None, symbols: Symbols | None) -> Core:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from benchvise.rig.faults import Fault, RigError
-from benchvise.text import printable
 
 SECONDS = 5.0
 """What an answer may take: stubs answer at once."""
@@ -67,7 +66,7 @@ class GdbStub:
         """What the stub says of a core, printable: ``CPU#1 [running]``; empty when nothing."""
         answer = self._ask(f"qThreadExtraInfo,{thread}")
         try:
-            return printable(bytes.fromhex(answer), 60)
+            return bytes.fromhex(answer).decode("utf-8", "replace")
         except ValueError:
             return ""
 
@@ -78,7 +77,7 @@ class GdbStub:
         fetched at once, as QEMU gives single ones only to who has read its description of them.
         """
         if self._ask(f"Hg{thread}") != "OK":
-            raise self._error(f"does not know its own core {printable(thread, 20)}")
+            raise self._error(f"does not know its own core {thread}")
         answer = self._ask("g")
         digits = 2 * width
         return [

@@ -17,7 +17,7 @@ from labgrid.util.helper import processwrapper
 
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.soak.cores import Core, Symbols, core_at, registers_of
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 TELNET_PORT = 4444
 """Where OpenOCD takes commands unless its configuration says otherwise."""
@@ -65,7 +65,7 @@ def parse(answer: str, architecture: str, symbols: Symbols | None) -> tuple[Core
     pc_name, *caller_name = registers_of(architecture).names
     values: dict[str, dict[str, int]] = {}
     for core, register, value in _LINE.findall(answer):
-        values.setdefault(printable(core, 60), {})[register] = int(value, 16)
+        values.setdefault(core, {})[register] = int(value, 16)
     return tuple(
         core_at(
             name,
@@ -151,7 +151,7 @@ def cores_by_driver(
     try:
         driver.execute(commands)
     except (OSError, subprocess.CalledProcessError) as error:
-        why = last_line(b"\n".join(said)) or printable(str(error))
+        why = last_line(b"\n".join(said)) or str(error)
         raise RigError(Fault.RIG_BROKEN, f"OpenOCD failed: {why}", _REMEDY) from error
     finally:
         processwrapper.unregister(keep)

@@ -7,32 +7,30 @@ such a boot is kept apart and does not count.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from benchvise.documents import computed, encode, in_json
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
 from benchvise.rig.soak.cores import Core
 from benchvise.rig.soak.statistics import (
     CONFIDENCE,
+    FailureRate,
     Outlier,
-    Phase,
-    Rate,
+    PhaseTimes,
     exact_rate,
     outliers,
     summarise,
 )
-from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.boot.verdict import BootReport
 
 RIG_FAULTS_IN_A_ROW = 3
 """So many, and the rig is taken as broken: the soak ends."""
-
-_SENTENCE = 300  # characters
 
 # What differs from boot to boot in the same last line: the kernel's time stamp, addresses, numbers.
 _STAMP = re.compile(r"^\[ *\d+\.\d+\]\s*")
@@ -41,7 +39,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
+class SoakBoot:
     """One boot of a soak.
 
     ``number`` counts from 1. ``fault`` is empty for a good boot, else the fault's name, with
@@ -55,12 +53,12 @@ class Boot:
     fault: str = ""
     sentence: str = ""
     evidence: str = ""
-    phases: dict[str, float] = field(default_factory=dict)
+    phases: Mapping[str, float] = field(default_factory=dict, metadata=in_json(name="phases_s"))
     console: str = ""
     conditions: str = ""
     cores: tuple[Core, ...] = ()
 
-    @property
+    @computed.before("fault")
     def ok(self) -> bool:
         """Whether the board came up."""
         return not self.fault
@@ -79,20 +77,6 @@ class Boot:
         line = _NUMBER.sub("N", _HEX.sub("ADDRESS", line))
         return f"after {reached}: {line}" if line else f"after {reached}"
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "number": self.number,
-            "ok": self.ok,
-            "fault": self.fault,
-            "sentence": self.sentence,
-            "evidence": self.evidence,
-            "phases_s": self.phases,
-            "console": self.console,
-            "conditions": self.conditions,
-            "cores": [core.as_json() for core in self.cores],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class RigFault:
@@ -102,13 +86,9 @@ class RigFault:
     fault: str
     sentence: str
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {"number": self.number, "fault": self.fault, "sentence": self.sentence}
-
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FailureGroup:
     """Boots that failed in the same way; ``boots`` are their numbers."""
 
     fault: str
@@ -116,27 +96,18 @@ class Group:
     boots: tuple[int, ...]
     sentence: str
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "fault": self.fault,
-            "where": self.where,
-            "boots": list(self.boots),
-            "sentence": self.sentence,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class SoakResult:
-    """What a soak has found.
+    """The boots of a soak, and what follows from them.
 
     ``wanted`` is how many boots were asked for; ``ended`` says why there are fewer, empty when
-    there are not. ``about`` is what the soak was told: image, RAM contents, seed.
+    there are not. ``about`` is what it was made with: image, RAM contents, seed.
     """
 
     board: str
     wanted: int
-    boots: tuple[Boot, ...]
+    boots: tuple[SoakBoot, ...]
     rig_faults: tuple[RigFault, ...] = ()
     ended: str = ""
     simulated: bool = False
@@ -144,31 +115,31 @@ class SoakResult:
     confidence: float = CONFIDENCE
 
     @property
-    def failed(self) -> tuple[Boot, ...]:
+    def failed(self) -> tuple[SoakBoot, ...]:
         """The boots after which the board was not up."""
         return tuple(boot for boot in self.boots if not boot.ok)
 
     @property
-    def failure_rate(self) -> Rate | None:
+    def failure_rate(self) -> FailureRate | None:
         """How often it fails, with the exact interval; None when no boot counts."""
         if not self.boots:
             return None
         return exact_rate(len(self.failed), len(self.boots), self.confidence)
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[FailureGroup, ...]:
         """The failures by fault and by where they stood, the most frequent first."""
-        found: dict[tuple[str, str], list[Boot]] = {}
+        alike: dict[tuple[str, str], list[SoakBoot]] = {}
         for boot in self.failed:
-            found.setdefault((boot.fault, boot.where), []).append(boot)
+            alike.setdefault((boot.fault, boot.where), []).append(boot)
         groups = [
-            Group(fault, where, tuple(boot.number for boot in boots), boots[0].sentence)
-            for (fault, where), boots in found.items()
+            FailureGroup(fault, where, tuple(boot.number for boot in boots), boots[0].sentence)
+            for (fault, where), boots in alike.items()
         ]
         return tuple(sorted(groups, key=lambda group: (-len(group.boots), group.boots)))
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def phases(self) -> tuple[PhaseTimes, ...]:
         """How long each phase took, over the boots that reached it; failed ones among them."""
         return summarise([boot.phases for boot in self.boots])
 
@@ -177,31 +148,32 @@ class SoakResult:
         """Phases of good boots that took far longer, or far less, than in the others."""
         return outliers({boot.number: boot.phases for boot in self.boots if boot.ok})
 
-    def boot(self, number: int) -> Boot:
+    def boot(self, number: int) -> SoakBoot:
         """A boot by its number. KeyError when it does not count or was not made."""
         for boot in self.boots:
             if boot.number == number:
                 return boot
         raise KeyError(number)
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        rate = self.failure_rate
-        return {
-            "board": self.board,
-            "simulated": self.simulated,
-            "about": self.about,
-            "wanted": self.wanted,
-            "counted": len(self.boots),
-            "failed": len(self.failed),
-            "failure_rate": rate.as_json() if rate else {"na": "no boot counts"},
-            "phases": [phase.as_json() for phase in self.phases],
-            "failures": [group.as_json() for group in self.groups],
-            "outliers": [outlier.as_json() for outlier in self.outliers],
-            "rig_faults": [fault.as_json() for fault in self.rig_faults],
-            "ended": self.ended,
-            "boots": [boot.as_json() for boot in self.boots],
-        }
+
+def soak_document(result: SoakResult) -> dict[str, object]:
+    """A soak as ``--json`` shows it."""
+    rate = result.failure_rate
+    return {
+        "board": result.board,
+        "simulated": result.simulated,
+        "about": result.about,
+        "wanted": result.wanted,
+        "counted": len(result.boots),
+        "failed": len(result.failed),
+        "failure_rate": encode(rate) if rate is not None else {"na": "no boot counts"},
+        "phases": encode(result.phases),
+        "failures": encode(result.groups),
+        "outliers": encode(result.outliers),
+        "rig_faults": encode(result.rig_faults),
+        "ended": result.ended,
+        "boots": encode(result.boots),
+    }
 
 
 def soak(
@@ -210,7 +182,7 @@ def soak(
     *,
     board: str,
     cores: Callable[[int], Sequence[Core]] | None = None,
-    on_boot: Callable[[Boot | RigFault], None] = lambda _boot: None,
+    on_boot: Callable[[SoakBoot | RigFault], None] = lambda _boot: None,
     simulated: bool = False,
     about: dict[str, str] | None = None,
     confidence: float = CONFIDENCE,
@@ -227,7 +199,7 @@ def soak(
     than one boot, and whatever else ``boot_once`` raises.
     """
 
-    def one(number: int) -> Boot:
+    def boot_and_record(number: int) -> SoakBoot:
         try:
             boot = _from_report(number, boot_once(number))
         except BootError as error:
@@ -235,7 +207,7 @@ def soak(
         return boot if boot.ok or cores is None else _with_cores(boot, cores)
 
     return run(
-        one,
+        boot_and_record,
         boots,
         board=board,
         on_boot=on_boot,
@@ -246,11 +218,11 @@ def soak(
 
 
 def run(
-    one: Callable[[int], Boot],
+    boot_once: Callable[[int], SoakBoot],
     boots: int,
     *,
     board: str,
-    on_boot: Callable[[Boot | RigFault], None] = lambda _boot: None,
+    on_boot: Callable[[SoakBoot | RigFault], None] = lambda _boot: None,
     simulated: bool = False,
     about: dict[str, str] | None = None,
     confidence: float = CONFIDENCE,
@@ -258,12 +230,12 @@ def run(
     """The same as ``soak`` for whoever makes the record of each boot himself."""
     if boots < 1:
         raise UsageError(f"a soak of {boots} boots finds nothing", "ask for one at least")
-    done: list[Boot] = []
+    done: list[SoakBoot] = []
     rig_faults: list[RigFault] = []
     ended = ""
     try:
-        for outcome in _outcomes(one, boots):
-            if isinstance(outcome, Boot):
+        for outcome in _outcomes(boot_once, boots):
+            if isinstance(outcome, SoakBoot):
                 done.append(outcome)
             else:
                 rig_faults.append(outcome)
@@ -285,44 +257,41 @@ def run(
     )
 
 
-def _outcomes(one: Callable[[int], Boot], boots: int) -> Iterator[Boot | RigFault]:
+def _outcomes(boot_once: Callable[[int], SoakBoot], boots: int) -> Iterator[SoakBoot | RigFault]:
     for number in range(1, boots + 1):
         try:
-            yield one(number)
+            yield boot_once(number)
         except (RigError, FlashError) as error:
-            yield RigFault(number, str(error.fault), printable(error.message, _SENTENCE))
+            yield RigFault(number, str(error.fault), error.message)
 
 
-def _rig_is_broken(done: Sequence[Boot], rig_faults: Sequence[RigFault]) -> bool:
+def _rig_is_broken(done: Sequence[SoakBoot], rig_faults: Sequence[RigFault]) -> bool:
     last = rig_faults[-RIG_FAULTS_IN_A_ROW:]
     counted = done[-1].number if done else 0
     return len(last) == RIG_FAULTS_IN_A_ROW and counted < last[0].number
 
 
-def _from_report(number: int, report: BootReport) -> Boot:
-    fault = report.verdict.fault
-    name = "" if report.ok else str(fault) if fault is not None else "unknown"
-    return Boot(
+def _from_report(number: int, report: BootReport) -> SoakBoot:
+    failed = report.fault is not None
+    return SoakBoot(
         number,
-        name,
-        printable(report.verdict.sentence, _SENTENCE) if name else "",
-        printable(report.verdict.evidence, _SENTENCE) if name else "",
+        str(report.fault or ""),
+        report.sentence if failed else "",
+        report.evidence if failed else "",
         dict(report.phases),
         report.console,
         f"began {report.restarts + 1} times" if report.restarts else "",
     )
 
 
-def _from_error(number: int, error: BootError) -> Boot:
+def _from_error(number: int, error: BootError) -> SoakBoot:
     if error.report is not None and not error.report.ok:
         return _from_report(number, error.report)
-    return Boot(number, str(error.fault), printable(error.message, _SENTENCE))
+    return SoakBoot(number, str(error.fault), error.message)
 
 
-def _with_cores(boot: Boot, cores: Callable[[int], Sequence[Core]]) -> Boot:
+def _with_cores(boot: SoakBoot, cores: Callable[[int], Sequence[Core]]) -> SoakBoot:
     try:
-        found = tuple(cores(boot.number))
+        return replace(boot, cores=tuple(cores(boot.number)))
     except RigError as error:
-        why = printable(error.message, _SENTENCE)
-        return replace(boot, sentence=f"{boot.sentence} (its cores: {why})")
-    return replace(boot, cores=found)
+        return replace(boot, sentence=f"{boot.sentence} (its cores: {error.message})")

@@ -1,13 +1,15 @@
-"""The figures of a soak: how often it fails, how long its phases take, which boots stand out."""
+"""Statistics of a soak: how often it fails, how long its phases take, which boots are outliers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
+
+from benchvise.documents import computed, in_json
 
 CONFIDENCE = 0.95
 
@@ -22,7 +24,7 @@ _LEAST_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class FailureRate:
     """How often something happened: ``count`` of ``total``, and the interval of its probability.
 
     ``low`` and ``high`` are between 0 and 1 and hold the true probability with at least
@@ -35,24 +37,13 @@ class Rate:
     high: float
     confidence: float
 
-    @property
+    @computed.before("low")
     def value(self) -> float:
         """The share that was seen."""
         return self.count / self.total
 
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "count": self.count,
-            "total": self.total,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "confidence": self.confidence,
-        }
 
-
-def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> Rate:
+def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> FailureRate:
     """``count`` events in ``total`` trials, with the exact interval of their probability.
 
     The probabilities at which as many or more, and as few or fewer, would be seen with half of
@@ -65,7 +56,7 @@ def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> Rate:
     tail = (1.0 - confidence) / 2.0
     low = 0.0 if count == 0 else 1.0 - _highest(total - count, total, tail)
     high = 1.0 if count == total else _highest(count, total, tail)
-    return Rate(count, total, low, high, confidence)
+    return FailureRate(count, total, low, high, confidence)
 
 
 def _highest(count: int, total: int, tail: float) -> float:
@@ -95,18 +86,8 @@ class Spread:
     n: int
     median: float
     p95: float
-    minimum: float
-    maximum: float
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "n": self.n,
-            "median": self.median,
-            "p95": self.p95,
-            "min": self.minimum,
-            "max": self.maximum,
-        }
+    minimum: float = field(metadata=in_json(name="min"))
+    maximum: float = field(metadata=in_json(name="max"))
 
 
 def spread(seconds: Sequence[float]) -> Spread:
@@ -118,16 +99,12 @@ def spread(seconds: Sequence[float]) -> Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class PhaseTimes:
     """A phase of the boot: ``at`` since power on, ``took`` since the phase before."""
 
     name: str
-    at: Spread
-    took: Spread
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {"name": self.name, "at_s": self.at.as_json(), "took_s": self.took.as_json()}
+    at: Spread = field(metadata=in_json(name="at_s"))
+    took: Spread = field(metadata=in_json(name="took_s"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +113,8 @@ class Outlier:
 
     boot: int
     phase: str
-    took: float
-    median: float
-
-    def as_json(self) -> dict[str, object]:
-        """The documented shape."""
-        return {
-            "boot": self.boot,
-            "phase": self.phase,
-            "took_s": self.took,
-            "median_s": self.median,
-        }
+    took: float = field(metadata=in_json(name="took_s"))
+    median: float = field(metadata=in_json(name="median_s"))
 
 
 def durations(phases: Mapping[str, float]) -> dict[str, float]:
@@ -164,7 +132,7 @@ def durations(phases: Mapping[str, float]) -> dict[str, float]:
     return took
 
 
-def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[Phase, ...]:
+def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[PhaseTimes, ...]:
     """The phases of all boots, in the order of the boot that came furthest.
 
     Boots that did not reach a phase are missing from its ``n``.
@@ -177,7 +145,7 @@ def summarise(boots: Sequence[Mapping[str, float]]) -> tuple[Phase, ...]:
             took.setdefault(name, []).append(seconds)
     order = max((list(durations(phases)) for phases in boots), key=len, default=[])
     order += sorted(set(at) - set(order), key=lambda name: median(at[name]))
-    return tuple(Phase(name, spread(at[name]), spread(took[name])) for name in order)
+    return tuple(PhaseTimes(name, spread(at[name]), spread(took[name])) for name in order)
 
 
 def outliers(boots: Mapping[int, Mapping[str, float]]) -> tuple[Outlier, ...]:

@@ -1,4 +1,4 @@
-"""Starting, asking and stopping a virtual bench.
+"""Starts, queries and stops a virtual bench.
 
 up(directory, boards) -> Bench       the daemon runs, everything is switched off, rig.yaml is
                                      written
@@ -30,7 +30,7 @@ from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.virtual import daemon, rigfile
 from benchvise.rig.virtual.messages import BenchFile, BenchStatus, BoardPorts
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
@@ -38,7 +38,7 @@ _REQUEST_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _ANSWER_BYTES = 4 << 20
 
-_LOOK = "see daemon.log there, or stop it: benchvise rig virtual down"
+_SEE_LOG = "see daemon.log there, or stop it: benchvise rig virtual down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def up(
             started = _running(place)
             if started is None:
                 raise RigError(
-                    Fault.RIG_BROKEN, f"the virtual bench in {place} has ended at once", _LOOK
+                    Fault.RIG_BROKEN, f"the virtual bench in {place} ended immediately", _SEE_LOG
                 )
             bench = started
         rig_file = rigfile.write(place, bench.url, bench.boards, module.ssh_key(), images or {})
@@ -100,7 +100,7 @@ def up(
 
 
 def status(directory: Path | None = None) -> BenchStatus | None:
-    """What the bench says of itself; None when none runs there.
+    """The status of a bench; None when none runs there.
 
     RigError when it says nothing, or what this version of Benchvise does not understand.
     """
@@ -112,7 +112,9 @@ def status(directory: Path | None = None) -> BenchStatus | None:
         return decode(BenchStatus, json.loads(_get(place, bench, "/status")))
     except ValueError as error:
         raise RigError(
-            Fault.RIG_BROKEN, f"the virtual bench in {place} is of another version ({error})", _LOOK
+            Fault.RIG_BROKEN,
+            f"the virtual bench in {place} is of another version ({error})",
+            _SEE_LOG,
         ) from error
 
 
@@ -160,8 +162,8 @@ def down(directory: Path | None = None) -> bool:
                 time.sleep(_POLL_SECONDS)
     raise RigError(
         Fault.RIG_BROKEN,
-        f"the virtual bench in {place} does not end",
-        f"see what process {process} waits for",
+        f"the virtual bench in {place} does not stop",
+        f"see what process {process} is waiting for: cat /proc/{process}/stack",
     )
 
 
@@ -194,7 +196,9 @@ def _start(place: Path, boards: Sequence[tuple[str, str]], kinds: str) -> None:
         )
     except subprocess.TimeoutExpired:
         raise RigError(
-            Fault.RIG_BROKEN, f"the virtual bench in {place} does not become ready", _LOOK
+            Fault.RIG_BROKEN,
+            f"the virtual bench in {place} was not ready within {_START_SECONDS:.0f} s",
+            _SEE_LOG,
         ) from None
     if done.returncode == 2:
         raise UsageError(last_line(done.stderr, 400))
@@ -202,7 +206,7 @@ def _start(place: Path, boards: Sequence[tuple[str, str]], kinds: str) -> None:
         raise RigError(
             Fault.RIG_BROKEN,
             f"the virtual bench in {place} cannot be started",
-            last_line(done.stderr, 400) or _LOOK,
+            last_line(done.stderr, 400) or _SEE_LOG,
         )
 
 
@@ -262,8 +266,8 @@ def _get(place: Path, bench: BenchFile, path: str) -> bytes:
         body = response.read(_ANSWER_BYTES)
     except (OSError, http.client.HTTPException) as error:
         raise RigError(
-            Fault.RIG_BROKEN, f"the virtual bench in {place} does not answer ({error})", _LOOK
+            Fault.RIG_BROKEN, f"the virtual bench in {place} does not answer ({error})", _SEE_LOG
         ) from error
     if response.status != 200:
-        raise UsageError(printable(body, 400))
+        raise UsageError(body.decode(errors="replace"))
     return body

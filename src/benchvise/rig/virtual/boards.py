@@ -139,7 +139,7 @@ class VirtualBoard:
         )
 
     def status(self) -> BoardStatus:
-        """What is to be seen of the board, for /status."""
+        """The board as it is now, for /status."""
         return BoardStatus(
             index=self.index,
             name=self.name,

@@ -69,7 +69,7 @@ class BenchDaemon:
         self._port = 0
 
     async def open(self) -> None:
-        """Opens all ports and says so in bench.json. OSError when that cannot be done."""
+        """Opens all ports and writes bench.json. OSError when a port cannot be opened."""
         before = _ports_before()
         for board in self._boards:
             await board.open(*before.get(board.name, (0, 0)))
@@ -107,7 +107,7 @@ class BenchDaemon:
             case ["fault", which, name, value]:
                 await self._board(which).order(name, value)
                 return "ok"
-        raise RequestRefused(404, "there is nothing of that name: see /status and /fault")
+        raise RequestRefused(404, "there is no such address: see /status and /fault")
 
     def _board(self, which: str) -> VirtualBoard:
         for board in self._boards:
@@ -174,7 +174,7 @@ async def _serve(boards: Sequence[tuple[str, BoardKind]], ready: _Ready) -> int:
 
 
 class _Ready:
-    """Tells whoever started the daemon how that went: through a pipe, or on stderr."""
+    """Reports to the process that started the daemon: through a pipe, or on stderr."""
 
     def __init__(self, pipe: int | None = None) -> None:
         self._pipe = pipe

@@ -80,7 +80,7 @@ def _path(head: bytes) -> list[str]:
     if len(fields) != 3 or not fields[2].startswith("HTTP/1."):
         raise RequestRefused(400, "this is not an HTTP request")
     if fields[0] != "GET":
-        raise RequestRefused(405, "only GET is answered here")
+        raise RequestRefused(405, "only GET is supported")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
@@ -88,9 +88,9 @@ def _path(head: bytes) -> list[str]:
             headers[name.strip().lower()] = value.strip()
     host = headers.get("host", "")
     if host.rpartition(":")[0] not in _HOSTS and host not in _HOSTS:
-        raise RequestRefused(403, "this host name is not answered: use 127.0.0.1")
+        raise RequestRefused(403, "requests for this host name are refused: use 127.0.0.1")
     if headers.keys() & {"origin", "referer"} or headers.get("sec-fetch-site", "none") != "none":
-        raise RequestRefused(403, "requests from web pages are not answered")
+        raise RequestRefused(403, "requests from web pages are refused")
     return [unquote(part) for part in urlsplit(fields[1]).path.split("/") if part]
 
 

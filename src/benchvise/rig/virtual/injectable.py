@@ -144,7 +144,7 @@ class LineNoise:
 
 
 class KeyPress:
-    """Somebody at the console who stops U-Boot's countdown, once after each power-on."""
+    """A key press that stops U-Boot's countdown, once after each power-on."""
 
     _PROMPT = b"stop autoboot"
 

@@ -156,7 +156,7 @@ class Machine:
 
 
 class _Tail(asyncio.Protocol):
-    """Keeps the last of what a process says."""
+    """Keeps the last output of a process."""
 
     def __init__(self, kept: bytearray) -> None:
         self._kept = kept

@@ -1,4 +1,4 @@
-"""What the daemon of a virtual bench says of itself: in bench.json, and behind /status."""
+"""What the daemon of a virtual bench writes to bench.json and answers to /status, typed."""
 
 from __future__ import annotations
 

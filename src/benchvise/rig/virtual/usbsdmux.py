@@ -51,7 +51,7 @@ def _request(address: SplitResult, path: str) -> tuple[str, int]:
     head, _, body = data.partition(b"\r\n\r\n")
     fields = head.split(b" ", 2)
     if not fields[0].startswith(b"HTTP/") or len(fields) < 2:
-        raise ValueError("what answers there is no virtual bench")
+        raise ValueError("the server at this address is not a virtual bench")
     return body.decode("utf-8", "replace"), int(fields[1])
 
 

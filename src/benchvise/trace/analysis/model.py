@@ -21,6 +21,9 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+_NAME_LIMIT = 200
+"""Characters of an actor's name."""
+
 NONE = int(np.iinfo(np.int64).min)
 """Stands for a null in a column of integers."""
 
@@ -144,6 +147,11 @@ class Actor:
         return f"{self.kind}:{name}"
 
 
+def _bounded(name: str) -> str:
+    """The kernel's names have 15 characters; a trace that was made up may have any."""
+    return name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """Events that are missing on a CPU (None: not known which) between two times."""
@@ -229,7 +237,7 @@ class Analysis:
             Actor(
                 id=int(row["actor"]),
                 kind=str(row["kind"]),
-                name=str(row["name"] or ""),
+                name=_bounded(str(row["name"] or "")),
                 **{key: row.get(key) for key in ("tid", "process", "number", "cpu", "priority")},
             )
             for row in sorted(rows, key=lambda row: int(row["actor"]))

@@ -18,7 +18,7 @@ from benchvise.trace.catalogue.scheduling import SCHED, WAKEUPS
 from benchvise.trace.catalogue.series import LOAD, SWITCHES
 from benchvise.trace.catalogue.stats import STATS
 
-ANALYSES: tuple[TraceAnalysis[Any], ...] = (
+ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     INFO,
     STATS,
     ACTORS,

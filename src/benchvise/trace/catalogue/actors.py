@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from benchvise.command import CommandOption, Tone
+from benchvise.trace.catalogue.options import (
+    TOP,
+    GroupedActors,
+    IncompleteInstances,
+    ListedRows,
+    PartOfTrace,
+)
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
-    Emphasis,
     TableShape,
     TraceAnalysis,
     Unit,
@@ -17,12 +24,23 @@ from benchvise.trace.catalogue.record import (
     incomplete_left_out,
     several,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.actors import ActorMetrics, Instance
     from benchvise.trace.analysis.distributions import Distribution
     from benchvise.trace.loaded import LoadedTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorsRequest(PartOfTrace, GroupedActors, IncompleteInstances, ListedRows):
+    """Which actors are described, or whose instances are listed."""
+
+    instances: Annotated[
+        str | None,
+        CommandOption("--instances", "List the instances of this actor instead.", metavar="NAME"),
+    ] = None
+    top: Annotated[int | None, TOP] = 25
+
 
 _DETAILED = 4
 """Named actors get a table each up to here."""
@@ -44,7 +62,7 @@ def _why_incomplete(instance: Instance) -> str:
     return ", ".join(instance.incomplete) or (instance.cause or "")
 
 
-def _reason_emphasis(instance: Instance) -> Emphasis:
+def _reason_tone(instance: Instance) -> Tone:
     return "doubt" if instance.incomplete else "muted"
 
 
@@ -96,12 +114,12 @@ _INSTANCES: TableShape[Instance] = TableShape(
         Column("Latency", Unit.NS, lambda instance: instance.latency),
         Column("Period", Unit.NS, lambda instance: instance.period),
         Column("Parts", Unit.COUNT, lambda instance: instance.fragments),
-        Column("Woken by", Unit.TEXT, _why_incomplete, _reason_emphasis),
+        Column("Woken by", Unit.TEXT, _why_incomplete, _reason_tone),
     ),
 )
 
 
-def _analyse(traces: Sequence[LoadedTrace], request: Request) -> list[ActorMetrics]:
+def _analyse(traces: Sequence[LoadedTrace], request: ActorsRequest) -> list[ActorMetrics]:
     from benchvise.trace.analysis.actors import actor_metrics
 
     [trace] = traces
@@ -114,7 +132,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: Request) -> list[ActorMetri
     )
 
 
-def _tables(answer: list[ActorMetrics], request: Request) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: list[ActorMetrics], request: ActorsRequest) -> Iterator[AnswerTable[Any]]:
     if request.names and len(answer) <= _DETAILED:
         for actor in answer:
             yield _detail(actor)
@@ -151,7 +169,7 @@ def _detail(actor: ActorMetrics) -> AnswerTable[_MetricLine]:
     return _METRICS.filled(f"{name}: {actor.instances} instances", lines, *remarks)
 
 
-def _list_instances(traces: Sequence[LoadedTrace], request: Request) -> list[Instance]:
+def _list_instances(traces: Sequence[LoadedTrace], request: ActorsRequest) -> list[Instance]:
     from benchvise.trace.analysis.actors import describe, instances_of
 
     [trace] = traces
@@ -159,12 +177,12 @@ def _list_instances(traces: Sequence[LoadedTrace], request: Request) -> list[Ins
     return describe(trace.analysis, instances_of(trace.analysis, chosen))
 
 
-def _instance_tables(answer: list[Instance], request: Request) -> Iterator[AnswerTable[Any]]:
+def _instance_tables(answer: list[Instance], request: ActorsRequest) -> Iterator[AnswerTable[Any]]:
     title = f"{len(answer)} instances of {request.instances}"
     yield _INSTANCES.filled(title, answer, top=request.top)
 
 
-ACTORS: TraceAnalysis[list[ActorMetrics]] = TraceAnalysis(
+ACTORS: TraceAnalysis[ActorsRequest, list[ActorMetrics]] = TraceAnalysis(
     name="actors",
     kind="trace-actors",
     summary="List how long instances of threads and handlers took, and how late and regular they "
@@ -173,21 +191,18 @@ ACTORS: TraceAnalysis[list[ActorMetrics]] = TraceAnalysis(
     "handler from entry to return. A few actors that are named get every metric and their worst "
     "instances.",
     example="actors trace.dat irq:eth0 'task:iperf*'",
-    options=(
-        *("file", "names", "instances", "since", "until", "by_name", "incomplete", "top", "cache"),
-    ),
-    defaults={"top": 25},
+    request=ActorsRequest,
     shapes=(_ACTORS, _METRICS, _INSTANCES),
     analyse=_analyse,
     tables=_tables,
     instead=lambda request: None if request.instances is None else INSTANCES,
 )
-INSTANCES: TraceAnalysis[list[Instance]] = TraceAnalysis(
+INSTANCES: TraceAnalysis[ActorsRequest, list[Instance]] = TraceAnalysis(
     name="actors",
     kind="trace-instances",
     summary=ACTORS.summary,
     example="actors trace.dat --instances irq:eth0",
-    options=ACTORS.options,
+    request=ActorsRequest,
     shapes=(_INSTANCES,),
     analyse=_list_instances,
     tables=_instance_tables,

@@ -3,27 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+from benchvise.command import CommandArgument, CommandOption, Tone
+from benchvise.trace.catalogue.options import (
+    TOP,
+    IncompleteInstances,
+    ListedRows,
+    NamedActors,
+    TraceRequest,
+)
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
-    Emphasis,
     TableShape,
     TraceAnalysis,
     Unit,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.compare import MetricChange, Rate, TraceComparison
     from benchvise.trace.loaded import LoadedTrace
 
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest(TraceRequest, NamedActors, IncompleteInstances, ListedRows):
+    """Which two traces are compared, and when that counts as a regression."""
+
+    a: Annotated[Path, CommandArgument("A", "The base: a trace file or directory.")]
+    b: Annotated[Path, CommandArgument("B", "The other one.")]
+    threshold: Annotated[
+        float | None,
+        CommandOption(
+            "--threshold",
+            "Exit 1 when execution, response or start latency of an actor changed and its median "
+            "grew by more than PCT percent.",
+            metavar="PCT",
+            minimum=0,
+        ),
+    ] = None
+    everything: Annotated[
+        bool, CommandOption("--all", "List the metrics in which no change was shown as well.")
+    ] = False
+    top: Annotated[int | None, TOP] = 25
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The two traces."""
+        return self.a, self.b
+
+
 _NAMED = 8
 """Actors of one trace alone that are named; the others are counted."""
 
 
-def _change_emphasis(change: MetricChange) -> Emphasis:
+def _change_tone(change: MetricChange) -> Tone:
     return "strong" if change.changed else "plain"
 
 
@@ -38,7 +74,7 @@ _CHANGES: TableShape[MetricChange] = TableShape(
         Column("n B", Unit.COUNT, lambda change: change.b.count),
         Column("Median A", Unit.NS, lambda change: change.a.median),
         Column("Median B", Unit.NS, lambda change: change.b.median),
-        Column("Change", Unit.RATIO, lambda change: change.ratio, _change_emphasis, key="ratio"),
+        Column("Change", Unit.RATIO, lambda change: change.ratio, _change_tone, key="ratio"),
         Column("95 % of ratio", Unit.RATIO_RANGE, lambda change: change.interval, "muted"),
         Column("Delta", Unit.EFFECT, lambda change: change.delta),
         Column("p99 A", Unit.NS, lambda change: change.a.p99),
@@ -60,7 +96,7 @@ _RATES: TableShape[Rate] = TableShape(
 )
 
 
-def _analyse(traces: Sequence[LoadedTrace], request: Request) -> TraceComparison:
+def _analyse(traces: Sequence[LoadedTrace], request: CompareRequest) -> TraceComparison:
     """A name that only one of the traces knows is no error: that is an answer."""
     from benchvise.trace.analysis.compare import compare
 
@@ -71,7 +107,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: Request) -> TraceComparison
     return compare(a.analysis, b.analysis, chosen, incomplete=request.incomplete)
 
 
-def _tables(answer: TraceComparison, request: Request) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[AnswerTable[Any]]:
     listed = [change for change in answer.changes if request.everything or change.changed]
     changed = sum(1 for change in answer.changes if change.changed)
     remarks = []
@@ -97,17 +133,16 @@ def _tables(answer: TraceComparison, request: Request) -> Iterator[AnswerTable[A
     yield _RATES.filled(title, largest, top=request.top)
 
 
-def _fails(answer: TraceComparison, request: Request) -> bool:
+def _fails(answer: TraceComparison, request: CompareRequest) -> bool:
     return request.threshold is not None and answer.worst_growth() > request.threshold
 
 
-COMPARE: TraceAnalysis[TraceComparison] = TraceAnalysis(
+COMPARE: TraceAnalysis[CompareRequest, TraceComparison] = TraceAnalysis(
     name="compare",
     kind="trace-comparison",
     summary="Compare two traces, of two boards or two kernels, actor by actor, matched by name.",
     example="compare before.dat after.dat 'irq:*' --threshold 20",
-    options=("a", "b", "names", "threshold", "everything", "incomplete", "top", "cache"),
-    defaults={"top": 25},
+    request=CompareRequest,
     shapes=(_CHANGES, _RATES),
     analyse=_analyse,
     tables=_tables,

@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from benchvise.command import CommandOption, Tone
 from benchvise.quantities import format_clock, format_count, format_size, format_value
+from benchvise.trace.catalogue.options import OneTrace
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
-    Emphasis,
     TableShape,
     TraceAnalysis,
     Unit,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.loaded import LoadedTrace
     from benchvise.trace.summary import EventCount, StreamCount, Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfoRequest(OneTrace):
+    """Which trace is described, and how much of it."""
+
+    everything: Annotated[bool, CommandOption("--all", "List every event type that occurred.")] = (
+        False
+    )
+
 
 _NS = 1_000_000_000
 
@@ -49,7 +59,7 @@ class _TypeLine:
     share: float
 
 
-def _lost_emphasis(line: _StreamLine) -> Emphasis:
+def _lost_tone(line: _StreamLine) -> Tone:
     return "muted" if line.lost == "0" else "bad"
 
 
@@ -71,7 +81,7 @@ _STREAMS: TableShape[_StreamLine] = TableShape(
         Column("CPU", Unit.NUMBER, lambda line: line.stream.cpu),
         Column("events", Unit.COUNT, lambda line: line.stream.events),
         Column("bytes", Unit.SIZE, lambda line: line.stream.bytes),
-        Column("lost", Unit.NUMBER, lambda line: line.lost, _lost_emphasis),
+        Column("lost", Unit.NUMBER, lambda line: line.lost, _lost_tone),
     ),
 )
 _TYPES: TableShape[_TypeLine] = TableShape(
@@ -88,14 +98,14 @@ _TYPES: TableShape[_TypeLine] = TableShape(
 )
 
 
-def _analyse(_traces: Sequence[LoadedTrace], request: Request) -> Summary:
+def _analyse(_traces: Sequence[LoadedTrace], request: InfoRequest) -> Summary:
     from benchvise.trace.summary import summarise
 
     [path] = request.files
     return summarise(path, use_cache=request.cache)
 
 
-def _tables(answer: Summary, request: Request) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: Summary, request: InfoRequest) -> Iterator[AnswerTable[Any]]:
     properties = [_Property(name, value) for name, value in _properties(answer)]
     yield _PROPERTIES.filled(answer.path, properties, *_troubles(answer))
     streams = [
@@ -108,17 +118,17 @@ def _tables(answer: Summary, request: Request) -> Iterator[AnswerTable[Any]]:
         _plural(len(answer.types), "event type"),
         [_TypeLine(kind, kind.count / total) for kind in answer.types],
         *([silent] if answer.silent else []),
-        top=None if request.everything or request.top is None else _MOST_TYPES,
+        top=None if request.everything else _MOST_TYPES,
         all_by="--all",
     )
 
 
-INFO: TraceAnalysis[Summary] = TraceAnalysis(
+INFO: TraceAnalysis[InfoRequest, Summary] = TraceAnalysis(
     name="info",
     kind="trace-info",
     summary="Show what a trace holds: format, clock, streams, events, losses, damage.",
     example="info trace.dat",
-    options=("file", "everything", "cache"),
+    request=InfoRequest,
     shapes=(_PROPERTIES, _STREAMS, _TYPES),
     loads=False,
     analyse=_analyse,

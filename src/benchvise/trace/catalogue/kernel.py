@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
@@ -13,13 +15,22 @@ from benchvise.trace.catalogue.record import (
     Unit,
     durations,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.block import Requests
     from benchvise.trace.analysis.syscalls import Call, Calls
     from benchvise.trace.analysis.timers import Tickless, TimerMetrics, Timers
     from benchvise.trace.loaded import LoadedTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyscallsRequest(PartOfTrace, GroupedActors, ListedRows):
+    """Whose system calls are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimersRequest(PartOfTrace, ListedRows):
+    """How many functions are listed."""
 
 
 # -- system calls ----------------------------------------------------------------------------------
@@ -46,7 +57,7 @@ _BY_ACTOR: TableShape[Call] = TableShape(
 )
 
 
-def _syscalls(traces: Sequence[LoadedTrace], request: Request) -> Calls:
+def _syscalls(traces: Sequence[LoadedTrace], request: SyscallsRequest) -> Calls:
     from benchvise.trace.analysis.syscalls import syscalls
 
     [trace] = traces
@@ -54,7 +65,7 @@ def _syscalls(traces: Sequence[LoadedTrace], request: Request) -> Calls:
     return syscalls(trace.analysis, chosen, by_name=request.by_name, most=request.top)
 
 
-def _call_tables(answer: Calls, request: Request) -> Iterator[AnswerTable[Call]]:
+def _call_tables(answer: Calls, request: SyscallsRequest) -> Iterator[AnswerTable[Call]]:
     unfinished = sum(call.unfinished for call in answer.calls)
     remarks = [f"without an exit in the trace: {unfinished} calls, not in the metrics"]
     yield _CALLS.filled(
@@ -74,7 +85,7 @@ SYSCALLS = TraceAnalysis(
     summary="List how long system calls took, by call and by who made them.",
     description="From entry to exit, so with all waiting between.",
     example="syscalls trace.dat task:nginx --by-name",
-    options=("file", "names", "since", "until", "by_name", "top", "cache"),
+    request=SyscallsRequest,
     shapes=(_CALLS, _BY_ACTOR),
     analyse=_syscalls,
     tables=_call_tables,
@@ -101,14 +112,16 @@ _REQUESTS: TableShape[Requests] = TableShape(
 )
 
 
-def _block(traces: Sequence[LoadedTrace], _request: Request) -> list[Requests]:
+def _block(traces: Sequence[LoadedTrace], _request: PartOfTrace) -> list[Requests]:
     from benchvise.trace.analysis.block import requests
 
     [trace] = traces
     return requests(trace.analysis)
 
 
-def _request_tables(answer: list[Requests], _request: Request) -> Iterator[AnswerTable[Requests]]:
+def _request_tables(
+    answer: list[Requests], _request: PartOfTrace
+) -> Iterator[AnswerTable[Requests]]:
     unfinished = sum(kind.unfinished for kind in answer)
     remarks = [f"not completed in the trace: {unfinished} requests, not in the metrics"]
     yield _REQUESTS.filled(
@@ -124,7 +137,7 @@ BLOCK = TraceAnalysis(
     kind="trace-block",
     summary="List how long requests to block devices waited in the queue and in the device.",
     example="block trace.dat",
-    options=("file", "since", "until", "cache"),
+    request=PartOfTrace,
     shapes=(_REQUESTS,),
     analyse=_block,
     tables=_request_tables,
@@ -175,14 +188,14 @@ _TICKLESS: TableShape[Tickless] = TableShape(
 )
 
 
-def _timers(traces: Sequence[LoadedTrace], _request: Request) -> Timers:
+def _timers(traces: Sequence[LoadedTrace], _request: TimersRequest) -> Timers:
     from benchvise.trace.analysis.timers import timers
 
     [trace] = traces
     return timers(trace.analysis)
 
 
-def _timer_tables(answer: Timers, request: Request) -> Iterator[AnswerTable[Any]]:
+def _timer_tables(answer: Timers, request: TimersRequest) -> Iterator[AnswerTable[Any]]:
     yield _TIMERS.filled("Timers, the most frequent first", answer.timers, top=request.top)
     remarks = ("none: no tick_stop in the trace, or no CPU stopped its tick",)
     yield _TICKLESS.filled(
@@ -196,7 +209,7 @@ TIMERS = TraceAnalysis(
     summary="List how late timers ran, how long their functions took, and how long CPUs had no "
     "tick.",
     example="timers trace.dat",
-    options=("file", "since", "until", "top", "cache"),
+    request=TimersRequest,
     shapes=(_TIMERS, _TICKLESS),
     analyse=_timers,
     tables=_timer_tables,

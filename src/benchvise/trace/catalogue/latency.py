@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from benchvise.command import CommandOption
 from benchvise.quantities import format_value
+from benchvise.trace.catalogue.options import IncompleteInstances, Match, PartOfTrace
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
@@ -16,7 +18,6 @@ from benchvise.trace.catalogue.record import (
     Unit,
     durations,
 )
-from benchvise.trace.catalogue.request import Match, Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.latency import (
@@ -27,6 +28,51 @@ if TYPE_CHECKING:
         Way,
     )
     from benchvise.trace.loaded import LoadedTrace
+
+_END_HELP = (
+    "irq:NAME, softirq:NAME or task:NAME, with .end for its end and .ready for its wake-up; "
+    "or event:NAME, with [field==value] for some of its events."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyRequest(PartOfTrace, IncompleteInstances):
+    """From where to where, how the two are matched, and what has to hold."""
+
+    start: Annotated[str, CommandOption("--from", f"Where it begins: {_END_HELP}", metavar="END")]
+    end: Annotated[str, CommandOption("--to", "Where it ends, written alike.", metavar="END")]
+    via: Annotated[
+        tuple[str, ...],
+        CommandOption("--via", "A point between; again for more, in order.", metavar="END"),
+    ] = ()
+    assertions: Annotated[
+        tuple[str, ...],
+        CommandOption(
+            "--assert",
+            "Exit 1 unless it holds: 'p99 < 80us', 'max[2] < 1ms' (stage 2), "
+            "'share[*waits*] < 50%', 'matched > 95%', 'count >= 100'. May be given again.",
+            metavar="LIMIT",
+        ),
+    ] = ()
+    match: Annotated[
+        Match,
+        CommandOption(
+            "--match",
+            "By who woke or raised whom, or each start with the next end after it; auto: by cause "
+            "when that matches anything.",
+        ),
+    ] = Match.AUTO
+    hops: Annotated[
+        int,
+        CommandOption("--hops", "Wake-ups to climb, by cause.", metavar="N", minimum=0, maximum=64),
+    ] = 4
+    ways: Annotated[
+        int | None,
+        CommandOption("--ways", "Ways whose stages are shown.", metavar="N", minimum=1),
+    ] = 3
+    worst: Annotated[
+        int, CommandOption("--worst", "Occurrences that are listed.", metavar="N", minimum=0)
+    ] = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +133,7 @@ _LONGEST: TableShape[Occurrence] = TableShape(
 )
 
 
-def _check(request: Request) -> None:
+def _check(request: LatencyRequest) -> None:
     from benchvise.trace.analysis.latency import parse_assertion, parse_end
 
     for end in (request.start, *request.via, request.end):
@@ -96,7 +142,7 @@ def _check(request: Request) -> None:
         parse_assertion(text)
 
 
-def _analyse(traces: Sequence[LoadedTrace], request: Request) -> Latency:
+def _analyse(traces: Sequence[LoadedTrace], request: LatencyRequest) -> Latency:
     from benchvise.trace.analysis.latency import Method, latency, parse_assertion, parse_end
 
     [trace] = traces
@@ -112,7 +158,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: Request) -> Latency:
     return replace(answer, assertions=checked)
 
 
-def _tables(answer: Latency, request: Request) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: Latency, request: LatencyRequest) -> Iterator[AnswerTable[Any]]:
     yield _total(answer)
     ways = answer.ways[: request.ways]
     rarer = answer.ways[len(ways) :]
@@ -183,16 +229,13 @@ def _value(limit: CheckedAssertion) -> str:
     return f"it is {value}"
 
 
-LATENCY: TraceAnalysis[Latency] = TraceAnalysis(
+LATENCY: TraceAnalysis[LatencyRequest, Latency] = TraceAnalysis(
     name="latency",
     kind="trace-latency",
     summary="Measure from one point to another over all occurrences, stage by stage.",
     description="From each end it climbs back along the wake-ups and raises to the nearest start.",
     example="latency FILE --from irq:eth0 --to task:iperf3 --assert 'p99 < 80us'",
-    options=(
-        *("file", "start", "end", "via", "assertions", "match", "hops", "ways", "worst"),
-        *("since", "until", "incomplete", "cache"),
-    ),
+    request=LatencyRequest,
     shapes=(_TOTAL, _STAGES, _LONGEST),
     check=_check,
     analyse=_analyse,

@@ -2,8 +2,8 @@
 
 A ``TraceAnalysis`` says once, beside the arithmetic in ``trace.analysis``:
 
-- the command: its name, one line of help, a description, an example, and which fields of
-  ``Request`` it takes as options (each option is described there, once for all analyses);
+- the command: its name, one line of help, a description, an example, and its request: a dataclass
+  of the options in ``options``, where each is described once for all analyses;
 - ``analyse``: the function that makes the typed result from opened traces and a request;
 - the tables of the result: a ``TableShape`` each, with its columns, and ``tables``, which fills
   them. A ``Column`` has a header, a unit, how its value is had from a row, and how much it stands
@@ -20,60 +20,59 @@ decoder) is imported by the functions that need it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from benchvise.command import Tone
 from benchvise.documents import encode
-from benchvise.trace.catalogue.request import Option, Request, option
+from benchvise.trace.catalogue.options import TraceRequest
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.distributions import Distribution
     from benchvise.trace.loaded import LoadedTrace
 
+RequestT = TypeVar("RequestT", bound=TraceRequest)
 T = TypeVar("T")
 R = TypeVar("R")
 
-Emphasis = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
-
 
 class Unit(Enum):
-    """What the values of a column are; its text stands in the names of CSV columns."""
+    """What the values of a column are; its value says it in the reference pages."""
 
-    TEXT = ""
-    ACTOR = "actor"
-    STAGE = "stage"
-    """The long name of a stage."""
+    TEXT = "text"
+    ACTOR = "name of an actor"
+    STAGE = "text, long"
     NUMBER = "number"
-    """A number that names something: a CPU."""
+    """One that names something: a CPU."""
     COUNT = "count"
     NS = "ns"
-    NS_EACH = "ns each"
+    NS_EACH = "ns, one a stage"
     """Several durations that add up."""
-    NS_RANGE = "ns range"
+    NS_RANGE = "ns, interval"
     """``Bounds`` of a duration."""
-    MOMENT = "moment"
+    MOMENT = "s of the trace's clock; CSV: ns"
     """Nanoseconds of the trace's clock."""
     JIFFIES = "jiffies"
-    SHARE = "share"
+    SHARE = "%; CSV: share of one"
     """A share of one."""
-    PER_SECOND = "per_s"
+    PER_SECOND = "1/s"
     """A number of things a second, whose header says so."""
-    EVENTS_PER_SECOND = "events_per_s"
+    EVENTS_PER_SECOND = "events/s"
     """The same where only the value can say so."""
-    BYTES = "bytes"
-    BYTES_PER_SECOND = "bytes_per_s"
-    SIZE = "size"
+    BYTES = "B"
+    BYTES_PER_SECOND = "B/s"
+    SIZE = "B, in powers of 1024"
     """Bytes in powers of 1024."""
-    CPUS = "cpus"
+    CPUS = "list of CPUs"
     """Numbers of CPUs."""
-    RATIO = "ratio"
+    RATIO = "%; CSV: ratio B / A"
     """B / A, shown as a change in percent."""
-    RATIO_RANGE = "ratio range"
-    EFFECT = "delta"
+    RATIO_RANGE = "ratio, interval"
+    EFFECT = "-1 to 1"
     """From -1 to 1."""
-    BARS = "bars"
+    BARS = "bars; CSV: one column a bin"
     """``Bars``: values over time."""
 
 
@@ -99,7 +98,7 @@ class Column(Generic[R]):
     header: str
     unit: Unit
     value: Callable[[R], object]
-    emphasis: Emphasis | Callable[[R], Emphasis] = "plain"
+    tone: Tone | Callable[[R], Tone] = "plain"
     otherwise: Column[R] | None = None
     detail: bool = False
     key: str = ""
@@ -206,10 +205,10 @@ class Conclusion:
     """A line below all tables: whether what was demanded holds."""
 
     text: str
-    emphasis: Emphasis
+    tone: Tone
 
 
-def _nothing_to_check(_request: Request) -> None:
+def _nothing_to_check(_request: object) -> None:
     """Most requests are checked as they are parsed."""
 
 
@@ -217,16 +216,16 @@ def _no_conclusions(_answer: object) -> Sequence[Conclusion]:
     return ()
 
 
-def _never(_answer: object, _request: Request) -> bool:
+def _never(_answer: object, _request: object) -> bool:
     return False
 
 
-def _itself(_request: Request) -> None:
+def _itself(_request: object) -> None:
     """Most analyses have one kind of answer."""
 
 
 @dataclass(frozen=True)
-class TraceAnalysis(Generic[T]):
+class TraceAnalysis(Generic[RequestT, T]):
     """One analysis: everything that is known of it outside of its arithmetic."""
 
     name: str
@@ -237,23 +236,21 @@ class TraceAnalysis(Generic[T]):
     """One line that begins with a verb."""
     example: str
     """What stands after ``benchvise trace``."""
-    options: tuple[str, ...]
-    """The fields of ``Request`` that it takes, arguments first."""
+    request: type[RequestT]
+    """What it may be asked: its fields are the options of its command."""
     shapes: tuple[TableShape[Any], ...]
-    analyse: Callable[[Sequence[LoadedTrace], Request], T]
+    analyse: Callable[[Sequence[LoadedTrace], RequestT], T]
     """Makes the answer of as many opened traces as it takes files (none where it opens itself)."""
-    tables: Callable[[T, Request], Iterable[AnswerTable[Any]]]
+    tables: Callable[[T, RequestT], Iterable[AnswerTable[Any]]]
     description: str = ""
-    defaults: Mapping[str, object] = field(default_factory=dict)
-    """Of options, where they are not those of ``Request``."""
     loads: bool = True
     """Whether ``analyse`` gets its traces opened, with their analysis."""
-    check: Callable[[Request], object] = _nothing_to_check
+    check: Callable[[RequestT], object] = _nothing_to_check
     """Raises UsageError for a request that no trace could answer, before any is opened."""
     conclusions: Callable[[T], Sequence[Conclusion]] = _no_conclusions
-    fails: Callable[[T, Request], bool] = _never
+    fails: Callable[[T, RequestT], bool] = _never
     """Whether the command exits with 1."""
-    instead: Callable[[Request], TraceAnalysis[Any] | None] = _itself
+    instead: Callable[[RequestT], TraceAnalysis[RequestT, Any] | None] = _itself
     """The analysis that the request means when its options ask for another one."""
 
     def cautions(self, traces: Sequence[LoadedTrace]) -> list[str]:
@@ -281,9 +278,11 @@ class TraceAnalysis(Generic[T]):
                 head = {side: str(trace.path) for side, trace in zip("ab", traces, strict=True)}
         return {**head, "cautions": self.cautions(traces), "answer": encode(answer)}
 
-    def described_options(self) -> list[Option]:
-        """Its options in the order of its command, with its own defaults."""
-        return [option(name, self.defaults) for name in self.options]
+    @property
+    def help(self) -> str:
+        """Summary, description and example, as ``--help`` and the reference page show them."""
+        example = f"Example: benchvise trace {self.example}"
+        return "\n\n".join(filter(None, (self.summary, self.description, example)))
 
 
 def several(actors: int) -> str:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
+from benchvise.trace.catalogue.options import (
+    TOP,
+    GroupedActors,
+    IncompleteInstances,
+    ListedRows,
+    PartOfTrace,
+)
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
@@ -15,12 +23,23 @@ from benchvise.trace.catalogue.record import (
     incomplete_left_out,
     several,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.scheduling import TaskScheduling
     from benchvise.trace.analysis.wakeups import Wakeups, Waking
     from benchvise.trace.loaded import LoadedTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulingRequest(PartOfTrace, GroupedActors, ListedRows):
+    """Which tasks are described."""
+
+    top: Annotated[int | None, TOP] = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class WakeupsRequest(PartOfTrace, GroupedActors, IncompleteInstances, ListedRows):
+    """Whose wake-ups are listed."""
 
 
 _TASKS: TableShape[TaskScheduling] = TableShape(
@@ -40,7 +59,7 @@ _TASKS: TableShape[TaskScheduling] = TableShape(
 )
 
 
-def _schedule(traces: Sequence[LoadedTrace], request: Request) -> list[TaskScheduling]:
+def _schedule(traces: Sequence[LoadedTrace], request: SchedulingRequest) -> list[TaskScheduling]:
     from benchvise.trace.analysis.scheduling import scheduling
 
     [trace] = traces
@@ -48,7 +67,7 @@ def _schedule(traces: Sequence[LoadedTrace], request: Request) -> list[TaskSched
 
 
 def _task_tables(
-    answer: list[TaskScheduling], request: Request
+    answer: list[TaskScheduling], request: SchedulingRequest
 ) -> Iterator[AnswerTable[TaskScheduling]]:
     yield _TASKS.filled(
         f"{len(answer)} tasks, who waited longest first",
@@ -64,8 +83,7 @@ SCHED = TraceAnalysis(
     kind="trace-sched",
     summary="List what the scheduler did: waits for a CPU, time slices, preemptions, migrations.",
     example="sched trace.dat 'task:iperf*'",
-    options=("file", "names", "since", "until", "by_name", "top", "cache"),
-    defaults={"top": 25},
+    request=SchedulingRequest,
     shapes=(_TASKS,),
     analyse=_schedule,
     tables=_task_tables,
@@ -101,7 +119,7 @@ _PAIRS = TableShape(
 )
 
 
-def _wake(traces: Sequence[LoadedTrace], request: Request) -> Wakeups:
+def _wake(traces: Sequence[LoadedTrace], request: WakeupsRequest) -> Wakeups:
     from benchvise.trace.analysis.wakeups import wakeups
 
     [trace] = traces
@@ -113,7 +131,7 @@ def _wake(traces: Sequence[LoadedTrace], request: Request) -> Wakeups:
     )
 
 
-def _waking_tables(answer: Wakeups, request: Request) -> Iterator[AnswerTable[Waking]]:
+def _waking_tables(answer: Wakeups, request: WakeupsRequest) -> Iterator[AnswerTable[Waking]]:
     incomplete = incomplete_left_out(sum(waking.incomplete for waking in answer.tasks))
     yield _WOKEN.filled("Wake-ups by task", answer.tasks, *incomplete, top=request.top)
     yield _PAIRS.filled("Who wakes whom", answer.pairs, top=request.top)
@@ -124,7 +142,7 @@ WAKEUPS = TraceAnalysis(
     kind="trace-wakeups",
     summary="List who wakes whom, and how long the woken wait until they run.",
     example="wakeups trace.dat task:iperf3 --by-name",
-    options=("file", "names", "since", "until", "by_name", "incomplete", "top", "cache"),
+    request=WakeupsRequest,
     shapes=(_WOKEN, _PAIRS),
     analyse=_wake,
     tables=_waking_tables,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchvise.quantities import format_value
+from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace, TimeBins
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Bars,
@@ -15,13 +16,15 @@ from benchvise.trace.catalogue.record import (
     TraceAnalysis,
     Unit,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.series import OverTime, Series
     from benchvise.trace.loaded import LoadedTrace
 
-_OPTIONS = ("file", "names", "bins", "since", "until", "by_name", "top", "cache")
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesRequest(PartOfTrace, GroupedActors, TimeBins, ListedRows):
+    """Which actors are drawn, and how finely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,8 @@ def _bar_lines(answer: OverTime) -> list[_BarLine]:
 
 def _tables(
     shape: TableShape[_BarLine], title: str
-) -> Callable[[OverTime, Request], Iterable[AnswerTable[_BarLine]]]:
-    def tables(answer: OverTime, request: Request) -> Iterable[AnswerTable[_BarLine]]:
+) -> Callable[[OverTime, SeriesRequest], Iterable[AnswerTable[_BarLine]]]:
+    def tables(answer: OverTime, request: SeriesRequest) -> Iterable[AnswerTable[_BarLine]]:
         heading = f"{title}, {format_value(answer.width, 'ns')} a bin"
         pinned = 1 + len(answer.cpus)
         yield shape.filled(heading, _bar_lines(answer), top=request.top, pinned=pinned)
@@ -81,7 +84,7 @@ def _tables(
     return tables
 
 
-def _load(traces: Sequence[LoadedTrace], request: Request) -> OverTime:
+def _load(traces: Sequence[LoadedTrace], request: SeriesRequest) -> OverTime:
     from benchvise.trace.analysis.series import load
 
     [trace] = traces
@@ -89,7 +92,7 @@ def _load(traces: Sequence[LoadedTrace], request: Request) -> OverTime:
     return load(trace.analysis.sliced(), chosen, request.bins, by_name=request.by_name)
 
 
-def _switches(traces: Sequence[LoadedTrace], request: Request) -> OverTime:
+def _switches(traces: Sequence[LoadedTrace], request: SeriesRequest) -> OverTime:
     from benchvise.trace.analysis.series import switches
 
     [trace] = traces
@@ -102,7 +105,7 @@ LOAD = TraceAnalysis(
     kind="trace-load",
     summary="Draw the CPU load over time: of all CPUs, of each, of each actor.",
     example="load trace.dat 'task:stress*' --since +1 --until +1.5",
-    options=_OPTIONS,
+    request=SeriesRequest,
     shapes=(_LOAD,),
     analyse=_load,
     tables=_tables(_LOAD, "CPU load"),
@@ -113,7 +116,7 @@ SWITCHES = TraceAnalysis(
     summary="Draw context switches a second over time: in all, by CPU, by actor.",
     description="An actor's switches are those that left it.",
     example="switches trace.dat --bins 100",
-    options=_OPTIONS,
+    request=SeriesRequest,
     shapes=(_SWITCHES,),
     analyse=_switches,
     tables=_tables(_SWITCHES, "Context switches"),

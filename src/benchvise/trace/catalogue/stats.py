@@ -6,22 +6,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from benchvise.command import Tone
 from benchvise.quantities import format_clock, format_value
+from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
 from benchvise.trace.catalogue.record import (
     AnswerTable,
     Column,
-    Emphasis,
     TableShape,
     TraceAnalysis,
     Unit,
     several,
 )
-from benchvise.trace.catalogue.request import Request
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.model import Span
     from benchvise.trace.analysis.stats import ActorStats, CpuStats, Stats
     from benchvise.trace.loaded import LoadedTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatsRequest(PartOfTrace, GroupedActors, ListedRows):
+    """Which actors are listed."""
+
 
 R = TypeVar("R")
 
@@ -40,7 +46,7 @@ class _InSpan(Generic[R]):
         return count / (self.span.duration / 1e9)
 
 
-def _unknown_emphasis(line: _InSpan[CpuStats]) -> Emphasis:
+def _unknown_tone(line: _InSpan[CpuStats]) -> Tone:
     return "doubt" if line.row.unknown else "muted"
 
 
@@ -49,7 +55,7 @@ def _lost(line: _InSpan[CpuStats]) -> object:
     return "some, not counted" if cpu.losses and cpu.lost_events is None else cpu.lost_events or 0
 
 
-def _lost_emphasis(line: _InSpan[CpuStats]) -> Emphasis:
+def _lost_tone(line: _InSpan[CpuStats]) -> Tone:
     return "bad" if line.row.losses else "muted"
 
 
@@ -67,12 +73,12 @@ _CPUS: TableShape[_InSpan[CpuStats]] = TableShape(
             "Not known",
             Unit.SHARE,
             lambda line: line.share(line.row.unknown),
-            _unknown_emphasis,
+            _unknown_tone,
         ),
         Column("Switches/s", Unit.PER_SECOND, lambda line: line.rate(line.row.switches)),
         Column("Wake-ups/s", Unit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
         Column("Interrupts/s", Unit.PER_SECOND, lambda line: line.rate(line.row.interrupts)),
-        Column("Lost events", Unit.NUMBER, _lost, _lost_emphasis),
+        Column("Lost events", Unit.NUMBER, _lost, _lost_tone),
     ),
 )
 _ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
@@ -90,14 +96,14 @@ _ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
 )
 
 
-def _analyse(traces: Sequence[LoadedTrace], request: Request) -> Stats:
+def _analyse(traces: Sequence[LoadedTrace], request: StatsRequest) -> Stats:
     from benchvise.trace.analysis.stats import stats
 
     [trace] = traces
     return stats(trace.analysis.sliced(), trace.chosen(request), by_name=request.by_name)
 
 
-def _tables(answer: Stats, request: Request) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: Stats, request: StatsRequest) -> Iterator[AnswerTable[Any]]:
     span = answer.span
     length = format_value(span.duration, "ns")
     title = f"{format_clock(span.begin)} to {format_clock(span.end)} ({length})"
@@ -115,7 +121,7 @@ STATS = TraceAnalysis(
     kind="trace-stats",
     summary="Show what took the CPUs: tasks, interrupts, softirqs, idle; switches and losses.",
     example="stats trace.dat --by-name",
-    options=("file", "names", "since", "until", "by_name", "top", "cache"),
+    request=StatsRequest,
     shapes=(_CPUS, _ACTORS),
     analyse=_analyse,
     tables=_tables,

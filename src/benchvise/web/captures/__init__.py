@@ -1,1 +1,1 @@
-"""Captures in the browser: what is open, what was decoded of it, and what the time line asks."""
+"""Captures in the browser: what is open, what was decoded of it, and their timeline."""

@@ -1,4 +1,4 @@
-"""What decoders say of a capture, as rows of a time line: spans that do not overlap, with texts."""
+"""What decoders say of a capture, as rows of a timeline: spans that do not overlap, with texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchvise.signal.levels import Spans
 from benchvise.signal.serial_lines import SerialLines, serial_lines
 from benchvise.signal.uart import SerialLine
 from benchvise.text import printable
-from benchvise.web.captures.asked import INFRARED, SERIAL
+from benchvise.web.captures.view import INFRARED, SERIAL
 
 MOST_TEXTS = 20_000
 """Different texts that the browser is given; beyond, a click says what it is."""
@@ -25,7 +25,7 @@ _MORE = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DecodedRow:
     """Spans of one decoder that follow each other; ``faulty`` where it lists what is wrong."""
 
     name: str
@@ -34,68 +34,74 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedCapture:
     """Rows, the texts that their spans' numbers mean, and what else is known: ``serial`` of serial
-    lines, ``infrared`` of remote controls, ``said`` of any other decoder."""
+    lines, ``infrared`` of remote controls, ``annotations`` of any other decoder."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[DecodedRow, ...] = ()
     texts: tuple[str, ...] = ()
     serial: SerialLines | None = None
     infrared: Infrared | None = None
-    said: tuple[Annotation, ...] = ()
+    annotations: tuple[Annotation, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-NOTHING_DECODED = Decoded()
+NOTHING_DECODED = DecodedCapture()
 
 
 @dataclass
 class _Texts:
-    """Numbers of texts, in the order in which they are first said."""
+    """Numbers of texts, in the order in which they first occur."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     cut: bool = False
 
     def number(self, text: str) -> int:
-        found = self.numbers.get(text)
-        if found is not None:
-            return found
+        number = self.numbers.get(text)
+        if number is not None:
+            return number
         if len(self.numbers) >= MOST_TEXTS:
             self.cut = True
             return self.numbers.setdefault(_MORE, len(self.numbers))
         return self.numbers.setdefault(text, len(self.numbers))
 
 
-def decoded(capture: Capture, how: str) -> Decoded:
-    """Decodes as ``how`` says: see ``Asked``. Raises CaptureError and UsageError."""
+def decode_rows(capture: Capture, how: str) -> DecodedCapture:
+    """Decodes as ``CaptureView.decode`` says. Raises CaptureError and UsageError."""
     texts = _Texts()
     if how == SERIAL:
         serial = serial_lines(capture)
         rows = [row for line in serial.lines for row in _serial_rows(line, texts)]
-        return Decoded(tuple(rows), tuple(texts.numbers), serial=serial, notes=serial.skipped)
+        return DecodedCapture(
+            tuple(rows), tuple(texts.numbers), serial=serial, notes=serial.skipped
+        )
     if how == INFRARED:
-        found = infrared(capture, capture.busiest.name)
-        rows = list(_rows(found.decoded, texts))
-        return Decoded(tuple(rows), tuple(texts.numbers), infrared=found, notes=found.notes)
+        remote = infrared(capture, capture.busiest.name)
+        rows = list(_rows(remote.decoded, texts))
+        return DecodedCapture(
+            tuple(rows), tuple(texts.numbers), infrared=remote, notes=remote.notes
+        )
     stack = [parse_decoder(text) for text in how.split(",") if text]
     if not stack:
         raise UsageError("no decoder is named", "write uart:rx=0:baudrate=9600, or spi:clk=0")
-    said = decode_by_row(capture, stack)
-    rows = list(_rows(said, texts))
+    annotations = decode_by_row(capture, stack)
+    rows = list(_rows(annotations, texts))
     notes = ("only some of the texts are shown: click on the others",) if texts.cut else ()
-    return Decoded(tuple(rows), tuple(texts.numbers), said=tuple(said), notes=notes)
+    return DecodedCapture(
+        tuple(rows), tuple(texts.numbers), annotations=tuple(annotations), notes=notes
+    )
 
 
-def _serial_rows(line: SerialLine, texts: _Texts) -> Iterator[Row]:
+def _serial_rows(line: SerialLine, texts: _Texts) -> Iterator[DecodedRow]:
     name = f"{line.line} {line.frame.name}"
     if line.data:
-        yield Row(
+        yield DecodedRow(
             printable(name, 80),
             _spans((b.begin, b.end, texts.number(byte_text(b.value))) for b in line.data),
         )
     if line.marks:
         for lane in _lanes([(m.begin, m.end, texts.number(str(m.fault))) for m in line.marks]):
-            yield Row(printable(f"{line.line} faults", 80), _spans(lane), faulty=True)
+            yield DecodedRow(printable(f"{line.line} faults", 80), _spans(lane), faulty=True)
 
 
 def byte_text(value: int) -> str:
@@ -103,15 +109,15 @@ def byte_text(value: int) -> str:
     return chr(value) if 0x21 <= value <= 0x7E else f"{value:02X}"
 
 
-def _rows(said: Iterable[Annotation], texts: _Texts) -> Iterator[Row]:
+def _rows(annotations: Iterable[Annotation], texts: _Texts) -> Iterator[DecodedRow]:
     """A row for each that a decoder has, or several where what it says there overlaps."""
     by_name: dict[str, list[tuple[int, int, int]]] = {}
-    for one in said:
-        spans = by_name.setdefault(f"{one.decoder} {one.row}".strip(), [])
-        spans.append((one.begin, one.end, texts.number(one.text)))
+    for annotation in annotations:
+        spans = by_name.setdefault(f"{annotation.decoder} {annotation.row}".strip(), [])
+        spans.append((annotation.begin, annotation.end, texts.number(annotation.text)))
     lanes = ((name, lane) for name, spans in by_name.items() for lane in _lanes(spans))
     for name, lane in islice(lanes, MOST_ROWS):
-        yield Row(printable(name, 80), _spans(lane))
+        yield DecodedRow(printable(name, 80), _spans(lane))
 
 
 def _lanes(spans: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:

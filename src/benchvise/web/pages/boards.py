@@ -15,12 +15,12 @@ from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
 from benchvise.text import printable
-from benchvise.web.answers import Crumb, Json, both, page, wants_json
+from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
+from benchvise.web.http import JsonAnswer, posted_text
 from benchvise.web.rig import boots, console, watching
 from benchvise.web.rig.control import ACTIONS
-from benchvise.web.sent import sent_text
 
 _RUNS = 15
 
@@ -67,7 +67,7 @@ def board(request: Request) -> Response:
         "name": name,
         "rig": own,
         "control": shared.settings.control,
-        "attended": shared.attending.state(own["name"]) if own else None,
+        "attended": shared.console_sessions.state(own["name"]) if own else None,
         "last": shared.control.last.get(own["name"]) if own else None,
         "boots": [boots.summary(log) for log in listed[: boots.LISTED]],
         "boots_more": max(len(listed) - boots.LISTED, 0),
@@ -120,7 +120,7 @@ def act(request: Request) -> Response:
     name, what, to = (request.path_params[part] for part in ("name", "what", "to"))
     said = shared.control.act(rig, name, what, to)
     if wants_json(request):
-        return Json(said)
+        return JsonAnswer(said)
     return RedirectResponse(f"/boards/{PREFIX}{name}", 303)
 
 
@@ -132,22 +132,22 @@ async def attend(request: Request) -> Response:
         raise Refused(
             "pages may not type on consoles here", "start it with --allow-control to let them"
         )
-    name, attending = request.path_params["name"], shared.attending
+    name, consoles = request.path_params["name"], shared.console_sessions
     match request.path_params["to"]:
         case "begin":
             rig = await run_in_threadpool(shared.rig)
             if rig is None:
                 raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
-            said = await run_in_threadpool(attending.begin, rig, name)
+            said = await run_in_threadpool(consoles.begin, rig, name)
         case "type":
-            said = await run_in_threadpool(attending.type, name, await sent_text(request, "text"))
+            said = await run_in_threadpool(consoles.type, name, await posted_text(request, "text"))
         case "cycle":
-            said = await run_in_threadpool(attending.cycle, name)
+            said = await run_in_threadpool(consoles.cycle, name)
         case "end":
-            said = await run_in_threadpool(attending.end, name)
+            said = await run_in_threadpool(consoles.end, name)
         case _:
             raise NotFound("this cannot be done on a console", "begin, type, cycle or end")
-    return Json(said, headers={"Cache-Control": "no-store"})
+    return JsonAnswer(said, headers={"Cache-Control": "no-store"})
 
 
 def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:

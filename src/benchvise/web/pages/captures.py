@@ -32,17 +32,17 @@ from benchvise.signal.response import is_list
 from benchvise.signal.summary import summarise
 from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
-from benchvise.web.captures import lines
-from benchvise.web.captures.asked import INFRARED, SERIAL, Asked
-from benchvise.web.captures.decoded import NOTHING_DECODED, Decoded
-from benchvise.web.captures.opened import Opened
+from benchvise.web.captures import timeline
+from benchvise.web.captures.decoded import NOTHING_DECODED, DecodedCapture
+from benchvise.web.captures.served import ServedCapture
+from benchvise.web.captures.view import INFRARED, SERIAL, CaptureView
 from benchvise.web.context import context
-from benchvise.web.files import Shelved
+from benchvise.web.file_index import IndexedFile
 from benchvise.web.pages.traces import listed
 
 SHOWN = 200
 MOST_COMPARED = 24
-_SAID = 300
+_ANNOTATIONS = 300
 _FRAMES = 2
 _CRUMBS = (Crumb("Captures", "/captures"),)
 
@@ -50,14 +50,14 @@ _CRUMBS = (Crumb("Captures", "/captures"),)
 def captures(request: Request) -> Response:
     """All captures and lists of response times that may be looked at, the newest first; ``?q=``
     those that are called so."""
-    shelf = context(request).captures
+    index = context(request).captures
     wanted = request.query_params.get("q", "").strip().lower()
-    files = [file for file in shelf.files() if wanted in f"{file.name} {file.place}".lower()]
+    files = [file for file in index.files() if wanted in f"{file.name} {file.place}".lower()]
     document = {
         "q": wanted,
         "found": len(files),
-        "of": len(shelf.files()),
-        "cut": shelf.cut,
+        "of": len(index.files()),
+        "cut": index.cut,
         "captures": [{**listed(file), "list": is_list(file.path)} for file in files[:SHOWN]],
     }
     return page(request, "captures", document, title="Captures")
@@ -68,21 +68,21 @@ def capture(request: Request) -> Response:
     file = context(request).captures.find(request.path_params["key"])
     if is_list(file.path):
         return _compared(request, [(file.path.stem, file)], file.name)
-    asked = Asked.of_query(request.query_params)
-    opened = context(request).open_captures.get(file.path, asked)
-    found, failure = _decoded(opened)
-    summary = summarise(opened.capture)
+    view = CaptureView.of_query(request.query_params)
+    served = context(request).served_captures.get(file.path, view)
+    decoded, failure = _decoded(served)
+    summary = summarise(served.capture)
     document: dict[str, Any] = {
         **listed(file),
-        "asked": asked.words(),
+        "asked": view.parameters(),
         "capture": encode(replace(summary, path=file.place)),
-        "decoded": [{"name": row.name, "spans": int(row.spans.begin.size)} for row in found.rows],
+        "decoded": [{"name": row.name, "spans": int(row.spans.begin.size)} for row in decoded.rows],
         "responses": None,
         "failure": failure,
     }
     figure = island = None
-    if opened.asked.edges is not None:
-        seen = _responses(document, opened)
+    if served.view.edges is not None:
+        seen = _responses(document, served)
         if seen is not None:
             figure, island = seen
     return page(
@@ -91,11 +91,11 @@ def capture(request: Request) -> Response:
         document,
         title=file.name,
         crumbs=_CRUMBS,
-        api=f"/api/captures/{file.key}/{asked.segment}",
+        api=f"/api/captures/{file.key}/{view.segment}",
         tables=[report_table(spec) for spec in info.tables(summary)],
-        said=_tables(opened, found),
-        names=[line.name for line in opened.capture.lines],
-        presets=((SERIAL, "serial lines, rates found"), (INFRARED, "infrared remote control")),
+        said=_tables(served, decoded),
+        names=[line.name for line in served.capture.lines],
+        presets=((SERIAL, "serial lines, rates decoded"), (INFRARED, "infrared remote control")),
         decoders=available(),
         figure=figure,
         island=island,
@@ -104,32 +104,32 @@ def capture(request: Request) -> Response:
 
 def responses(request: Request) -> Response:
     """Response times of several files side by side: ``file=KEY`` each, named by ``as=NAME``."""
-    shelf = context(request).captures
+    index = context(request).captures
     keys = request.query_params.getlist("file")
     names = request.query_params.getlist("as")
     if not keys:
         raise UsageError("no file is chosen", "choose some in the list of captures")
     if len(keys) > MOST_COMPARED:
         raise UsageError(f"{len(keys)} files are too many", f"choose at most {MOST_COMPARED}")
-    files = [shelf.find(key) for key in keys]
+    files = [index.find(key) for key in keys]
     given = [printable(name, 80) for name in names] + [""] * len(files)
     named = [(name or file.path.stem, file) for name, file in zip(given, files, strict=False)]
     return _compared(request, named, "Response times")
 
 
-def _compared(request: Request, named: Sequence[tuple[str, Shelved]], title: str) -> Response:
-    asked = Asked.of_query(request.query_params)
+def _compared(request: Request, named: Sequence[tuple[str, IndexedFile]], title: str) -> Response:
+    view = CaptureView.of_query(request.query_params)
     factors = _factors(request, [name for name, _ in named])
     comparison = compare_configurations(
         [(name, file.path) for name, file in named],
-        asked.options,
-        asked.edges,
-        asked.window,
+        view.reading,
+        view.edges,
+        view.window,
         factors,
     )
     shown = comparison_document(comparison)
     document = {
-        "asked": asked.words(),
+        "asked": view.parameters(),
         "factors": factors,
         "files": [{**listed(file), "as": name} for name, file in named],
         "configurations": [
@@ -168,16 +168,16 @@ def _samples(comparison: ResponseComparison) -> list[Sample]:
     ]
 
 
-def _responses(document: dict[str, Any], opened: Opened) -> tuple[Any, Any] | None:
+def _responses(document: dict[str, Any], served: ServedCapture) -> tuple[Any, Any] | None:
     """Puts response times into the document; the figure and what its island is given."""
     try:
-        seen = opened.responses
+        seen = served.responses
         if seen is None or not seen.seconds.size:
             raise CaptureError("no stimulus was answered", "look at the edges and the window")
     except BenchviseError as error:
         document["failure"] = _failed(error)
         return None
-    name = f"{opened.asked.stimulus} to {opened.asked.answer}"
+    name = f"{served.view.stimulus} to {served.view.answer}"
     shape = distribution(seen.seconds)
     responses = replace(responses_document(name, seen, shape), source=document["name"])
     document["responses"] = encode(responses)
@@ -187,10 +187,10 @@ def _responses(document: dict[str, Any], opened: Opened) -> tuple[Any, Any] | No
     return (table, figure), figures_document([figure] if figure else [])
 
 
-def _decoded(opened: Opened) -> tuple[Decoded, dict[str, str] | None]:
+def _decoded(served: ServedCapture) -> tuple[DecodedCapture, dict[str, str] | None]:
     """What was decoded; where that failed, nothing and why: the lines are shown all the same."""
     try:
-        return opened.decoded, None
+        return served.decoded, None
     except (CaptureError, UsageError) as error:
         return NOTHING_DECODED, _failed(error)
 
@@ -199,22 +199,26 @@ def _failed(error: BenchviseError) -> dict[str, str]:
     return {"message": printable(error.message, 600), "remedy": printable(error.remedy, 600)}
 
 
-def _tables(opened: Opened, found: Decoded) -> list[Table]:
+def _tables(served: ServedCapture, decoded: DecodedCapture) -> list[Table]:
     """What was decoded, in words."""
-    return [report_table(spec) for spec in _specs(opened, found)]
+    return [report_table(spec) for spec in _specs(served, decoded)]
 
 
-def _specs(opened: Opened, found: Decoded) -> list[TableSpec[Any]]:
-    if found.serial is not None:
-        lines_with_bytes = [line for line in found.serial.lines if line.data]
+def _specs(served: ServedCapture, decoded: DecodedCapture) -> list[TableSpec[Any]]:
+    if decoded.serial is not None:
+        lines_with_bytes = [line for line in decoded.serial.lines if line.data]
         return [
-            *uart.tables(found.serial, 0),
-            *(uart.byte_table(opened.capture, line) for line in lines_with_bytes),
+            *uart.tables(decoded.serial, 0),
+            *(uart.byte_table(served.capture, line) for line in lines_with_bytes),
         ]
-    if found.infrared is not None:
-        return infrared.tables(found.infrared, _FRAMES)
-    if found.said:
-        return [decode.table(decode.decoded_annotations(opened.capture, found.said), _SAID)]
+    if decoded.infrared is not None:
+        return infrared.tables(decoded.infrared, _FRAMES)
+    if decoded.annotations:
+        return [
+            decode.table(
+                decode.decoded_annotations(served.capture, decoded.annotations), _ANNOTATIONS
+            )
+        ]
     return []
 
 
@@ -222,5 +226,5 @@ routes = [
     *both("/captures", captures),
     *both("/captures/responses", responses),
     *both("/captures/{key}", capture),
-    *lines.routes,
+    *timeline.routes,
 ]

@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
-from benchvise.report.text import clean
 from benchvise.store import RunFilter
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
-from benchvise.web.figures import drawn
-from benchvise.web.links import address, chosen, link, number
+from benchvise.web.http import address, choice, link, number
+from benchvise.web.tabs import chart_context
 
 SERIES = 400
 """Series that are offered in one page."""
@@ -38,13 +38,13 @@ def history(request: Request) -> Response:
     limit = max(2, number(request, "limit", RUNS, MOST_RUNS))
     past, total = shared.store.history(key, matching, limit=limit)
     if not past:
-        where = f" on {clean(board)}" if board else ""
-        with_tag = f" with the tag {clean(tag)}" if tag else ""
+        where = f" on {printable(board)}" if board else ""
+        with_tag = f" with the tag {printable(tag)}" if tag else ""
         raise NotFound(
-            f"no run{where}{with_tag} has a series {clean(key)!r}", "choose one at /history"
+            f"no run{where}{with_tag} has a series {printable(key)!r}", "choose one at /history"
         )
     data = history_data(key, past)
-    by = cast(By, chosen(request, "by", ("order", "time")))
+    by = cast(By, choice(request, "by", ("order", "time")))
     urls = {one.run.id: address(f"/runs/{one.run.id}", [("series", key)]) for one in past}
     figure = history_figure(data, by, urls)
     figures = Figures(FORMAT, (), (), (), ())
@@ -70,7 +70,7 @@ def history(request: Request) -> Response:
         tags=list(shared.store.choices().tags),
         link=partial(link, request),
         more_runs=link(request, limit=most) if limit < most else "",
-        **drawn(figures, histories=[asdict(figure)]),
+        **chart_context(figures, histories=[asdict(figure)]),
     )
 
 

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, TypeAlias
-from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows.tracing import ATTACHMENT as TRACE
+from benchvise.measure.counters import counters_per_iteration, missing_counters
 from benchvise.quantities import format_percent
 from benchvise.report.bars import bar_figures
-from benchvise.report.data import ReportData, RunData
+from benchvise.report.data import ReportData, RunData, SeriesData
+from benchvise.report.evidence import Batch, batches, evidence_figure, missing_evidence
 from benchvise.report.figures import Figures, curve_figures, curved, sample_figure
 from benchvise.report.grids import grid_figures
 from benchvise.report.html import sample_groups
 from benchvise.report.latency_figures import latency_figures
 from benchvise.report.spread import REACH, WIDTH
+from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
+from benchvise.state.catalogue import items_by_id
+from benchvise.state.diff import diff_snapshots
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.store import Store
+from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
-from benchvise.web.figures import drawn
-from benchvise.web.links import address, chosen, link, number
-from benchvise.web.pages.run_console import console
-from benchvise.web.pages.run_series import series
-from benchvise.web.pages.run_state import state
-from benchvise.web.views import View
+from benchvise.web.http import address, choice, link, number, posted_form
+from benchvise.web.tabs import PageTab, chart_context
 
 RUNS = Crumb("Runs", "/runs")
 
@@ -40,7 +44,7 @@ SAMPLES_PER_PAGE = 60
 """Series whose samples are drawn in one page."""
 
 
-MakeView: TypeAlias = Callable[[Request, Context, ReportData], View]
+MakeTab: TypeAlias = Callable[[Request, Context, ReportData], PageTab]
 
 
 def run(request: Request) -> Response:
@@ -52,21 +56,21 @@ def run(request: Request) -> Response:
         return RedirectResponse(
             address(f"/runs/{run_id}{twin}", request.query_params.multi_items())
         )
-    data = shared.measured.run(run_id)
+    data = shared.report_cache.run(run_id)
     shown = data.runs[0]
-    word = chosen(request, "view", _VIEWS)
+    name = choice(request, "view", _TABS)
     key = request.query_params.get("series")
-    view = series(request, shared, data, key) if key else _VIEWS[word](request, shared, data)
+    tab = _series_tab(request, shared, data, key) if key else _TABS[name](request, shared, data)
     kept = shared.store.attachments(run_id)
     older, newer = shared.store.neighbours(run_id)
     document = {
         "run": head(shown),
-        "view": "series" if key else word,
+        "view": "series" if key else name,
         "attachments": kept,
         "older": older,
         "newer": newer,
         "trace": _trace_key(shared, run_id) if TRACE in kept else None,
-        **view.document,
+        **tab.document,
     }
     title = shown.label or shown.suite or shown.id
     return page(
@@ -78,7 +82,7 @@ def run(request: Request) -> Response:
         data=data,
         tabs=_tabs(run_id, kept),
         link=partial(link, request),
-        **{**_COMMON, "run": shown, **view.more},
+        **{**_COMMON, "run": shown, **tab.more},
     )
 
 
@@ -115,19 +119,19 @@ def counts(run: RunData) -> dict[str, int]:
 # -- the tabs --------------------------------------------------------------------------------------
 
 
-def _results(request: Request, _shared: Context, data: ReportData) -> View:
+def _results_tab(request: Request, _shared: Context, data: ReportData) -> PageTab:
     run = data.runs[0]
     families = list(dict.fromkeys(series.family for series in run.series))
     family = request.query_params.get("family") or None
     shown = replace(run, series=tuple(s for s in run.series if family in (None, s.family)))
     listed = [{**asdict(series), "samples": len(series.samples)} for series in shown.series]
-    return View(
+    return PageTab(
         {"family": family, "families": families, "series": listed},
         {"run": shown, "series_url": _series_url(run)},
     )
 
 
-def _charts(_request: Request, _shared: Context, data: ReportData) -> View:
+def _charts_tab(_request: Request, _shared: Context, data: ReportData) -> PageTab:
     figures = Figures(
         format=data.format,
         curves=curve_figures(data.runs),
@@ -137,10 +141,10 @@ def _charts(_request: Request, _shared: Context, data: ReportData) -> View:
         bars=bar_figures(data.runs, curved(data.runs)),
         grids=grid_figures(data.runs),
     )
-    return View({"figures": asdict(figures)}, drawn(figures))
+    return PageTab({"figures": asdict(figures)}, chart_context(figures))
 
 
-def _samples(request: Request, _shared: Context, data: ReportData) -> View:
+def _samples_tab(request: Request, _shared: Context, data: ReportData) -> PageTab:
     run = data.runs[0]
     measured = [series for series in run.series if series.summary]
     family = request.query_params.get("family") or None
@@ -150,10 +154,10 @@ def _samples(request: Request, _shared: Context, data: ReportData) -> View:
     shown = wanted[skip : skip + SAMPLES_PER_PAGE]
     figures = Figures(data.format, (), (), tuple(map(sample_figure, shown)), ())
     part = asdict(figures)["samples"]
-    return View(
+    return PageTab(
         {"samples": part, "skip": skip, "total": len(wanted), "families": list(families)},
         {
-            **drawn(figures),
+            **chart_context(figures),
             "groups": sample_groups([run], {series.id for series in shown}),
             "every": {figure.id: figure.every for figure in figures.samples},
             "family": family,
@@ -166,20 +170,11 @@ def _samples(request: Request, _shared: Context, data: ReportData) -> View:
     )
 
 
-_VIEWS: dict[str, MakeView] = {
-    "results": _results,
-    "charts": _charts,
-    "samples": _samples,
-    "state": state,
-    "console": console,
-}
-
-
 def _tabs(run_id: str, kept: Mapping[str, int]) -> list[tuple[str, str, str]]:
-    names = {word: word.capitalize() for word in _VIEWS}
+    names = {tab: tab.capitalize() for tab in _TABS}
     if "console" not in kept:
         del names["console"]
-    return [(word, name, f"/runs/{run_id}?view={word}") for word, name in names.items()]
+    return [(tab, name, f"/runs/{run_id}?view={tab}") for tab, name in names.items()]
 
 
 def _series_url(run: RunData) -> Callable[[str], str]:
@@ -191,26 +186,168 @@ def _trace_key(shared: Context, run_id: str) -> str | None:
     return next((file.key for file in shared.traces.files() if file.run == run_id), None)
 
 
-# -- what a user says of it ------------------------------------------------------------------------
+# -- tags and the note ------------------------------------------------------------------------
 
 
-async def said(request: Request) -> Response:
+async def annotate(request: Request) -> Response:
     """Takes a tag, a tag that goes, or a note from a form; leads back to the page."""
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
-    given = {name: values[0] for name, values in fields.items()}
-    return await run_in_threadpool(_say, request, given)
+    return await run_in_threadpool(_annotate, request, await posted_form(request))
 
 
-def _say(request: Request, given: Mapping[str, str]) -> Response:
+def _annotate(request: Request, form: Mapping[str, str]) -> Response:
     store = context(request).store
     run_id = find(store, request.path_params["run"])
-    if "note" in given:
-        store.annotate(run_id, given["note"])
-    if given.get("tag", "").strip():
-        store.tag(run_id, given["tag"].replace(",", " ").split())
-    if given.get("untag"):
-        store.untag(run_id, [given["untag"]])
+    if "note" in form:
+        store.annotate(run_id, form["note"])
+    if form.get("tag", "").strip():
+        store.tag(run_id, form["tag"].replace(",", " ").split())
+    if form.get("untag"):
+        store.untag(run_id, [form["untag"]])
     return RedirectResponse(f"/runs/{run_id}", 303)
 
 
-routes = [*both("/runs/{run}", run), Route("/runs/{run}/said", said, methods=["POST"])]
+# -- one series ------------------------------------------------------------------------------------
+
+
+def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) -> PageTab:
+    """The series with this key. NotFound when the run has none such."""
+    run = data.runs[0]
+    shown = next((one for one in run.series if one.key == key), None)
+    records = shared.store.series_of(run.id, key)
+    if shown is None or not records:
+        raise NotFound(f"the run {run.id} has no series {printable(key)!r}", "see its results")
+    record = records[0]
+    found = batches(record, shared.store.host_of(run.id))
+    evidence = (evidence_figure(sample_figure(shown), found),) if shown.summary else ()
+    latencies = latency_figures([replace(run, series=(shown,))])
+    before, after = _around(run, shown)
+    document = {
+        "series": {**asdict(replace(shown, samples=())), "samples": [asdict(b) for b in found]},
+        "counters": counters_per_iteration(record),
+        "not_counted": {
+            printable(reason): list(names) for reason, names in missing_counters(record).items()
+        },
+        "not_read": missing_evidence(record),
+    }
+    figures = Figures(data.format, (), latencies, (), ())
+    more = {
+        "one": shown,
+        "flags": _flags(found),
+        **chart_context(figures, evidence=[asdict(one) for one in evidence]),
+        "evidence": evidence,
+        "before": address(f"/runs/{run.id}", [("series", before)]) if before else "",
+        "after": address(f"/runs/{run.id}", [("series", after)]) if after else "",
+    }
+    return PageTab(document, more)
+
+
+def _around(run: RunData, shown: SeriesData) -> tuple[str, str]:
+    """The keys of the series before and after this one in the run."""
+    keys = [one.key for one in run.series]
+    at = keys.index(shown.key)
+    return keys[at - 1] if at else "", keys[at + 1] if at + 1 < len(keys) else ""
+
+
+def _flags(found: Sequence[Batch]) -> dict[str, int]:
+    """How many batches have each flag, the most common first."""
+    return dict(Counter(flag for batch in found for flag in set(batch.flags)).most_common())
+
+
+# -- the state of the board ------------------------------------------------------------------------
+
+
+ROWS = 300
+"""Entries in one page."""
+
+
+def _state_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
+    """The snapshot before the run, searched by text, and how the one after it differs."""
+    store, run_id = shared.store, data.runs[0].id
+    before, after = store.snapshot(run_id, "before"), store.snapshot(run_id, "after")
+    if before is None:
+        return PageTab({"state": None})
+    wanted = request.query_params.get("find", "").strip().lower()
+    entries = [entry for entry in _entries(before) if wanted in _searched(entry)]
+    skip = number(request, "skip", 0, max(0, len(entries) - 1))
+    meanwhile = diff_snapshots(before, after) if after is not None else None
+    document = {
+        "taken": printable(before.taken),
+        "digest": before.digest,
+        "privilege": printable(before.privilege),
+        "find": wanted,
+        "total": len(entries),
+        "skip": skip,
+        "entries": entries[skip : skip + ROWS],
+        "meanwhile": encode(meanwhile) if meanwhile is not None else None,
+    }
+    more = {
+        "seen": snapshot_rows(before),
+        "meanwhile": diff_rows(meanwhile, "before the run", "after it") if meanwhile else None,
+        "newer": link(request, skip=max(0, skip - ROWS)) if skip else "",
+        "older": link(request, skip=skip + ROWS) if skip + ROWS < len(entries) else "",
+    }
+    return PageTab({"state": document}, more)
+
+
+def _entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    for kind, entries in (("setting", snapshot.settings), ("observation", snapshot.observations)):
+        for entry in entries:
+            yield _entry(kind, entry)
+
+
+def _entry(kind: str, entry: StateEntry) -> dict[str, Any]:
+    item = items_by_id().get(entry.item)
+    return {
+        "kind": kind,
+        "item": printable(entry.item),
+        "key": printable(entry.key),
+        "value": None if entry.missing else value_text(entry.value),
+        "missing": str(entry.missing) if entry.missing else None,
+        "reason": printable(entry.reason),
+        "path": printable(entry.path),
+        "title": item.title if item else "",
+    }
+
+
+def _searched(entry: dict[str, Any]) -> str:
+    fields = (entry["item"], entry["key"], entry["value"] or "", entry["path"], entry["title"])
+    return " ".join(fields).lower()
+
+
+# -- the console -----------------------------------------------------------------------------------
+
+
+LINES_PER_PAGE = 1000
+LINE_LIMIT = 1000
+"""Lines in one page, and characters of a line."""
+
+
+def _console_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
+    """A part of the lines, from the end where nothing else is asked for; None without a console."""
+    kept = shared.store.attachment(data.runs[0].id, "console")
+    if kept is None:
+        return PageTab({"console": None})
+    lines = kept.decode("utf-8", "replace").splitlines()
+    last = max(0, len(lines) - LINES_PER_PAGE)
+    first = number(request, "from", last, max(0, len(lines) - 1))
+    shown = lines[first : first + LINES_PER_PAGE]
+    document = {
+        "first": first,
+        "total": len(lines),
+        "lines": [printable(line, LINE_LIMIT) for line in shown],
+    }
+    earlier = link(request, **{"from": max(0, first - LINES_PER_PAGE)}) if first else ""
+    end = first + len(shown)
+    later = link(request, **{"from": end}) if end < len(lines) else ""
+    return PageTab({"console": document}, {"earlier": earlier, "later": later})
+
+
+_TABS: dict[str, MakeTab] = {
+    "results": _results_tab,
+    "charts": _charts_tab,
+    "samples": _samples_tab,
+    "state": _state_tab,
+    "console": _console_tab,
+}
+
+routes = [*both("/runs/{run}", run), Route("/runs/{run}/said", annotate, methods=["POST"])]

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from benchvise.store import RunFilter
 from benchvise.web.answers import both, page
 from benchvise.web.context import context
-from benchvise.web.links import link, number
+from benchvise.web.http import link, number
 
 PER_PAGE = 50
 

@@ -18,10 +18,10 @@ def trace(request: Request) -> Response:
     ``tab=VIEW``, ``rows=compact|normal|events``, ``time=down``, ``show=TEXT``, ``here=1``; of the
     second trace with a 2 behind the name, and ``clocks=separate``, ``shift=NS`` for both.
     """
-    shelf = context(request).traces
-    first = shelf.find(request.path_params["key"])
+    index = context(request).traces
+    first = index.find(request.path_params["key"])
     beside = request.query_params.get("with") or None
-    second = None if beside is None else shelf.find(beside)
+    second = None if beside is None else index.find(beside)
     document = {
         "trace": listed(first),
         "with": None if second is None else listed(second),
@@ -31,7 +31,7 @@ def trace(request: Request) -> Response:
         if file is not None:
             context(request).served_traces.prepare(file.path)
     title = first.name if second is None else f"{first.name} and {second.name}"
-    others = [listed(file) for file in shelf.files() if file.key != first.key]
+    others = [listed(file) for file in index.files() if file.key != first.key]
     crumbs = [Crumb("Traces", "/traces")]
     return page(request, "trace", document, title=title, crumbs=crumbs, others=others)
 

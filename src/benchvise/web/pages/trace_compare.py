@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
+from benchvise.text import aligned, printable
 from benchvise.trace.analysis.compare import METRICS
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
-from benchvise.web.files import Shelved
+from benchvise.web.file_index import IndexedFile
 from benchvise.web.http import Query
 from benchvise.web.pages.traces import listed
 from benchvise.web.workspace import comparison
@@ -38,14 +38,14 @@ def trace_compare(request: Request) -> Response:
 
     ``?t=KEY&t=KEY``, as the list of traces asks, goes on to the older one as ``a``.
     """
-    shelf = context(request).traces
+    index = context(request).traces
     picked = request.query_params.getlist("t")
     if picked:
-        return RedirectResponse(_address(request, _in_order([shelf.find(key) for key in picked])))
+        return RedirectResponse(_address(request, _in_order([index.find(key) for key in picked])))
     query = Query(request.query_params)
     if not query.text("a") or not query.text("b"):
         raise UsageError("a comparison has two traces", "choose two in the list of traces")
-    files = shelf.find(query.text("a")), shelf.find(query.text("b"))
+    files = index.find(query.text("a")), index.find(query.text("b"))
     sides = [context(request).served_traces.get(file.path) for file in files]
     found = _compared(sides[0], sides[1])
     kind = query.choice("kind", comparison.KINDS)
@@ -64,11 +64,11 @@ def trace_compare(request: Request) -> Response:
         crumbs=[Crumb("Traces", "/traces")],
         kind_names=_NAMES,
         figures=_figures(document),
-        others=[listed(file) for file in shelf.files()],
+        others=[listed(file) for file in index.files()],
     )
 
 
-def _in_order(files: list[Shelved]) -> list[Shelved]:
+def _in_order(files: list[IndexedFile]) -> list[IndexedFile]:
     """Two different traces, the older first.
 
     Raises:
@@ -82,24 +82,24 @@ def _in_order(files: list[Shelved]) -> list[Shelved]:
     return sorted(files[:2], key=lambda file: file.changed)
 
 
-def _address(request: Request, files: list[Shelved]) -> str:
+def _address(request: Request, files: list[IndexedFile]) -> str:
     twin = ".json" if getattr(request.state, "twin", False) else ""
     return f"/traces/compare{twin}?{urlencode({'a': files[0].key, 'b': files[1].key})}"
 
 
 def _detail(
-    files: tuple[Shelved, Shelved], sides: list[ServedTrace], found: SideBySide, actor: str
+    files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], found: SideBySide, actor: str
 ) -> dict[str, Any] | None:
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
         return None
-    row = next((row for row in found.rows if printable(row.actor) == actor), None)
+    row = next((row for row in found.rows if aligned(row.actor) == aligned(actor)), None)
     if row is None:
         raise UsageError(
             f"no actor of both traces is {printable(actor, 80)}", "choose one of the table"
         )
     return {
-        "actor": printable(row.actor),
+        "actor": row.actor,
         "verdict": row.verdict,
         "lines": _lines(files, sides, row.actor),
         "figures": {
@@ -111,7 +111,7 @@ def _detail(
 
 
 def _lines(
-    files: tuple[Shelved, Shelved], sides: list[ServedTrace], actor: str
+    files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], actor: str
 ) -> dict[str, str | None]:
     """Addresses of the time lines where the actor is at its usual work: of each trace, and of both
     beside each other, moved so that the two instances stand at the same place."""

@@ -12,22 +12,21 @@ from starlette.responses import Response
 from benchvise.trace import cache
 from benchvise.web.answers import both, page
 from benchvise.web.context import context
-from benchvise.web.files import Shelved
-from benchvise.web.shelves import trace_kind
+from benchvise.web.file_index import IndexedFile, trace_kind
 
 SHOWN = 200
 
 
 def traces(request: Request) -> Response:
     """All traces that may be looked at, the newest first; ``?q=`` those that are called so."""
-    shelf = context(request).traces
+    index = context(request).traces
     wanted = request.query_params.get("q", "").strip().lower()
-    files = [file for file in shelf.files() if _called(file, wanted)]
+    files = [file for file in index.files() if _called(file, wanted)]
     document = {
         "q": wanted,
         "found": len(files),
-        "of": len(shelf.files()),
-        "cut": shelf.cut,
+        "of": len(index.files()),
+        "cut": index.cut,
         "traces": [
             {**listed(file), **_known(file.path, file.size, file.changed)} for file in files[:SHOWN]
         ],
@@ -35,7 +34,7 @@ def traces(request: Request) -> Response:
     return page(request, "traces", document, title="Traces")
 
 
-def listed(file: Shelved) -> dict[str, Any]:
+def listed(file: IndexedFile) -> dict[str, Any]:
     """A file in a list: what may be known of it outside."""
     return {
         "key": file.key,
@@ -47,7 +46,7 @@ def listed(file: Shelved) -> dict[str, Any]:
     }
 
 
-def _called(file: Shelved, wanted: str) -> bool:
+def _called(file: IndexedFile, wanted: str) -> bool:
     return wanted in file.name.lower() or wanted in file.place.lower()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.rig.boot.timeline import replay
-from benchvise.rig.console.lines import LineSplitter, Writer
+from benchvise.rig.console.lines import LineSplitter, LineWriter
 from benchvise.rig.console.recorder import POWER_ON, boots_directory, read_log, times_path
 from benchvise.text import aligned
 from benchvise.web.errors import NotFound
@@ -26,7 +26,7 @@ _LOG = "console.log"
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class ConsoleLog:
     """A console's log: its key is the name of its directory, which begins with its time."""
 
     key: str
@@ -40,7 +40,7 @@ class Log:
         return f"{key[:4]}-{key[4:6]}-{key[6:8]}T{key[9:11]}:{key[11:13]}:{key[13:15]}+00:00"
 
 
-def logs(board: str) -> list[Log]:
+def logs(board: str) -> list[ConsoleLog]:
     """The logs of a board, the newest first. ``board`` is a name of the rig file."""
     directory = boots_directory(board)
     if directory.parent != boots_directory("x").parent:
@@ -52,7 +52,7 @@ def logs(board: str) -> list[Log]:
     return list(_there(directory, sorted(names, reverse=True)))
 
 
-def find(board: str, key: str) -> Log:
+def find(board: str, key: str) -> ConsoleLog:
     """The log with this key. NotFound when there is none."""
     for log in logs(board):
         if log.key == key:
@@ -60,7 +60,7 @@ def find(board: str, key: str) -> Log:
     raise NotFound("there is no such boot of this board", "see the list of its boots")
 
 
-def summary(log: Log) -> dict[str, Any]:
+def summary(log: ConsoleLog) -> dict[str, Any]:
     """What is known of a boot: ``phases`` in seconds since power on, ``restarts``, ``reached``.
 
     ``kind`` is ``console`` where nobody switched power on: somebody only looked.
@@ -73,17 +73,17 @@ def summary(log: Log) -> dict[str, Any]:
     return {"key": log.key, "started": log.started, "size": log.size, **found}
 
 
-def text(log: Log) -> tuple[list[str], bool]:
+def text(log: ConsoleLog) -> tuple[list[str], bool]:
     """The last lines of a log, and whether there were more."""
     with log.path.open("rb") as file:
         begin = max(log.size - TEXT_BYTES, 0)
         file.seek(begin)
         data = file.read(TEXT_BYTES)
-    console = Console()
+    console = ConsoleText()
     return [*console.feed(data), *filter(None, [console.open])], begin > 0
 
 
-class Console:
+class ConsoleText:
     """What a console shows, line by line, without what only does something to a terminal."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Console:
         return [
             aligned(line.shown, LINE_LIMIT)
             for line in self._splitter.feed(data)
-            if line.writer is not Writer.FRAGMENT
+            if line.writer is not LineWriter.FRAGMENT
         ]
 
     @property
@@ -103,11 +103,11 @@ class Console:
         return aligned(self._splitter.open, LINE_LIMIT)
 
 
-def _there(directory: Path, names: list[str]) -> Iterator[Log]:
+def _there(directory: Path, names: list[str]) -> Iterator[ConsoleLog]:
     for name in names:
         path = directory / name / _LOG
         try:
-            yield Log(name, path, path.stat().st_size)
+            yield ConsoleLog(name, path, path.stat().st_size)
         except OSError:
             continue
 

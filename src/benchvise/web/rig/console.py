@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from benchvise.web.live import Publish, Source
-from benchvise.web.rig.boots import Console, Log, logs
+from benchvise.web.rig.boots import ConsoleLog, ConsoleText, logs
 
 TAIL_BYTES = 64 << 10
 PIECE_BYTES = 256 << 10
@@ -24,7 +24,7 @@ def following(board: str) -> Source:
     """A source of ``log`` (a new one begins), ``lines`` and ``none`` (there is nothing to show)."""
 
     def source(publish: Publish, stopped: threading.Event) -> None:
-        log: Log | None = None
+        log: ConsoleLog | None = None
         followed: _Followed | None = None
         silent = _SEARCH_LOOKS
         while not stopped.is_set():
@@ -52,7 +52,7 @@ class _Followed:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._console = Console()
+        self._console = ConsoleText()
         self._at = -1
         self._open = ""
 

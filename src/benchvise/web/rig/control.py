@@ -1,45 +1,45 @@
-"""What a page may do to a board, where ``--allow-control`` says so: the same as the commands.
+"""Actions of a page on a board, where ``--allow-control`` says so: the same as the commands.
 
 Each action takes the board's lock, so nothing is done to one that is being measured. A boot takes
-minutes and goes on without the page; what became of it is told by the live stream.
+minutes and goes on without the page; the live stream reports its result.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from benchvise.flows import rig as flow
-from benchvise.flows.rig import Outcome
+from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.environment import Rig
-from benchvise.text import printable
+from benchvise.rig.hold import actions
+from benchvise.rig.hold.actions import BoardOutcome
+from benchvise.rig.hold.messages import PowerChange
 from benchvise.web.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """What can be done to a board: its name for people, and the doing."""
+class BoardAction:
+    """An action on a board: its name for people, and the function that does it."""
 
     name: str
-    do: Callable[[Rig, str], list[Outcome]]
+    act: Callable[[Rig, Sequence[str]], Sequence[BoardOutcome[object]]]
 
 
 ACTIONS = {
-    ("power", "on"): Action("Switch on", lambda rig, name: flow.power(rig, [name], "on")),
-    ("power", "off"): Action("Switch off", lambda rig, name: flow.power(rig, [name], "off")),
-    ("power", "cycle"): Action("Power cycle", lambda rig, name: flow.power(rig, [name], "cycle")),
-    ("card", "host"): Action(
-        "Card to this machine", lambda rig, name: flow.mux(rig, [name], "host")
-    ),
-    ("card", "dut"): Action("Card to the board", lambda rig, name: flow.mux(rig, [name], "dut")),
-    ("boot", "shell"): Action("Boot", lambda rig, name: flow.boot(rig, [name])),
+    ("power", "on"): BoardAction("Switch on", partial(actions.power, to=PowerChange.ON)),
+    ("power", "off"): BoardAction("Switch off", partial(actions.power, to=PowerChange.OFF)),
+    ("power", "cycle"): BoardAction("Power cycle", partial(actions.power, to=PowerChange.CYCLE)),
+    ("card", "host"): BoardAction("Card to this machine", partial(actions.mux, to=MuxSide.HOST)),
+    ("card", "dut"): BoardAction("Card to the board", partial(actions.mux, to=MuxSide.DUT)),
+    ("boot", "shell"): BoardAction("Boot", actions.boot),
 }
 """By how the address says it: ``/rig/NAME/power/off``."""
 
-_WAITED_SECONDS = 8.0
+_WAIT_SECONDS = 8.0
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Control:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def act(self, rig: Rig, name: str, what: str, to: str) -> dict[str, Any]:
-        """Does it, waits some seconds for its end, and says what came of it so far.
+        """Does it, waits some seconds for its end, and returns its state.
 
         ``state`` is ``running``, ``done`` or ``failed``. NotFound for what cannot be done.
         """
@@ -62,30 +62,30 @@ class Control:
             if name in self._busy:
                 return self.last[name]
             self._busy.add(name)
-            self.last[name] = _said(action, "running")
+            self.last[name] = _state(action, "running")
         thread = threading.Thread(target=self._do, args=(action, rig, name), daemon=True)
         thread.start()
-        thread.join(_WAITED_SECONDS)
+        thread.join(_WAIT_SECONDS)
         return self.last[name]
 
-    def _do(self, action: Action, rig: Rig, name: str) -> None:
-        said = _said(action, "failed", "it broke: see the terminal of `benchvise serve`")
+    def _do(self, action: BoardAction, rig: Rig, name: str) -> None:
+        state = _state(action, "failed", "it broke: see the terminal of `benchvise serve`")
         try:
-            (outcome,) = action.do(rig, name)
-            said = _said(action, "done")
+            (outcome,) = action.act(rig, [name])
+            state = _state(action, "done")
             if outcome.error is not None:
-                said = _said(action, "failed", outcome.error.message, outcome.error.remedy)
+                state = _state(action, "failed", outcome.error.message, outcome.error.remedy)
         finally:
             with self._lock:
-                self.last[name] = said
+                self.last[name] = state
                 self._busy.discard(name)
 
 
-def _said(action: Action, state: str, message: str = "", remedy: str = "") -> dict[str, Any]:
+def _state(action: BoardAction, state: str, message: str = "", remedy: str = "") -> dict[str, Any]:
     return {
         "action": action.name,
         "state": state,
         "at": time.time(),
-        "message": printable(message, 400),
-        "remedy": printable(remedy, 400),
+        "message": message,
+        "remedy": remedy,
     }

@@ -8,12 +8,10 @@ from math import log
 from typing import Any
 
 from benchvise.documents import encode
-from benchvise.text import printable
 from benchvise.trace.analysis.actors import describe, instance_metrics, instances_of, response
 from benchvise.trace.analysis.compare import METRICS, MetricChange, Rate
 from benchvise.trace.analysis.model import NONE, Ints
-from benchvise.trace.catalogue.compare import COMPARE
-from benchvise.trace.catalogue.request import Request
+from benchvise.trace.catalogue.compare import COMPARE, CompareRequest
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import since
 from benchvise.web.workspace.shapes import shapes
@@ -59,7 +57,7 @@ def compare_traces(a: LoadedTrace, b: LoadedTrace) -> SideBySide:
     waited longer. Within each, that which surely changed most: the bound of the ratio's 95 %
     interval that is nearer to 1 decides, so that a few wild instances do not stand above many.
     """
-    answer = COMPARE.analyse((a, b), Request())
+    answer = COMPARE.analyse((a, b), CompareRequest(a=a.path, b=b.path))
     by_actor: dict[str, dict[str, MetricChange]] = {}
     for change in answer.changes:
         by_actor.setdefault(change.actor, {})[change.metric] = change
@@ -127,18 +125,18 @@ def document(sides: SideBySide, kind: str) -> dict[str, Any]:
     """The answer as JSON has it; ``kind`` leaves out the actors of others. Times in ns."""
     rows = [row for row in sides.rows if kind in ("all", row.kind)]
     return {
-        "cautions": [printable(caution, 1000) for caution in sides.cautions],
+        "cautions": list(sides.cautions),
         "changed": sum(bool(row.changed) for row in sides.rows),
         "kinds": {name: sum(name in ("all", row.kind) for row in sides.rows) for name in KINDS},
         "rows": [_row_document(row) for row in rows],
-        "only": [[printable(name) for name in names] for names in sides.only],
+        "only": [list(names) for names in sides.only],
         "unsure": list(sides.incomplete),
     }
 
 
 def _row_document(row: ActorRow) -> dict[str, Any]:
     return {
-        "actor": printable(row.actor),
+        "actor": row.actor,
         "kind": row.kind,
         "verdict": row.verdict,
         "changed": list(row.changed),

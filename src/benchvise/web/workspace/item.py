@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from benchvise.documents import encode
-from benchvise.text import printable
 from benchvise.trace.analysis.actors import describe
 from benchvise.trace.analysis.model import NONE, Analysis
 from benchvise.trace.levels import Item, Row
@@ -41,8 +40,8 @@ def item_document(trace: ServedTrace, row: Row, time: int) -> dict[str, Any]:
         "actor": {
             "id": actor.id,
             "kind": actor.kind,
-            "name": printable(actor.name),
-            "label": printable(actor.label),
+            "name": actor.name,
+            "label": actor.label,
             "tid": actor.tid,
             "process": actor.process,
             "priority": actor.priority,
@@ -98,15 +97,11 @@ def _instance_document(trace: ServedTrace, instance: int) -> dict[str, Any]:
         waker = analysis.actors[int(analysis.instances["actor"][cause])]
         document["waker"] = {
             "actor": waker.id,
-            "name": printable(waker.name),
-            "label": printable(waker.label),
+            "name": waker.name,
+            "label": waker.label,
             "instance": cause,
             "time": None if int(at[instance]) == NONE else int(at[instance]) - trace.origin,
         }
-    document["actor"], document["cause"] = (
-        printable(document["actor"]),
-        printable(document["cause"] or "") or None,
-    )
     return document
 
 
@@ -122,7 +117,7 @@ def _events(trace: ServedTrace, item: Item, cpu: int | None) -> dict[str, Any]:
     listed = [
         {
             "time": int(times[first + at]) - trace.origin,
-            "event": printable(types[int(kinds[at])]),
+            "event": types[int(kinds[at])],
             "index": first + int(at),
         }
         for at in here[:_MOST_EVENTS]

@@ -8,8 +8,8 @@ from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.latency import Hop, Occurrence, Way
-from benchvise.trace.catalogue.latency import LATENCY
-from benchvise.trace.catalogue.request import Match, Request
+from benchvise.trace.catalogue.latency import LATENCY, LatencyRequest
+from benchvise.trace.catalogue.options import Match
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery, head, since
 from benchvise.web.workspace.shapes import steps
@@ -28,7 +28,8 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     start, end = query.text("from"), query.text("to")
     if not start or not end:
         raise UsageError("a latency has two ends", "say from= and to=: irq:NAME, task:NAME, ...")
-    request = Request(
+    request = LatencyRequest(
+        file=part.path,
         start=start,
         end=end,
         via=tuple(query.lines("via")),
@@ -53,7 +54,7 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
 
 
 def _hop(hop: Hop) -> dict[str, Any]:
-    return {**encode(hop), "start": printable(hop.start), "end": printable(hop.end)}
+    return {**encode(hop), "start": hop.start, "end": hop.end}
 
 
 def _way(way: Way) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def _occurrence(loaded: LoadedTrace, occurrence: Occurrence) -> dict[str, Any]:
         "latency": occurrence.latency,
         "begin_cpu": occurrence.begin_cpu,
         "end_cpu": occurrence.end_cpu,
-        "end_actor": printable(occurrence.end_actor),
+        "end_actor": occurrence.end_actor,
         "actor": _actor(loaded, occurrence),
         "stages": [
             {"name": printable(name, _STAGE), "time": time} for name, time in occurrence.stages

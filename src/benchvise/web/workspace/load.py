@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchvise.text import printable
 from benchvise.trace.analysis.series import OverTime, Series
 from benchvise.trace.catalogue.record import TraceAnalysis
-from benchvise.trace.catalogue.series import LOAD, SWITCHES
+from benchvise.trace.catalogue.series import LOAD, SWITCHES, SeriesRequest
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery, head, since
 
@@ -29,11 +28,14 @@ def switches(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
 
 
 def _over_time(
-    analysis: TraceAnalysis[OverTime], loaded: LoadedTrace, query: TraceQuery
+    analysis: TraceAnalysis[SeriesRequest, OverTime], loaded: LoadedTrace, query: TraceQuery
 ) -> dict[str, Any]:
     part = query.part(loaded)
     bins = query.whole("bins", 200, 1, _MOST_BINS)
-    answer = analysis.analyse((part,), query.request(part, bins=bins))
+    request = SeriesRequest(
+        file=part.path, ids=query.ids(part), by_name=query.flag("by_name"), bins=bins
+    )
+    answer = analysis.analyse((part,), request)
     top = query.whole("top", 8, 1, _MOST_ACTORS)
     rest = answer.actors[top:]
     return {
@@ -50,7 +52,7 @@ def _over_time(
 
 def _series(loaded: LoadedTrace, series: Series) -> dict[str, Any]:
     return {
-        "name": printable(series.name),
+        "name": series.name,
         "ids": list(series.ids),
         "whole": series.whole,
         "values": list(series.values),

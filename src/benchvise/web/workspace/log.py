@@ -95,9 +95,9 @@ def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
                 "index": int(rows[at]),
                 "time": int(times[at]) - origin,
                 "cpu": None if cpus[at] == _UNKNOWN_CPU else int(cpus[at]),
-                "event": printable(name),
+                "event": name,
                 "actor": actor,
-                "actor_name": None if actor is None else printable(analysis.actors[actor].label),
+                "actor_name": None if actor is None else analysis.actors[actor].label,
                 "fields": _fields(part.trace.tables[name], int(places[at])),
             }
         )
@@ -107,7 +107,7 @@ def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
 def _fields(table: pa.Table, row: int) -> list[list[str]]:
     names = [name for name in table.column_names if name not in ("time", "cpu")]
     return [
-        [printable(name), printable(_text(table.column(name)[row].as_py()), _VALUE)]
+        [name, printable(_text(table.column(name)[row].as_py()), _VALUE)]
         for name in names[:_FIELDS]
     ]
 

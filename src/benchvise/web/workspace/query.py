@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
 from benchvise.trace.analysis.model import NONE, Actor, Span
-from benchvise.trace.catalogue.request import Request
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.http import Query
 
@@ -29,8 +27,8 @@ class TraceQuery(Query):
         Raises:
             UsageError: it is no number.
         """
-        time = self.nanoseconds(name)
-        return None if time is None else loaded.analysis.whole.begin + time
+        time = self.time(name)
+        return None if time is None else loaded.analysis.whole.begin + round(time)
 
     def part(self, loaded: LoadedTrace) -> LoadedTrace:
         """The trace asked about ``begin`` to ``end``, as far as it reaches; else about all of it.
@@ -66,18 +64,13 @@ class TraceQuery(Query):
                 chosen |= {actor.id: actor for actor in loaded.choose([name])}
         return list(chosen.values()) if chosen else loaded.choose([])
 
-    def request(self, loaded: LoadedTrace, **options: Any) -> Request:
-        """What is asked of an analysis: its actors, ``by_name``, ``unsure``, and these options.
+    def ids(self, loaded: LoadedTrace) -> tuple[int, ...]:
+        """The ids of the same actors.
 
         Raises:
             UsageError: the trace has no such actor.
         """
-        return Request(
-            actors=tuple(self.actors(loaded)),
-            by_name=self.flag("by_name"),
-            incomplete=self.flag("unsure"),
-            **options,
-        )
+        return tuple(actor.id for actor in self.actors(loaded))
 
 
 def head(loaded: LoadedTrace) -> dict[str, Any]:
@@ -86,7 +79,7 @@ def head(loaded: LoadedTrace) -> dict[str, Any]:
     return {
         "begin": span.begin - whole.begin,
         "end": min(span.end, whole.end) - whole.begin,
-        "cautions": [printable(caution, 1000) for caution in loaded.cautions],
+        "cautions": list(loaded.cautions),
     }
 
 

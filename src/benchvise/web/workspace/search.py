@@ -55,14 +55,14 @@ def names(loaded: LoadedTrace, _query: TraceQuery) -> dict[str, Any]:
     counts = loaded.trace.counts
     kinds = [kind for kind in loaded.trace.description["events"] if counts.get(kind["name"])]
     kinds.sort(key=lambda kind: -counts[kind["name"]])
-    groups = list(dict.fromkeys(printable(actor.group) for actor in loaded.choose([])))
+    groups = list(dict.fromkeys(actor.group for actor in loaded.choose([])))
     return {
         "actors": groups[:_LIKE],
         "events": [
             {
-                "name": printable(kind["name"]),
+                "name": kind["name"],
                 "count": counts[kind["name"]],
-                "fields": [printable(field["name"]) for field in kind["fields"][:_NAMES]],
+                "fields": [field["name"] for field in kind["fields"][:_NAMES]],
             }
             for kind in kinds[:_LIKE]
         ],
@@ -85,7 +85,7 @@ def _actors(part: LoadedTrace, text: str) -> list[dict[str, Any]]:
     return [
         {
             "actor": actor.id,
-            "name": printable(actor.label),
+            "name": actor.label,
             "kind": actor.kind,
             "busy": int(busy[actor.id]),
             "first": first[actor.id].as_py() - analysis.whole.begin,
@@ -98,7 +98,7 @@ def _events(part: LoadedTrace, text: str) -> list[dict[str, Any]]:
     counts = part.trace.counts
     near = [name for name in counts if text.lower() in name.lower()]
     near.sort(key=lambda name: -counts[name])
-    return [{"name": printable(name), "count": counts[name]} for name in near[:_NAMES]]
+    return [{"name": name, "count": counts[name]} for name in near[:_NAMES]]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -181,7 +181,7 @@ def _hit_documents(part: LoadedTrace, hits: Sequence[_Hit]) -> list[dict[str, An
     return [
         {
             "time": hit.time - origin,
-            "event": printable(hit.event),
+            "event": hit.event,
             "cpu": hit.cpu,
             "says": printable(hit.text, 200),
         }

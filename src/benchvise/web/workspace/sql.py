@@ -45,7 +45,7 @@ def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> dict[str, 
     return {
         **head(part),
         "columns": [
-            {"name": printable(name), "type": kind}
+            {"name": name, "type": kind}
             for name, kind in zip(answer.columns, answer.types, strict=True)
         ],
         "rows": [[_plain(value) for value in row] for row in answer.rows],
@@ -61,7 +61,7 @@ def tables(loaded: LoadedTrace, _query: TraceQuery) -> dict[str, Any]:
     return {
         "tables": [
             {
-                "name": printable(table.name),
+                "name": table.name,
                 "kind": table.kind,
                 "rows": table.rows,
                 "columns": printable(table.columns, _CELL),

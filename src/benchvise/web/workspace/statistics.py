@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from benchvise.documents import encode
-from benchvise.text import printable
 from benchvise.trace.analysis.actors import ActorMetrics
-from benchvise.trace.catalogue.actors import ACTORS
-from benchvise.trace.catalogue.stats import STATS
+from benchvise.trace.catalogue.actors import ACTORS, ActorsRequest
+from benchvise.trace.catalogue.stats import STATS, StatsRequest
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery, head, since
 
@@ -24,14 +22,17 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     """
     part = query.part(loaded)
     most = query.whole("limit", 500, 1, _MOST)
-    request = query.request(part)
-    stats = STATS.analyse((part,), request)
+    ids, by_name = query.ids(part), query.flag("by_name")
+    stats = STATS.analyse((part,), StatsRequest(file=part.path, ids=ids, by_name=by_name))
     listed = stats.actors[:most]
     members = {identity for actor in listed for identity in actor.ids}
-    actors = tuple(actor for actor in part.chosen(request) if actor.id in members)
-    metrics = {
-        actor.ids: actor for actor in ACTORS.analyse((part,), replace(request, actors=actors))
-    }
+    request = ActorsRequest(
+        file=part.path,
+        ids=tuple(identity for identity in ids if identity in members),
+        by_name=by_name,
+        incomplete=query.flag("unsure"),
+    )
+    metrics = {actor.ids: actor for actor in ACTORS.analyse((part,), request)}
     return {
         **head(part),
         "duration": part.analysis.span.duration,
@@ -39,7 +40,7 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
         "actors": [
             {
                 **encode(actor),
-                "actor": printable(actor.actor),
+                "actor": actor.actor,
                 **_metrics(part, metrics.get(actor.ids)),
             }
             for actor in listed

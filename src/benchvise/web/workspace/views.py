@@ -18,10 +18,9 @@ from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.web.answers import Json, arrow
 from benchvise.web.context import context
 from benchvise.web.errors import Busy
-from benchvise.web.sent import sent_text
+from benchvise.web.http import JsonAnswer, posted_text, tagged_answer
 from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
 from benchvise.web.workspace.query import TraceQuery
 
@@ -46,13 +45,8 @@ def view(name: str, question: Question) -> Route:
 def _answered(request: Request, question: Question) -> Response:
     """The answer, or that the browser's is still good."""
     trace = context(request).trace(request.path_params["key"])
-    headers = {"ETag": f'"{trace.tag}"', "Cache-Control": "private, no-cache"}
-    if request.headers.get("if-none-match") == headers["ETag"]:
-        return Response(status_code=304, headers=headers)
-    answer = question(trace.loaded, TraceQuery(request.query_params))
-    if isinstance(answer, pa.Table):
-        return arrow(answer, headers)
-    return Json(answer, headers=headers)
+    query = TraceQuery(request.query_params)
+    return tagged_answer(request, trace.tag, lambda: question(trace.loaded, query))
 
 
 async def in_time(work: Callable[[], T]) -> T:
@@ -72,7 +66,7 @@ async def in_time(work: Callable[[], T]) -> T:
 
 async def _query(request: Request) -> Response:
     """``POST {"sql": "SELECT ..."}``."""
-    text = await sent_text(request, "sql")
+    text = await posted_text(request, "sql")
     if not text.strip():
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
     query = TraceQuery(request.query_params)
@@ -82,7 +76,7 @@ async def _query(request: Request) -> Response:
         return sql.query_answer(trace.loaded, query, text)
 
     answer = await in_time(ask)
-    return Json(answer, headers={"Cache-Control": "no-store"})
+    return JsonAnswer(answer, headers={"Cache-Control": "no-store"})
 
 
 routes = [

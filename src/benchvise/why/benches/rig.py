@@ -18,7 +18,7 @@ from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
-from benchvise.rig.hold.boot_session import Seat
+from benchvise.rig.hold.boot_session import BootSession
 from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
@@ -64,13 +64,13 @@ class RigBench:
     """See ``why.bench.Bench`` and the module.
 
     ``seats`` are the boards that the sides are measured on, the same one twice where they share
-    it. The first boot, of the bad side's image, tells what the metric is. Raises as ``Seat``,
-    ``Images`` and measuring do.
+    it. The first boot, of the bad side's image, tells what the metric is. Raises as
+    ``BootSession``, ``Images`` and measuring do.
     """
 
     def __init__(
         self,
-        seats: Mapping[Side, Seat],
+        seats: Mapping[Side, BootSession],
         images: Mapping[Side, Path],
         entry: SuiteEntry,
         say: Callable[[str], None] = lambda _line: None,
@@ -80,8 +80,8 @@ class RigBench:
         self._images = Images(images, entry.benchmark)
         self._entry = entry
         self._say = say
-        self._booted: dict[Seat, _Boot] = {}
-        self._before: dict[Seat, list[_Key]] = {seat: [] for seat in seats.values()}
+        self._booted: dict[BootSession, _Boot] = {}
+        self._before: dict[BootSession, list[_Key]] = {seat: [] for seat in seats.values()}
         self._unbootable: dict[tuple[Side, Flips], Refused] = {}
         self._looked: dict[Side, tuple[Facts, Snapshot]] = {}
         self._measured: dict[Side, list[float]] = {side: [] for side in Side}
@@ -258,7 +258,7 @@ class RigBench:
                     return boot
         return self._boot(seat, arm, flips)
 
-    def _boot(self, seat: Seat, arm: Arm, flips: Flips) -> _Boot:
+    def _boot(self, seat: BootSession, arm: Arm, flips: Flips) -> _Boot:
         """Boots an arm's image. Refused when that comes to nothing because of its layers."""
         known = self._unbootable.get((arm.side, flips))
         if known is not None:
@@ -314,7 +314,7 @@ class RigBench:
             return False
         return True
 
-    def _opened(self, seat: Seat, image: Path) -> LiveBoard:
+    def _opened(self, seat: BootSession, image: Path) -> LiveBoard:
         """The board as it runs from an image; once it is lost it is booted from it again."""
 
         def again() -> Board:
@@ -331,7 +331,7 @@ class RigBench:
             board.close()
             raise
 
-    def _started(self, seat: Seat, image: Path) -> Board:
+    def _started(self, seat: BootSession, image: Path) -> Board:
         """A boot; tried once more where it fails. What the rig cannot do is final."""
         for last in (*([False] * (_TRIES - 1)), True):
             try:
@@ -346,7 +346,7 @@ class RigBench:
                 raise BoardUnreachable(error.message, error.remedy) from error
         raise AssertionError("unreachable")
 
-    def _end(self, seat: Seat) -> None:
+    def _end(self, seat: BootSession) -> None:
         """Ends a boot: what it found and wrote is kept."""
         boot = self._booted.pop(seat, None)
         if boot is not None:
@@ -373,7 +373,7 @@ def _rebased(boot: _Boot) -> list[Write]:
     return [replace(write, at=write.at + boot.offset) for write in boot.live.writes()]
 
 
-def _typical(seat: Seat) -> float:
+def _typical(seat: BootSession) -> float:
     """What a boot with another image takes there, in seconds."""
     known = seat.seconds[True] or seat.seconds[False]
     return statistics.median(known) if known else _BOOT_S

@@ -40,6 +40,6 @@ def divisible(layer: ImageLayer) -> DivisibleLayer:
     if not isinstance(layer, DivisibleLayer):
         names = ", ".join(filter(is_divisible, LAYERS))
         raise UsageError(
-            f"the layer {layer.name} is only taken whole", f"parts can be taken of {names}"
+            f"the layer {layer.name} can only be taken whole", f"parts can be taken of {names}"
         )
     return layer

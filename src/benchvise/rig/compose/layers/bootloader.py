@@ -22,7 +22,7 @@ class Bootloader:
     name = "bootloader"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Raw parts go to the places they had, files under the names they had."""
+        """Puts raw parts at the places they had, files under the names they had."""
         target, source = swap.target, swap.source
         for opened in (target, source):
             _refuse_mapped(opened)

@@ -9,22 +9,22 @@ from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, di
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import style
 from benchvise.rig.images.layout import OpenedImage
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 _PLACES = {"root", "rootfstype", "resume", "resume_offset", "nfsroot", "ubi.mtd"}
-"""Words that say where things are on this card: they stay."""
+"""Options that name places of this card: they stay."""
 
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
 _FOR_INIT = "--"
 
 
 class CommandLine:
-    """All words but those that say where the root file system is."""
+    """All options but those that name the root file system."""
 
     name = "command-line"
 
     def apply(self, swap: Swap) -> list[str]:
-        """The source's words, and the target's own about where things are."""
+        """Sets the source's options, with the target's own about where things are."""
         theirs, ours = _line(swap.source), swap.target.boot_side().boot.command_line or ""
         return _put(swap, combined(theirs, ours))
 
@@ -49,13 +49,13 @@ class CommandLine:
         return differences
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
-        """The words of these options become the source's, or go away."""
+        """Sets these options to the source's, or removes them."""
         theirs, ours = _line(swap.source), _line(swap.target)
         unknown = sorted(set(names) - {part.name for part in self.parts(swap.target, swap.source)})
         if unknown:
             raise ImageError(
                 f"the command lines of {swap.target.name} and {swap.source.name} do not differ in "
-                f"'{printable(unknown[0], 100)}'",
+                f"'{Untrusted(unknown[0]):100}'",
                 "name an option in which they do",
             )
         return _put(swap, with_options(ours, theirs, names))
@@ -95,7 +95,7 @@ def _put(swap: Swap, line: str) -> list[str]:
 
 
 def is_place(word: str) -> bool:
-    """Whether a word says where something is on the card; initrds have own ones, like sdroot=."""
+    """Whether an option names a place of the card; initrds have own ones, like sdroot=."""
     key, equals, value = word.partition("=")
     return key in _PLACES or (bool(equals) and key.endswith("root") and value.startswith("/dev/"))
 
@@ -130,7 +130,7 @@ def with_options(ours: str, theirs: str, keys: Collection[str]) -> str:
 
 
 def _options(line: str) -> dict[str, list[str]]:
-    """The words by their option, without those about places; those for init under ``--``."""
+    """The options by their name, without those about places; those for init under ``--``."""
     head, tail = _split(line)
     options: dict[str, list[str]] = {}
     for word in head:

@@ -11,12 +11,12 @@ from benchvise.rig.images.layout import OpenedImage
 
 
 class DeviceTree:
-    """The description of the hardware that the kernel gets."""
+    """The description of the hardware that the kernel reads."""
 
     name = "device-tree"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Files, and what the boot configuration says about them."""
+        """Replaces the files, and their lines in the boot configuration."""
         target, source = same_style(swap, self.name)
         return style(target.boot.style).put_trees(target, source)
 

@@ -17,17 +17,18 @@ _MOST_CONFIG = 4 << 20  # bytes; real ones have under 400 kB
 
 
 class KernelAndModules:
-    """A kernel cannot do without its own modules, so they come along, and the old ones go."""
+    """The kernel with its own modules, without which it is of no use."""
 
     name = "kernel"
 
     def apply(self, swap: Swap) -> list[str]:
-        """Boot files first: they tell which modules belong to them."""
+        """Replaces the boot files, then the modules that belong to them."""
         target, source = same_style(swap, self.name)
         if not source.boot.kernels or not target.boot.kernels:
             which = swap.source if not source.boot.kernels else swap.target
             raise ImageError(
-                f"{which.name} has no kernel in its boot partition", "look at what it holds"
+                f"{which.name} has no kernel in its boot partition",
+                "list its contents: benchvise rig compose --from IMAGE",
             )
         old = _versions(swap.target)
         done = style(target.boot.style).put_kernel(target, source)
@@ -97,7 +98,7 @@ def _modules(swap: Swap, root: Ext) -> list[str]:
 
 
 def modules_directory(root: Ext) -> str:
-    """Where modules are, without symbolic links; made if there is no such directory."""
+    """The directory of modules, without symbolic links; made if there is none."""
     return root.make(MODULES)
 
 

@@ -1,4 +1,4 @@
-"""What a layer is, and what it gets to work with."""
+"""The protocol of a layer, and what its methods get and return."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ class ImageLayer(Protocol):
 
     @property
     def name(self) -> str:
-        """How users call it."""
+        """Its name on the command line."""
 
     def apply(self, swap: Swap) -> list[str]:
-        """Puts the source's layer into the target; what was done, in words.
+        """Puts the source's layer into the target; returns what was done, a sentence each.
 
         ImageError when it does not fit; the target is of no use then.
         """
@@ -99,7 +99,7 @@ class DivisibleLayer(Protocol):
     """A layer of which parts can be taken alone."""
 
     def parts(self, first: OpenedImage, second: OpenedImage) -> list[LayerPart]:
-        """What differs; ImageError when that cannot be told."""
+        """What differs; ImageError when that cannot be determined."""
 
     def apply_parts(self, swap: Swap, names: Sequence[str]) -> list[str]:
         """Puts these parts of the source into the target, as ``apply`` does with all.

@@ -44,7 +44,7 @@ class CLibrary:
     name = "libc"
 
     def apply(self, swap: Swap) -> list[str]:
-        """The files go where the old ones are, under the names that programs ask for."""
+        """Puts the files where the old ones are, under the names that programs ask for."""
         ours, theirs = swap.target.need_root(), swap.source.need_root()
         old, new = _libc(ours, swap.target.name), _libc(theirs, swap.source.name)
         if old.kind != new.kind:
@@ -117,7 +117,7 @@ def _same_abi(swap: Swap, ours: bytes, theirs: bytes) -> tuple[str, int, bool]:
             for program in (old, new)
         ]
         raise ImageError(
-            f"the libc of {swap.source.name} is for another kind of processor ({abis[1]}) than "
+            f"the libc of {swap.source.name} is for another architecture ({abis[1]}) than "
             f"the programs of {swap.target.name} ({abis[0]})",
             "take images that are built for the same architecture",
         )
@@ -175,10 +175,9 @@ def _check(
 
 
 def _refuse_unsearched(swap: Swap, loader: bytes, home: str) -> None:
-    """A loader looks where it was built to look, and where the cache says."""
+    """ImageError when the loader does not search ``home``: by itself, or by its cache."""
     spellings = {home, home.removeprefix("/usr")}
-    searched = any(f"{spelling}/\0".encode() in loader or f"{spelling}/".encode() in loader
-                for spelling in spellings)  # fmt: skip
+    searched = any(f"{spelling}/".encode() in loader for spelling in spellings)
     if not searched and not swap.target.need_root().is_file(_CACHE):
         raise ImageError(
             f"the dynamic loader of {swap.source.name} does not look in {home}, where the "
@@ -199,7 +198,7 @@ def _interpreter(root: Ext, here: dict[str, Inode]) -> str:
 def _put(
     ours: Ext, theirs: Ext, here: dict[str, Inode], there: dict[str, Inode], old: Libc, new: Libc
 ) -> int:
-    """Each file under the name that programs ask for, where the old one was, or beside libc."""
+    """Puts each file where the old one of its name was, or beside libc; returns how many."""
     places = {posixpath.basename(path): path for path in here}
     home = posixpath.dirname(old.library)
     new_files = {posixpath.basename(path): node for path, node in there.items()}
@@ -214,7 +213,7 @@ def _put(
 
 
 def _data(ours: Ext, theirs: Ext) -> list[str]:
-    """Character sets and locales, which a libc looks for where it was built to."""
+    """Replaces character sets and locales, which a libc looks for in directories built into it."""
     done = []
     directories = {*library_directories(ours), *library_directories(theirs)}
     for path in (*_LOCALES, *sorted(posixpath.join(top, "gconv") for top in directories)):

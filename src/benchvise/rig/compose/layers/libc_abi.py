@@ -87,7 +87,7 @@ def offer(files: Iterator[bytes]) -> LibcOffer:
 
 
 def missing(wanted: LibcNeeds, new: LibcOffer, old: LibcOffer) -> dict[str, list[str]]:
-    """What the new libc has not though the old one has: what it is, and who needs it."""
+    """What only the old libc has: what it is, and the programs that need it."""
     lacking: dict[str, list[str]] = {}
     for (library, version), programs in sorted(wanted.versions.items()):
         if version not in new.versions.get(library, frozenset()):

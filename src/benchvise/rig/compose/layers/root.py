@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from benchvise.rig.compose.layers.init_settings import files as settings_files
+from benchvise.rig.compose.layers.init_settings import settings_files
 from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.compose.layers.libc import library_files
 from benchvise.rig.images import ImageError
@@ -30,7 +30,7 @@ class Root:
     name = "root"
 
     def apply(self, swap: Swap) -> list[str]:
-        """The new file system is made ready in a file of its own, then put over the old one."""
+        """Prepares the new file system in a file of its own, then puts it over the old one."""
         old, new_name = swap.target.need_root(), _resized(swap)
         new = Ext(swap.work.tools, new_name, 0, f"{swap.target.name} with the new root")
         done = [f"{new.summary.size} bytes of {swap.source.name}"]

@@ -1,4 +1,4 @@
-"""The ways in which boot loaders are told what to load: one module each."""
+"""How boot loaders are configured: one module a style."""
 
 from __future__ import annotations
 

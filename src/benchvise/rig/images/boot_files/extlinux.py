@@ -78,7 +78,7 @@ class Extlinux:
         )
 
     def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
-        """Kernel and initial RAM disk go where the old ones were, under their own names."""
+        """Puts kernel and initial RAM disk where the old ones were, under their own names."""
         text, label = _label(target)
         old = [target.boot.kernels[0], *target.boot.initrds]
         taken = _used(text, target, but=label)
@@ -103,7 +103,7 @@ class Extlinux:
         return [f"{kernel} in place of {old[0]}", *(f"initrd {path}" for path in initrds)]
 
     def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
-        """Device tree, overlays, or the directory of device trees that U-Boot chooses from."""
+        """Puts device tree, overlays, or the directory of device trees that U-Boot chooses from."""
         text, label = _label(target)
         _, theirs = _label(source)
         taken = _used(text, target, but=label) | {*target.boot.kernels, *target.boot.initrds}
@@ -148,7 +148,7 @@ class Extlinux:
         return [f"{len(new)} device trees and overlays, such as {min(new)}"]
 
     def put_command_line(self, target: BootSide, line: str) -> list[str]:
-        """APPEND of the entry that boots by default."""
+        """Sets APPEND of the entry that boots by default."""
         text, label = _label(target)
         ours = [word for word in label.values.get("append", "").split() if _names_initrd(word)]
         options = [*line.split(), *ours]

@@ -49,7 +49,7 @@ class Plain:
         return None
 
     def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
-        """Under the old names, as U-Boot's environment knows no others."""
+        """Puts them under the old names, as U-Boot's environment knows no others."""
         ours, theirs = target.boot.kernels[0], source.boot.kernels[0]
         data = source.files.read(theirs)
         old, new = identify(target.files.read(ours)), identify(data)
@@ -73,7 +73,7 @@ class Plain:
         return [f"{to} replaced" for to, _ in changes]
 
     def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
-        """Under their own names: those with the name of an old one are the ones that count."""
+        """Puts them under their own names: U-Boot loads those that have the name of an old one."""
         if not source.boot.trees:
             raise ImageError(
                 f"{source.files.where} has no device tree of its own", "take the layer bootloader"
@@ -94,7 +94,7 @@ class Plain:
         return [f"{len(new)} device trees, such as {min(new)}"]
 
     def put_command_line(self, target: BootSide, line: str) -> list[str]:
-        """``bootargs=`` of uEnv.txt."""
+        """Sets ``bootargs=`` of uEnv.txt."""
         if target.boot.command_line is None:
             raise ImageError(
                 f"the command line of {target.files.where} stands in U-Boot's environment, "

@@ -74,7 +74,7 @@ class Raspberry:
         )
 
     def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
-        """All kernels and initial RAM disks, and the lines of config.txt about them."""
+        """Puts all kernels and initial RAM disks, and the lines of config.txt about them."""
         ours, theirs = _text(target.files), _text(source.files)
         files = (*source.boot.kernels, *source.boot.initrds)
         new = _moved(files, source, theirs, _prefix(ours))
@@ -86,7 +86,7 @@ class Raspberry:
         return [f"{', '.join(sorted(new))} and the lines of config.txt about them"]
 
     def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
-        """All device trees and overlays, and the lines of config.txt about them."""
+        """Puts all device trees and overlays, and the lines of config.txt about them."""
         ours, theirs = _text(target.files), _text(source.files)
         if not source.boot.trees:
             raise ImageError(
@@ -106,7 +106,7 @@ class Raspberry:
         return [f"{len(new)} device trees and overlays and the lines of config.txt about them"]
 
     def put_command_line(self, target: BootSide, line: str) -> list[str]:
-        """The first line of cmdline.txt, or what config.txt names instead."""
+        """Sets the first line of cmdline.txt, or of what config.txt names instead."""
         path = target.boot.configuration[1]
         target.files.put(path, line.encode(errors="surrogateescape") + b"\n")
         return [path]

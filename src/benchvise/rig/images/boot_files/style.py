@@ -1,4 +1,4 @@
-"""What a boot loader is told: which kernel, initial RAM disk, device tree and command line."""
+"""What a boot loader loads: kernel, initial RAM disk, device tree, command line."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class BootEntry:
 
 @dataclass(frozen=True, slots=True)
 class BootSide:
-    """The boot files of an image, and what its boot loader is told."""
+    """The boot files of an image, and the entry that its boot loader boots."""
 
     files: Files
     boot: BootEntry
 
 
 class BootStyle(Protocol):
-    """A way to tell a boot loader. What is put comes from an image of the same style.
+    """A way to configure a boot loader. What is put comes from an image of the same style.
 
-    The methods that put something return what they did, in words, and raise ImageError when
+    The methods that put something return what they did, a sentence each, and raise ImageError when
     they cannot.
     """
 
     @property
     def name(self) -> str:
-        """How users call it."""
+        """Its name on the command line."""
 
     def find(self, files: Files) -> BootEntry | None:
-        """What lies there, if the file system holds a boot of this style."""
+        """The entry that boots; None when the file system has none of this style."""
 
     def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
-        """Kernel and initial RAM disk become the source's, and the boot loader takes them."""
+        """Replaces kernel and initial RAM disk, and has the boot loader load them."""
 
     def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
-        """Device trees and overlays become the source's."""
+        """Replaces device trees and overlays."""
 
     def put_command_line(self, target: BootSide, line: str) -> list[str]:
-        """The command line becomes this one."""
+        """Replaces the kernel's command line."""

@@ -271,7 +271,7 @@ class _Machine:
                     return outcome, _named(read_cores(stub, "riscv64", program.symbols))
         raise RigError(
             Fault.RIG_BROKEN,
-            f"the simulated machine did not come {limit:g} s far in {_LONGEST:.0f} s",
+            f"the simulated machine ran less than {limit:g} s in {_LONGEST:.0f} s of real time",
             "run fewer things at the same time",
         )
 
@@ -313,6 +313,6 @@ _PHASES = {
 def _named(cores: tuple[Core, ...]) -> tuple[Core, ...]:
     """The cores as harts, which QEMU numbers in the same order."""
     return tuple(
-        Core(f"hart {number}", core.pc, core.symbol, core.caller)
+        Core(f"hart {number}", core.address, core.symbol, core.caller)
         for number, core in enumerate(cores)
     )

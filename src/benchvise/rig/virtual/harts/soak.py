@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, run
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, run
 from benchvise.rig.virtual.harts.machine import (
     RAM_BYTES,
     HartsBoot,
@@ -84,7 +84,7 @@ def soak_harts(
     seed: int = 1,
     interleaving: str = Interleaving.TURNS,
     directory: Path | None = None,
-    on_boot: Callable[[Boot | RigFault], None] = lambda _boot: None,
+    on_boot: Callable[[SoakBoot | RigFault], None] = lambda _boot: None,
 ) -> SoakResult:
     """Boots a form of the program ``boots`` times.
 
@@ -111,7 +111,7 @@ def soak_harts(
     out_of_order = 0
     left = b""
 
-    def boot_once(number: int) -> Boot:
+    def boot_once(number: int) -> SoakBoot:
         nonlocal out_of_order, left
         ram, conditions = fill.contents(number, harts, seed)
         if fill.kept and left:
@@ -142,8 +142,8 @@ def soak_harts(
     return replace(result, about={**result.about, "harts came late": late})
 
 
-def _record(number: int, conditions: str, result: HartsBoot, directory: Path | None) -> Boot:
-    good = Boot(number, phases=result.phases, conditions=conditions)
+def _record(number: int, conditions: str, result: HartsBoot, directory: Path | None) -> SoakBoot:
+    good = SoakBoot(number, phases=result.phases, conditions=conditions)
     if result.outcome is HartsOutcome.UP:
         return good
     console = ""

@@ -124,7 +124,7 @@ class Archive:
         (directory / "status").touch()
         if not KEYRING.exists():
             raise ImageError(
-                f"the keys of the Debian archive are not here ({KEYRING})",
+                f"the keys of the Debian archive are not installed ({KEYRING})",
                 "apt-get install debian-archive-keyring",
             )
         source = f"deb [signed-by={KEYRING}] {mirror()} {self.suite} main\n"

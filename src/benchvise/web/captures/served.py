@@ -1,4 +1,4 @@
-"""The captures that are open, and what was decoded of them: the last few that were looked at."""
+"""The captures that the workbench has open, and what was decoded of them: the last few."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from benchvise.signal.capture import MOST_EDGES, Capture
 from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.reading import open_capture
 from benchvise.signal.response import Responses, responses
-from benchvise.web.captures.asked import Asked
-from benchvise.web.captures.decoded import NOTHING_DECODED, Decoded, decoded
+from benchvise.web.captures.decoded import NOTHING_DECODED, DecodedCapture, decode_rows
+from benchvise.web.captures.view import CaptureView
 from benchvise.web.errors import Busy
 
 MOST = 6
@@ -29,15 +29,15 @@ Stat = tuple[int, int, int]
 
 
 @dataclass
-class Opened:
+class ServedCapture:
     """An open capture as it was asked for, with what is made of it when it is first wanted."""
 
     path: Path
     stat: Stat
-    asked: Asked
+    view: CaptureView
     capture: Capture
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _decoded: Decoded | None = field(default=None, init=False)
+    _decoded: DecodedCapture | None = field(default=None, init=False)
 
     @property
     def tick(self) -> float:
@@ -55,32 +55,32 @@ class Opened:
         return sum(line.edges.size for line in self.capture.lines)
 
     @property
-    def decoded(self) -> Decoded:
+    def decoded(self) -> DecodedCapture:
         """What was decoded; while one thread does it, the others wait. Raises CaptureError."""
-        if not self.asked.decode:
+        if not self.view.decode:
             return NOTHING_DECODED
         with self._lock:
             if self._decoded is None:
-                self._decoded = decoded(self.capture, self.asked.decode)
+                self._decoded = decode_rows(self.capture, self.view.decode)
             return self._decoded
 
     @cached_property
     def responses(self) -> Responses | None:
         """Response times, where both edges were named. Raises CaptureError."""
-        edges = self.asked.edges
-        return None if edges is None else responses(self.capture, *edges, self.asked.window)
+        edges = self.view.edges
+        return None if edges is None else responses(self.capture, *edges, self.view.window)
 
     @property
     def tag(self) -> str:
         """Changes whenever an answer about the capture may."""
-        return hashlib.sha256(repr((self.stat, self.asked)).encode()).hexdigest()[:24]
+        return hashlib.sha256(repr((self.stat, self.view)).encode()).hexdigest()[:24]
 
-    def like(self, asked: Asked) -> Opened:
+    def like(self, view: CaptureView) -> ServedCapture:
         """The same edges, asked for otherwise."""
-        return Opened(self.path, self.stat, asked, self.capture)
+        return ServedCapture(self.path, self.stat, view, self.capture)
 
 
-class OpenCaptures:
+class ServedCaptures:
     """The captures that were asked for last; one that has changed is opened again."""
 
     def __init__(
@@ -88,52 +88,54 @@ class OpenCaptures:
     ) -> None:
         self._read = read
         self._most = most
-        self._known: OrderedDict[tuple[Path, Asked], Opened] = OrderedDict()
+        self._served: OrderedDict[tuple[Path, CaptureView], ServedCapture] = OrderedDict()
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._waiting = 0
 
-    def get(self, path: Path, asked: Asked) -> Opened:
+    def get(self, path: Path, view: CaptureView) -> ServedCapture:
         """The capture. Raises CaptureError for one that cannot be read, Busy when many wait."""
         stat = _stat(path)
-        found = self._find(path, asked, stat)
-        if found is not None:
-            return found
+        served = self._find(path, view, stat)
+        if served is not None:
+            return served
         with self._turn():
-            found = self._find(path, asked, stat)
-            if found is None:
-                found = self._open(path, asked, stat)
-                self._keep(found)
-            return found
+            served = self._find(path, view, stat)
+            if served is None:
+                served = self._open(path, view, stat)
+                self._keep(served)
+            return served
 
-    def _find(self, path: Path, asked: Asked, stat: Stat) -> Opened | None:
+    def _find(self, path: Path, view: CaptureView, stat: Stat) -> ServedCapture | None:
         with self._lock:
-            found = self._known.get((path, asked))
-            if found is None or found.stat != stat:
+            served = self._served.get((path, view))
+            if served is None or served.stat != stat:
                 return None
-            self._known.move_to_end((path, asked))
-            return found
+            self._served.move_to_end((path, view))
+            return served
 
-    def _open(self, path: Path, asked: Asked, stat: Stat) -> Opened:
+    def _open(self, path: Path, view: CaptureView, stat: Stat) -> ServedCapture:
         with self._lock:
-            for one in self._known.values():
-                if one.path == path and one.stat == stat and one.asked.options == asked.options:
-                    return one.like(asked)
-        return Opened(path, stat, asked, self._read(path, asked.options))
+            for served in self._served.values():
+                if (served.path, served.stat) != (path, stat):
+                    continue
+                if served.view.reading == view.reading:
+                    return served.like(view)
+        return ServedCapture(path, stat, view, self._read(path, view.reading))
 
-    def _keep(self, opened: Opened) -> None:
-        """Keeps it and lets go of the oldest, so that memory stays bounded."""
+    def _keep(self, served: ServedCapture) -> None:
+        """Keeps it and releases the oldest, so that memory stays bounded."""
         with self._lock:
-            self._known[opened.path, opened.asked] = opened
-            while len(self._known) > 1 and (
-                len(self._known) > self._most or self._edges() > MOST_EDGES
+            self._served[served.path, served.view] = served
+            while len(self._served) > 1 and (
+                len(self._served) > self._most or self._edges() > MOST_EDGES
             ):
-                self._known.popitem(last=False)
+                self._served.popitem(last=False)
 
     def _edges(self) -> int:
         """Of all captures that are held, each once."""
-        held = {id(one.capture): one.edges for one in self._known.values()}
-        return sum(held.values())
+        by_capture = {id(served.capture): served.edges for served in self._served.values()}
+        return sum(by_capture.values())
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -152,7 +154,7 @@ class OpenCaptures:
 
 def _stat(path: Path) -> Stat:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise CaptureError(f"{path.name}: {error.strerror}", "was it moved?") from error
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

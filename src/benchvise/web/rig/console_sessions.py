@@ -6,7 +6,6 @@ console shows the record, here as for any other command. Who types nothing for a
 
 from __future__ import annotations
 
-import base64
 import threading
 import time
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig
 from benchvise.rig.hold.client import HeldBoard
-from benchvise.text import printable
+from benchvise.rig.hold.messages import PowerChange
 from benchvise.web.errors import NotFound, Refused
 
 PURPOSE = "typing in the workbench"
@@ -28,21 +27,21 @@ _READ_S = 0.1
 
 
 @dataclass
-class _Attendance:
+class _ConsoleSession:
     """One board that is held, with what has come of it."""
 
     held: HeldBoard
     typed: float = field(default_factory=time.monotonic)
     """When the last key was sent."""
-    leaving: threading.Event = field(default_factory=threading.Event)
+    ending: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
 
 
-class Attending:
+class ConsoleSessions:
     """The boards on whose consoles pages type. May be used by any thread."""
 
     def __init__(self) -> None:
-        self._boards: dict[str, _Attendance] = {}
+        self._boards: dict[str, _ConsoleSession] = {}
         self._ended: dict[str, dict[str, str]] = {}
         self._lock = threading.Lock()
 
@@ -64,18 +63,18 @@ class Attending:
         if not known:
             held = HeldBoard(rig, name, PURPOSE)
             try:
-                held.request("console", path=str(logs_directory(name) / "console.log"))
+                held.open_console(logs_directory(name) / "console.log")
             except BaseException:
                 held.abort()
                 raise
-            attendance = _Attendance(held)
-            attendance.thread = threading.Thread(
-                target=self._attend, args=(name, attendance), daemon=True
+            session = _ConsoleSession(held)
+            session.thread = threading.Thread(
+                target=self._record, args=(name, session), daemon=True
             )
             with self._lock:
-                self._boards[name] = attendance
+                self._boards[name] = session
                 self._ended.pop(name, None)
-            attendance.thread.start()
+            session.thread.start()
         return self.state(name)
 
     def type(self, name: str, text: str) -> dict[str, Any]:
@@ -86,25 +85,25 @@ class Attending:
         data = text.encode("utf-8", "replace")
         if not 0 < len(data) <= MOST_BYTES:
             raise UsageError("nothing, or too much at once", f"send up to {MOST_BYTES} bytes")
-        attendance = self._there(name)
-        attendance.typed = time.monotonic()
-        attendance.held.request("write", data=base64.b64encode(data).decode("ascii"))
+        session = self._there(name)
+        session.typed = time.monotonic()
+        session.held.write_console(data)
         return self.state(name)
 
     def cycle(self, name: str) -> dict[str, Any]:
         """Switches the board off and on again, with the console in hand from its first byte on."""
-        attendance = self._there(name)
-        attendance.typed = time.monotonic()
-        attendance.held.request("power", to="cycle")
+        session = self._there(name)
+        session.typed = time.monotonic()
+        session.held.switch_power(PowerChange.CYCLE)
         return self.state(name)
 
     def end(self, name: str) -> dict[str, Any]:
         """Lets the board go as it is; it may have been let go before."""
         with self._lock:
-            attendance = self._boards.get(name)
-        if attendance is not None and attendance.thread is not None:
-            attendance.leaving.set()
-            attendance.thread.join()
+            session = self._boards.get(name)
+        if session is not None and session.thread is not None:
+            session.ending.set()
+            session.thread.join()
         return self.state(name)
 
     def close(self) -> None:
@@ -112,32 +111,32 @@ class Attending:
         for name in list(self._boards):
             self.end(name)
 
-    def _there(self, name: str) -> _Attendance:
+    def _there(self, name: str) -> _ConsoleSession:
         with self._lock:
-            attendance = self._boards.get(name)
-        if attendance is None:
+            session = self._boards.get(name)
+        if session is None:
             raise Refused("nobody types on this console", "take it first")
-        return attendance
+        return session
 
-    def _attend(self, name: str, attendance: _Attendance) -> None:
+    def _record(self, name: str, session: _ConsoleSession) -> None:
         """Reads, so that it is recorded, until the end."""
         ended: dict[str, str] = {}
         try:
-            while not attendance.leaving.is_set():
-                attendance.held.request("read", timeout=_READ_S)
-                if time.monotonic() - attendance.typed > IDLE_S:
+            while not session.ending.is_set():
+                session.held.read_console(_READ_S)
+                if time.monotonic() - session.typed > IDLE_S:
                     minutes = IDLE_S / 60
                     message = f"let go, as nothing was typed for {minutes:g} minutes"
                     ended = {"message": message, "remedy": "take it again to go on"}
                     break
-            attendance.held.close(off=False)
+            session.held.close(off=False)
         except BenchviseError as error:
             ended = {
-                "message": printable(str(error), 400),
-                "remedy": printable(error.remedy, 400),
+                "message": str(error),
+                "remedy": error.remedy,
             }
         finally:
-            attendance.held.abort()  # nothing is left to do where it was closed
+            session.held.abort()  # nothing is left to do where it was closed
             with self._lock:
                 self._boards.pop(name, None)
                 if ended:

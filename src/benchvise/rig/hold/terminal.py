@@ -1,8 +1,7 @@
-"""``benchvise rig console``: a terminal on a board's serial console."""
+"""A terminal on a board's serial console."""
 
 from __future__ import annotations
 
-import base64
 import os
 import select
 import sys
@@ -17,21 +16,21 @@ from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig
 from benchvise.rig.hold.client import HeldBoard
 
-LEAVE = b"\x1d"  # Ctrl-]
+QUIT = b"\x1d"  # Ctrl-]
 _READ_SECONDS = 0.03
 
 
-def attend(rig: Rig, name: str, output: BinaryIO | None = None) -> Path:
+def open_terminal(rig: Rig, name: str, output: BinaryIO | None = None) -> Path:
     """Connects the terminal with the board's console until Ctrl-] or the end of the input.
 
-    What the board says goes to ``output``, by default standard output. Returns where it is kept.
-    Raises RigError when the console cannot be used.
+    The board's bytes go to ``output``, by default standard output. Returns the log's path. Raises
+    RigError when the console cannot be used.
     """
-    kept = logs_directory(name) / "console.log"
-    shown = output or sys.stdout.buffer
+    log = logs_directory(name) / "console.log"
+    screen = output or sys.stdout.buffer
     with HeldBoard(rig, name, "rig console") as held:
-        held.request("console", path=str(kept))
-        print(f"console of {name}; Ctrl-] leaves", file=sys.stderr, flush=True)
+        held.open_console(log)
+        print(f"console of {name}; Ctrl-] quits", file=sys.stderr, flush=True)
         with _raw_terminal():
             descriptor = sys.stdin.fileno()
             listening = True
@@ -39,22 +38,20 @@ def attend(rig: Rig, name: str, output: BinaryIO | None = None) -> Path:
                 ready = select.select([descriptor], [], [], 0)[0] if listening else []
                 if ready:
                     typed = os.read(descriptor, 1024)
-                    if LEAVE in typed:
+                    if QUIT in typed:
                         break
                     if typed:
-                        data = base64.b64encode(typed).decode("ascii")
-                        held.request("write", data=data)
+                        held.write_console(typed)
                     elif sys.stdin.isatty():
                         break
-                    else:  # a script's input has ended: what the board still says is shown
+                    else:  # a script's input has ended: the board's last words are still shown
                         listening = False
-                answer = held.request("read", timeout=_READ_SECONDS if listening else 1.0)
-                said = base64.b64decode(answer["data"])
-                shown.write(said)
-                shown.flush()
-                if not listening and not said:
+                data = held.read_console(_READ_SECONDS if listening else 1.0)
+                screen.write(data)
+                screen.flush()
+                if not listening and not data:
                     break
-    return kept
+    return log
 
 
 @contextmanager

@@ -1,15 +1,24 @@
-"""The charts of a page: what its template asks of them, and the island that draws them."""
+"""Tabs of a page: their part of its document, and the charts that they draw."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
 from benchvise.report.figures import Figures
 
 
-def drawn(figures: Figures, **more: object) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class PageTab:
+    """A tab's part of the page's document, and what its template needs besides."""
+
+    document: Mapping[str, Any]
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def chart_context(figures: Figures, **more: object) -> dict[str, Any]:
     """The figures for the report's templates, and ``charts``, the data of the island."""
     return {
         "figures": figures,

@@ -1,6 +1,6 @@
-"""Files that may be looked at, named by keys: nothing that a browser sends is ever a path.
+"""Traces and captures that pages may show, named by keys: nothing a browser sends is ever a path.
 
-A shelf lists what lies under given directories and looks as if it were of its kind. A key is the
+An index lists what lies under given directories and looks as if it were of its kind. A key is the
 file's name and a hash of its path, so it stays the same over restarts; it is found by looking it
 up in the list, never by making a path of it.
 """
@@ -17,8 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from benchvise.signal.response import is_list
+from benchvise.store import Store
 from benchvise.text import printable
 from benchvise.web.errors import NotFound
+from benchvise.web.settings import Settings
 
 FILES = 2000
 ENTRIES = 50_000
@@ -26,11 +29,18 @@ ENTRIES = 50_000
 DEPTH = 6
 FRESH_SECONDS = 3.0
 
+RUN_TRACES = 500
+"""Of the newest runs, those whose traces are listed."""
+
+_TRACE_HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
+_CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
+_LIST_SUFFIXES = frozenset({".out", ".txt", ".dat", ".tsv"})
+
 IsKind: TypeAlias = Callable[[Path], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class IndexedFile:
     """One file, or directory that counts as one.
 
     ``place`` is where it lies, as shown: relative to its root. ``size`` is in bytes, ``changed`` in
@@ -47,21 +57,21 @@ class Shelved:
 
 
 @dataclass
-class Shelf:
+class FileIndex:
     """All files of one kind under ``roots``, and those that ``others`` names."""
 
     roots: Sequence[Path]
     is_kind: IsKind
     what: str
     """The word for one of them, in errors."""
-    others: Callable[[], Iterable[Shelved]] = tuple
+    others: Callable[[], Iterable[IndexedFile]] = tuple
     cut: bool = field(default=False, init=False)
     """Whether there were more than are listed."""
-    _listed: list[Shelved] = field(default_factory=list, init=False)
+    _listed: list[IndexedFile] = field(default_factory=list, init=False)
     _at: float = field(default=float("-inf"), init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def files(self) -> list[Shelved]:
+    def files(self) -> list[IndexedFile]:
         """All of them, the newest first; looked up again when a few seconds have passed."""
         with self._lock:
             if time.monotonic() - self._at > FRESH_SECONDS:
@@ -71,7 +81,7 @@ class Shelf:
                 self._at = time.monotonic()
             return self._listed
 
-    def find(self, key: str) -> Shelved:
+    def find(self, key: str) -> IndexedFile:
         """The file that a key names. NotFound when there is none."""
         for file in self.files():
             if file.key == key:
@@ -81,7 +91,7 @@ class Shelf:
             f"see the list of {self.what}s: was the file moved?",
         )
 
-    def _walk(self) -> Iterator[Shelved]:
+    def _walk(self) -> Iterator[IndexedFile]:
         self.cut = False
         looked = listed = 0
         for root in self.roots:
@@ -92,15 +102,17 @@ class Shelf:
                     return
                 if self.is_kind(path):
                     listed += 1
-                    yield shelved(path, str(path.relative_to(root.resolve())))
+                    yield indexed_file(path, str(path.relative_to(root.resolve())))
 
 
-def shelved(path: Path, place: str, run: str | None = None) -> Shelved:
+def indexed_file(path: Path, place: str, run: str | None = None) -> IndexedFile:
     """A file as it is listed."""
     size, changed = _extent(path)
     # Directories of a trace are all called alike: `kernel`, of which session says the one above.
     name = "/".join(Path(place).parts[-2:]) if path.is_dir() and run is None else path.name
-    return Shelved(key_of(path), printable(name, 120), path, printable(place), size, changed, run)
+    return IndexedFile(
+        key_of(path), printable(name, 120), path, printable(place), size, changed, run
+    )
 
 
 def key_of(path: Path) -> str:
@@ -139,3 +151,51 @@ def _extent(path: Path) -> tuple[int, float]:
     except OSError:
         return 0, 0.0
     return sum(s.st_size for s in stats), max((s.st_mtime for s in stats), default=own.st_mtime)
+
+
+# -- which files are which -------------------------------------------------------------------------
+
+
+def trace_index(settings: Settings, store: Callable[[], Store]) -> FileIndex:
+    """Traces under the given roots, and those that were recorded with runs."""
+
+    def of_runs() -> Iterator[IndexedFile]:
+        for run in store().runs(RUN_TRACES):
+            path = store().trace_file(run.id)
+            if path.is_file():
+                yield indexed_file(path, f"of run {run.label or run.id}", run.id)
+
+    return FileIndex(settings.traces, is_trace, "trace", of_runs)
+
+
+def capture_index(settings: Settings) -> FileIndex:
+    """Captures under the given roots."""
+    return FileIndex(settings.captures, is_capture, "capture")
+
+
+def is_trace(path: Path) -> bool:
+    """Whether it begins as a trace.dat or a perf.data, or has the metadata of CTF."""
+    return bool(trace_kind(path))
+
+
+def trace_kind(path: Path) -> str:
+    """``trace.dat``, ``perf.data`` or ``CTF``; empty for what is no trace."""
+    try:
+        if path.is_dir():
+            return "CTF" if (path / "metadata").is_file() else ""
+        if not path.is_file():
+            return ""  # a pipe would have us wait for its other end
+        with path.open("rb") as file:
+            head = file.read(10)
+    except OSError:
+        return ""
+    return next((kind for begin, kind in _TRACE_HEADS.items() if head.startswith(begin)), "")
+
+
+def is_capture(path: Path) -> bool:
+    """Whether it is called like one, or is a list of response times: what else is in it is seen
+    when it is opened."""
+    suffix = path.suffix.lower()
+    if suffix in _CAPTURE_SUFFIXES:
+        return path.is_file()
+    return suffix in _LIST_SUFFIXES and path.is_file() and is_list(path)

@@ -1,4 +1,4 @@
-"""Runs as pages show them, kept for the next page.
+"""Reports of runs as pages show them, kept for the next page.
 
 A run of the whole suite has tens of thousands of samples, each with its evidence. What pages show
 of it takes seconds to make and is small, so it is kept for as long as the run stays as it is. What
@@ -25,17 +25,17 @@ from benchvise.report.data import (
 from benchvise.store import RunInfo, Store
 
 _KEPT = 48
-_T = TypeVar("_T")
+ValueT = TypeVar("ValueT")
 _State: TypeAlias = tuple[Hashable, ...]
 
 
-class Measured:
+class ReportCache:
     """What is to be shown of runs and pairs of runs; may be used by any thread."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
-        self._runs: _Cache[RunData] = _Cache()
-        self._changes: _Cache[ComparisonData] = _Cache()
+        self._runs: _RecentValues[RunData] = _RecentValues(_KEPT)
+        self._changes: _RecentValues[ComparisonData] = _RecentValues(_KEPT)
 
     def run(self, run_id: str) -> ReportData:
         """One run. StoreError when there is none with this id."""
@@ -43,7 +43,7 @@ class Measured:
 
     def runs(self, run_ids: Sequence[str]) -> ReportData:
         """Several runs, and how each but the first compares with the first."""
-        load = _Loaded(self._store())
+        load = _LoadedRuns(self._store())
         states = {run_id: _state(self._store().info(run_id)) for run_id in run_ids}
         runs = [self._run(states[run_id], run_id, load) for run_id in run_ids]
         base, *others = run_ids
@@ -52,20 +52,20 @@ class Measured:
         ]
         return assembled(runs, changes)
 
-    def _run(self, state: _State, run_id: str, load: _Loaded) -> RunData:
+    def _run(self, state: _State, run_id: str, load: _LoadedRuns) -> RunData:
         return self._runs.get(state, lambda: one_run(load(run_id)))
 
-    def _change(self, state: _State, base: str, other: str, load: _Loaded) -> ComparisonData:
+    def _change(self, state: _State, base: str, other: str, load: _LoadedRuns) -> ComparisonData:
         return self._changes.get(state, lambda: one_change(load(base), load(other)))
 
 
 def _state(info: RunInfo) -> _State:
     """What changes whenever what is shown of a run does."""
-    said = (info.label, info.tags, info.note)
-    return (info.id, info.status, info.finished, info.samples, info.reason, *said)
+    annotations = (info.label, info.tags, info.note)
+    return (info.id, info.status, info.finished, info.samples, info.reason, *annotations)
 
 
-class _Loaded:
+class _LoadedRuns:
     """Runs with all their samples, each loaded once and only when it is needed."""
 
     def __init__(self, store: Store) -> None:
@@ -79,26 +79,27 @@ class _Loaded:
 
 
 @dataclass
-class _Place(Generic[_T]):
+class _Place(Generic[ValueT]):
     """Where a value is, or will be; its lock is held while it is made."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    value: _T | None = None
+    value: ValueT | None = None
 
 
-class _Cache(Generic[_T]):
-    """The values that were used last, each made once however many ask for it at a time."""
+class _RecentValues(Generic[ValueT]):
+    """The ``most`` values that were used last, each made once however many ask for it at a time."""
 
-    def __init__(self) -> None:
-        self._places: OrderedDict[_State, _Place[_T]] = OrderedDict()
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._places: OrderedDict[Hashable, _Place[ValueT]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, state: _State, make: Callable[[], _T]) -> _T:
-        """The value for the state, made where it is not there; raises what making it raises."""
+    def get(self, key: Hashable, make: Callable[[], ValueT]) -> ValueT:
+        """The value of the key, made where it is not there; raises what making it raises."""
         with self._lock:
-            place = self._places.setdefault(state, _Place())
-            self._places.move_to_end(state)
-            while len(self._places) > _KEPT:
+            place = self._places.setdefault(key, _Place())
+            self._places.move_to_end(key)
+            while len(self._places) > self._most:
                 self._places.popitem(last=False)
         with place.lock:
             if place.value is None:

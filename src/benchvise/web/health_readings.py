@@ -14,7 +14,7 @@ KEPT = 200
 
 
 @dataclass
-class Readings:
+class HealthReadings:
     """The newest judgement of each board that was looked at since the server began."""
 
     _found: dict[str, Judgement] = field(default_factory=dict, init=False)

@@ -1,4 +1,4 @@
-"""``benchvise rig soak``: a board booted many times."""
+"""A soak of a board that is held, or of the boot programs for many harts."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchvise.errors import BenchviseError
-from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import SIMULATED, Rig
 from benchvise.rig.hold.client import HeldBoard
+from benchvise.rig.hold.messages import PowerChange
 from benchvise.rig.soak.cores import REGISTERS, Core, Symbols, cores_by_gdb
-from benchvise.rig.soak.soak import Boot, RigFault, SoakResult, soak
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak
 from benchvise.rig.virtual.harts.soak import HART_IDS, soak_harts
 
 PREFIX = "harts:"
 """How the boot programs for many harts are named: ``harts:faulty``."""
 
-OnBoot = Callable[[Boot | RigFault], None]
+OnBoot = Callable[[SoakBoot | RigFault], None]
 
 
 def soak_board(
@@ -29,35 +29,30 @@ def soak_board(
     Where the rig file names a debugger for the board, a failed boot says where its cores stand;
     ``symbols`` is the ELF file that has their names.
     """
-    known = Symbols.load(symbols) if symbols is not None else None
+    table = Symbols.load(symbols) if symbols is not None else None
     with HeldBoard(rig, name, f"rig soak, {boots} boots") as held:
-        held.request("off_at_end", off=True)
-
-        def once(_number: int) -> BootReport:
-            found = held.request("boot", directory=str(logs_directory(name)))
-            return BootReport.from_json(found["report"])
-
+        held.switch_off_at_end(True)
         try:
             return soak(
-                once,
+                lambda _number: held.boot(logs_directory(name)).report,
                 boots,
                 board=name,
-                cores=_cores(held, known),
+                cores=_cores(held, table),
                 on_boot=on_boot,
                 simulated=SIMULATED in held.features,
             )
         finally:
             with contextlib.suppress(BenchviseError):
-                held.request("power", to="off")
+                held.switch_power(PowerChange.OFF)
 
 
 def _cores(held: HeldBoard, symbols: Symbols | None) -> Callable[[int], Sequence[Core]] | None:
     """How to ask where the board's cores stand; None without a debugger or a known architecture."""
-    where = held.request("debugger")["debugger"]
+    where = held.find_debugger()
     architecture = next((name for name in sorted(held.features) if name in REGISTERS), None)
-    if where is None or architecture is None:
+    if not where or architecture is None:
         return None
-    host, colon, port = str(where).rpartition(":")
+    host, colon, port = where.rpartition(":")
     address = (host, int(port)) if colon and port.isdecimal() else Path(where)
     return lambda _number: cores_by_gdb(address, architecture, symbols)
 
@@ -73,6 +68,6 @@ def soak_program(
         ram_fill or HART_IDS,
         boot_hart,
         seed=seed,
-        directory=Path(logs_directory(f"harts-{form}" if form.isalnum() else "harts")),
+        directory=logs_directory(f"harts-{form}" if form.isalnum() else "harts"),
         on_boot=on_boot,
     )

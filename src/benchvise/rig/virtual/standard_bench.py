@@ -12,7 +12,7 @@ from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
 from benchvise.rig.virtual.messages import BoardStatus
 from benchvise.rig.virtual.rigfile import RIG_FILE
-from benchvise.text import printable
+from benchvise.text import Untrusted
 
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
 """What is shown of each board, in this order: keys of ``board_document``."""
@@ -65,7 +65,7 @@ def image(name: str, variant: str = "a") -> Path:
     kind = KINDS.get(kinds.get(name, name))
     if kind is None:
         raise UsageError(
-            f"'{printable(name)}' is no simulated board and no kind of one",
+            f"'{name}' is no simulated board and no kind of one",
             f"boards: {', '.join(kinds)}; kinds: {', '.join(KINDS)}",
         )
     return card_image(kind, variant=variant)
@@ -85,7 +85,7 @@ def board_document(board: BoardStatus) -> dict[str, object]:
     """A board as it is shown: what the bench says of it, with power and faults in words."""
     power = "on" if board.relay else "off"
     if board.relay and not board.running:
-        power = f"on, but its machine has ended ({printable(board.ended, 60)})"
+        power = f"on, but its machine has ended ({Untrusted(board.ended):60})"
     faults = ", ".join(f"{name}={value}" for name, value in board.faults.items())
     ports = {"console": board.console_port, "ssh": board.ssh_port}
     return {**encode(board), "power": power, **ports, "faults": faults or "-"}
@@ -106,7 +106,7 @@ def _chosen(boards: str) -> tuple[tuple[str, str], ...]:
         name, equals, kind = pair.partition("=")
         if not equals or kind not in KINDS:
             raise UsageError(
-                f"--boards: '{printable(pair)}' is not NAME=KIND",
+                f"--boards: '{pair}' is not NAME=KIND",
                 f"kinds: {', '.join(KINDS)}",
             )
         pairs.append((name, kind))

@@ -1,0 +1,127 @@
+"""One action on many boards at once: read their state, switch, turn, write, boot.
+
+Each board is held for the action alone, and becomes an outcome of its own: one that fails neither
+delays nor fails the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from benchvise.documents import encode
+from benchvise.errors import BenchviseError
+from benchvise.rig.card.mux import MuxSide
+from benchvise.rig.console.recorder import logs_directory
+from benchvise.rig.environment import Rig, find_rig_file, load_rig
+from benchvise.rig.hold.client import EventObserver, HeldBoard, all_at_once
+from benchvise.rig.hold.messages import (
+    BoardStatus,
+    BootedBoard,
+    CardSide,
+    FlashedCard,
+    PowerChange,
+    PowerState,
+)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardOutcome(Generic[T_co]):
+    """What an action came to on one board: its result, or its error."""
+
+    board: str
+    result: T_co | None = None
+    error: BenchviseError | None = None
+
+
+def outcome_document(outcome: BoardOutcome[object]) -> dict[str, Any]:
+    """As the commands' ``--json`` shows it."""
+    if outcome.error is None:
+        return {"board": outcome.board, **encode(outcome.result)}
+    error = outcome.error
+    fault = str(getattr(error, "fault", ""))
+    report = getattr(error, "report", None)
+    return {
+        "board": outcome.board,
+        "error": {"message": error.message, "remedy": error.remedy, "fault": fault},
+        **({"report": encode(report)} if report is not None else {}),
+    }
+
+
+def load(rig_file: str | None) -> Rig:
+    """The rig that is meant: of ``--rig``, of the environment, or the virtual bench that runs."""
+    return load_rig(find_rig_file(rig_file))
+
+
+def status(rig: Rig, names: Sequence[str]) -> list[BoardOutcome[BoardStatus]]:
+    """Power, card and holder of boards, by default all; changes nothing and locks nothing."""
+    return _each(rig, names or ["all"], "", HeldBoard.status)
+
+
+def power(rig: Rig, names: Sequence[str], to: PowerChange) -> list[BoardOutcome[PowerState]]:
+    """Switches boards on or off, or off and on again."""
+    return _each(rig, names, f"rig power {to}", lambda held: held.switch_power(to))
+
+
+def mux(rig: Rig, names: Sequence[str], to: MuxSide) -> list[BoardOutcome[CardSide]]:
+    """Turns the cards of boards to this machine or to the boards."""
+    return _each(rig, names, f"rig mux {to}", lambda held: held.turn_mux(to))
+
+
+def flash(
+    rig: Rig, names: Sequence[str], image: str, observe: EventObserver | None = None
+) -> list[BoardOutcome[FlashedCard]]:
+    """Writes an image to the cards of boards, which are off then."""
+
+    def write(held: HeldBoard) -> FlashedCard:
+        held.switch_off_at_end(True)
+        card = held.write_card(image)
+        held.turn_mux(MuxSide.DUT)
+        return card
+
+    return _each(rig, names, "rig flash", write, observe)
+
+
+def boot(
+    rig: Rig, names: Sequence[str], *, keep_on: bool = True, observe: EventObserver | None = None
+) -> list[BoardOutcome[BootedBoard]]:
+    """Boots boards from off to a shell; one that does not come there is switched off."""
+
+    def start(held: HeldBoard) -> BootedBoard:
+        held.switch_off_at_end(True)
+        try:
+            booted = held.boot(logs_directory(held.name))
+        except BenchviseError:
+            with contextlib.suppress(BenchviseError):
+                held.switch_power(PowerChange.OFF)
+            raise
+        if not keep_on:
+            held.switch_power(PowerChange.OFF)
+        held.switch_off_at_end(False)
+        return booted
+
+    return _each(rig, names, "rig boot", start, observe)
+
+
+def _each(
+    rig: Rig,
+    names: Sequence[str],
+    purpose: str,
+    act: Callable[[HeldBoard], T],
+    observe: EventObserver | None = None,
+) -> list[BoardOutcome[T]]:
+    """The same for each board that is meant, all at once."""
+
+    def hold(name: str) -> T:
+        with HeldBoard(rig, name, purpose, observe) as held:
+            return act(held)
+
+    return [
+        BoardOutcome(name, result, error)
+        for name, result, error in all_at_once(rig.select(names), hold)
+    ]

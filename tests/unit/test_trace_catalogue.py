@@ -1,0 +1,120 @@
+"""The records of trace analyses: what is made of them, without a trace."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from benchvise.cli.main import run
+from benchvise.report.trace_tables import answer_csv, answer_tables, described_columns
+from benchvise.trace.analysis.distributions import Bounds, Distribution
+from benchvise.trace.catalogue import ANALYSES
+from benchvise.trace.catalogue.record import Column, TableShape, TraceAnalysis, Unit, durations
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
+def test_a_record_says_all_that_a_command_needs(analysis: TraceAnalysis[Any, Any]) -> None:
+    assert analysis.summary.endswith(".") and analysis.summary[0].isupper()
+    assert analysis.example.startswith(f"{analysis.name} ")
+    assert {"cache"} <= {option.name for option in fields(analysis.request)}
+    names = [shape.name for shape in analysis.shapes]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [shape for analysis in ANALYSES for shape in analysis.shapes],
+    ids=lambda shape: shape.name,
+)
+def test_columns_have_names_of_their_own_in_csv(shape: TableShape[Any]) -> None:
+    names = [name for _, _, csv_names in described_columns(shape) for name in csv_names]
+    assert names and len(set(names)) == len(names)
+    assert all(name and name == name.lower() and " " not in name for name in names)
+
+
+def test_the_catalogue_is_cheap_to_import() -> None:
+    code = "import sys, benchvise.trace.catalogue; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    heavy = {"duckdb", "numpy", "pyarrow", "rich", "typer", "msgspec"}
+    assert not heavy & set(loaded.decode().split())
+
+
+SPREAD = Distribution(
+    count=3, mean=2.0, minimum=1.0, median=2.0, interval=Bounds(1.0, 3.0), p95=2.9, p99=2.98,
+    p99_interval=None, maximum=3e6, total=6.0,
+)  # fmt: skip
+SHAPE: TableShape[tuple[str, Distribution | None]] = TableShape(
+    "waits",
+    "Waits",
+    "more tasks",
+    (
+        Column("Task", Unit.ACTOR, lambda row: row[0]),
+        *durations("Wait", lambda row: row[1], "median", "interval", "maximum", strong=True),
+        Column("Pre-\nempted", Unit.COUNT, lambda row: 0),
+        Column(
+            "Late",
+            Unit.NS,
+            lambda row: None,
+            otherwise=Column("Late", Unit.JIFFIES, lambda row: 4),
+        ),
+        Column("Only CSV", Unit.MOMENT, lambda row: 1_500_000_000, detail=True),
+    ),
+)
+
+
+def test_people_see_the_first_rows_in_handy_units_and_how_many_there_are_besides() -> None:
+    filled = SHAPE.filled("Title", [("a", SPREAD), ("b", None), ("c", None)], "why", top=1)
+    (table,) = answer_tables([filled], ["LOST: 3 events"])
+    assert [column.name for column in table.columns][:3] == [
+        "Task",
+        "Wait\nmedian",
+        "\n95 % interval",
+    ]
+    assert [cell.text for cell in table.rows[0]] == [
+        "a", "2.00 ns", "1.00 to 3.00 ns", "3.00 ms", "0", "4 jiffies", "1.500000000",
+    ]  # fmt: skip
+    assert [cell.tone for cell in table.rows[0]][1:5] == ["strong", "plain", "plain", "muted"]
+    assert table.remarks == ("LOST: 3 events", "not listed: 2 more tasks (--top 3)", "why")
+    (flat,) = answer_tables([filled], stacked=False)
+    assert [column.name for column in flat.columns][1:5] == [
+        "Wait median", "Wait 95 % interval", "Wait max", "Preempted",
+    ]  # fmt: skip
+
+
+def test_csv_has_all_rows_as_they_are() -> None:
+    text = answer_csv([SHAPE.filled("Title", [("=a", SPREAD), ("b", None)], top=1)])
+    first, second = csv.DictReader(io.StringIO(text))
+    assert first == {
+        "task": "'=a",
+        "wait_median_ns": "2.0",
+        "wait_95_interval_low_ns": "1.0",
+        "wait_95_interval_high_ns": "3.0",
+        "wait_max_ns": "3000000.0",
+        "preempted": "0",
+        "late_ns": "",
+        "late_jiffies": "4",
+        "only_csv_ns": "1500000000",
+    }
+    assert second["wait_median_ns"] == "" and second["task"] == "b"
+    assert answer_csv([SHAPE.filled("Title", [])]).startswith("task,wait_median_ns,")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--csv", "--json"], "--csv, --markdown and --json exclude each other"),
+        (["--table", "pears"], "trace stats has no table pears: say cpus, actors"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_trace_is_read(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["trace", "stats", "/nowhere/trace.dat", *words]) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err + captured.out
