@@ -9,12 +9,14 @@ of a diagnosis from their tables, the JSON of commands from its types.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from benchvise.cli.bench import DRIVEN_BY
 from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
+from benchvise.documents import schema
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import spell
@@ -30,7 +32,7 @@ from benchvise.state.roles import ROLES
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
-from benchvise.why.shape import FIELDS
+from benchvise.why.model import Diagnosis
 from benchvise.why.suspects.artefacts import Artefact, artefacts
 from benchvise.why.suspects.priors import Direction, Prior, commands, priors, symptoms, unlisted
 
@@ -266,16 +268,49 @@ def diagnosis_page() -> str:
         "the logarithm of a value where higher is better, and minus that where lower is better.",
         "",
     ]
-    rows = [
-        (
-            f"`{field.path}`",
-            f"{field.type}{' or null' if field.nullable else ''}",
-            field.meaning
-            + (f": {', '.join(f'`{w}`' for w in field.words)}" if field.words else ""),
-        )
-        for field in FIELDS
-    ]
+    rows = _document_rows(schema(Diagnosis))
     return "\n".join([*lines, *_table(("field", "type", "meaning"), rows)])
+
+
+_TYPES = {
+    "string": "text",
+    "boolean": "yes or no",
+    "array": "list",
+    "object": "mapping",
+}
+
+
+def _document_rows(described: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Path, type and meaning of every field of a JSON Schema, in its order."""
+    definitions = described["$defs"]
+
+    def resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
+        name = node.get("$ref", "").rpartition("/")[2]
+        return {**definitions[name], **node} if name else node
+
+    def rows(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
+        either = [other for other in node.get("anyOf", ()) if other.get("type") != "null"]
+        whole = resolved({**node, **either[0]} if either else node)
+        is_described = "description" in whole or "enum" in whole
+        if path and is_described:  # what a list of texts holds, its own row has said
+            meaning = whole.get("description", "").split("\n\n")[0].replace("\n", " ")
+            words = ", ".join(f"`{word}`" for word in whole.get("enum", ()))
+            kind = whole.get("type", "string")
+            yield (
+                f"`{path}`",
+                _TYPES.get(kind, kind) + (" or null" if either else ""),
+                f"{meaning.rstrip('.')}: {words}" if words and meaning else meaning or words,
+            )
+        before = f"{path}." if path else ""
+        for name, child in whole.get("properties", {}).items():
+            yield from rows(child, before + name)
+        for items in [whole.get("items"), *whole.get("prefixItems", ())][:2]:
+            if items:
+                yield from rows(items, f"{path}[]")
+        if isinstance(whole.get("additionalProperties"), dict):
+            yield from rows(whole["additionalProperties"], f"{path}{{}}")
+
+    return list(rows({"$ref": described["$ref"]}, ""))
 
 
 _HOLDS = {

@@ -278,6 +278,5 @@ def suspect_of(knob_name: str, bad: str, good: str = "another") -> Suspect:
         item.id,
         good,
         bad,
-        (),
-        SettingMeans((Setting(knob, good),), (Setting(knob, bad),)),
+        means=SettingMeans((Setting(knob, good),), (Setting(knob, bad),)),
     )

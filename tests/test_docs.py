@@ -16,6 +16,7 @@ import pytest
 
 from benchvise.cli.json_kinds import json_kinds
 from benchvise.cli.main import program
+from benchvise.documents import schema
 from benchvise.errors import BenchviseError
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
@@ -28,7 +29,7 @@ from benchvise.state.roles import ROLES
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
 from benchvise.why.explain.counters import COUNTERS
-from benchvise.why.shape import FIELDS
+from benchvise.why.model import Diagnosis
 from benchvise.why.suspects.artefacts import artefacts
 from benchvise.why.suspects.priors import priors, symptoms
 
@@ -123,8 +124,13 @@ def test_every_knob_is_documented_and_those_in_the_guide_exist(generate: ModuleT
 
 def test_every_field_of_a_diagnosis_is_documented(generate: ModuleType) -> None:
     page = generate.diagnosis_page()
-    for field in FIELDS:
-        assert f"| `{field.path}` |" in page and field.meaning in page
+    definitions = schema(Diagnosis)["$defs"]
+    for path, name in (("", "Diagnosis"), ("causes[].", "Cause"), ("trials[].", "Trial")):
+        for field in definitions[name]["properties"]:
+            assert f"| `{path}{field}` |" in page
+    for name, definition in definitions.items():
+        for field, described in definition["properties"].items():
+            assert described["description"].rstrip(".") in page, (name, field)
 
 
 def test_every_artefact_is_documented(generate: ModuleType) -> None:

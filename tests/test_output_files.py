@@ -29,7 +29,7 @@ from benchvise import output_files
 from benchvise.cli.main import run
 from benchvise.errors import OutputError, UsageError
 from benchvise.store import Store
-from benchvise.trace.record import Recorder, Wish
+from benchvise.trace.recording import RecordingPlan, TraceRecorder
 
 NULL, FULL = os.makedev(1, 3), os.makedev(1, 7)
 FAKE_RECORDER = Path(__file__).parent / "fakerecorder.py"
@@ -98,9 +98,11 @@ def prepared_recorder(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str,
     argv = [str(FAKE_RECORDER), str(path / "first"), str(path / "second")]
     program = SimpleNamespace(path=sys.executable)
     monkeypatch.setattr("benchvise.flows.trace_record.deploy", lambda _board: program)
-    wait = Recorder.wait
-    monkeypatch.setattr(Recorder, "wait", lambda recorder: [recorder.stop(), wait(recorder)])
-    monkeypatch.setattr(Wish, "words", lambda _wish, *, controlled: argv if controlled else [])
+    wait = TraceRecorder.wait
+    monkeypatch.setattr(TraceRecorder, "wait", lambda recorder: [recorder.stop(), wait(recorder)])
+    monkeypatch.setattr(
+        RecordingPlan, "words", lambda _wish, *, controlled: argv if controlled else []
+    )
     return ()
 
 

@@ -299,7 +299,7 @@ def test_a_relay_that_does_not_let_go_is_said_to(calm: TestBench) -> None:
     for words in (("power", GOOD, "off"), ("flash", GOOD, str(calm.image("panic")))):
         ran = calm.command("rig", *words)
         assert ran.code == 3
-        assert ran.err.startswith(f"relay-stuck: {GOOD}: the relay was told to switch off and says")
+        assert ran.err.startswith(f"relay-stuck: {GOOD}: the relay was switched off but reports")
     assert (calm.place / GOOD / "card.img").read_bytes() == card
 
 

@@ -307,12 +307,12 @@ def test_the_image_changes_while_it_is_read(
 
 def test_a_card_that_holds_something_else(place: Path, writer_with: Callable[[str], None]) -> None:
     writer_with(
-        "READ = Card.read\n"
+        "READ = CardDevice.read\n"
         "def lie(self, pieces, data):\n"
         "    READ(self, pieces, data)\n"
         "    if pieces[0][0] >= 4 << 20:\n"
         "        data[1000] ^= 1\n"
-        "Card.read = lie"
+        "CardDevice.read = lie"
     )
     error = refused(image_file(place), card_file(place))
     assert error.fault is Fault.CARD_VERIFY
@@ -322,7 +322,7 @@ def test_a_card_that_holds_something_else(place: Path, writer_with: Callable[[st
 def test_a_card_that_does_not_answer(
     place: Path, writer_with: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer_with("import time\nCard.write = lambda *_: time.sleep(1000)")
+    writer_with("import time\nCardDevice.write = lambda *_: time.sleep(1000)")
     monkeypatch.setattr(flash, "STALL_S", 1.0)
     card = card_file(place)
     error = refused(image_file(place), card)
@@ -336,10 +336,10 @@ def test_a_card_that_goes_away(place: Path, writer_with: Callable[[str], None]) 
 
 
 def test_a_writer_that_dies(place: Path, writer_with: Callable[[str], None]) -> None:
-    writer_with("Card.write = lambda *_: os.kill(os.getpid(), 9)")
+    writer_with("CardDevice.write = lambda *_: os.kill(os.getpid(), 9)")
     error = refused(image_file(place), card_file(place))
     assert (error.fault, "broke off" in error.message) == (Fault.CARD_WRITE, True)
-    writer_with("Card.write = lambda *_: 1 / 0")
+    writer_with("CardDevice.write = lambda *_: 1 / 0")
     assert "ZeroDivisionError" in refused(image_file(place), place / "card").message
 
 
@@ -444,7 +444,7 @@ def test_a_device_that_another_program_claims(place: Path, disk: Disk) -> None:
 def test_nobody_can_mount_what_is_being_written(
     place: Path, disk: Disk, writer_with: Callable[[str], None]
 ) -> None:
-    writer_with("import time\nCard.forget = lambda _: time.sleep(2)")
+    writer_with("import time\nCardDevice.forget = lambda _: time.sleep(2)")
     said: list[str] = []
 
     def claim(progress: FlashProgress) -> None:
@@ -485,7 +485,7 @@ def test_a_device_with_a_bad_block(
     if os.getuid() != 0:
         pytest.skip("takes root")
     if not direct:
-        writer_with("Card._way = lambda self, where, at, length: (self._cached, length)")
+        writer_with("CardDevice._way = lambda self, where, at, length: (self._cached, length)")
     point = place / "full"
     point.mkdir()
     tool("mount", "-t", "tmpfs", "-o", "size=6M", "none", point)

@@ -224,6 +224,29 @@ def test_a_trace_does_not_differ_from_itself(
     assert ": 0 changed" in capsys.readouterr().out
 
 
+def test_idle_states(
+    recording: Path, lines: list[Line], capsys: pytest.CaptureFixture[str]
+) -> None:
+    periods: dict[tuple[int, int], list[int]] = defaultdict(list)
+    entered: dict[int, tuple[int, int]] = {}
+    for line in lines:
+        if line.event == "cpu_idle":
+            cpu, state = int(line.fields["cpu_id"]), int(line.fields["state"])
+            if cpu in entered:
+                number, begin = entered.pop(cpu)
+                periods[cpu, number].append(line.time - begin)
+            if state != 0xFFFF_FFFF:
+                entered[cpu] = (state, line.time)
+    states = ask(capsys, "idle", str(recording))
+    assert {(row["cpu"], row["state"]) for row in states} == set(periods)
+    for row in states:
+        lengths = periods[row["cpu"], row["state"]]
+        assert row["count"] - row["incomplete"] == row["length"]["count"] == len(lengths)
+        assert row["length"]["total"] == sum(lengths)
+        assert row["length"]["maximum"] == max(lengths)
+        assert row["length"]["median"] == median(lengths)
+
+
 def test_two_different_loads_differ(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = ask(capsys, "compare", str(recording), str(trace("f1m")), "softirq:*", "irq:*")
     changed = [change["changed"] for change in found["changes"]]
@@ -246,6 +269,7 @@ def test_two_different_loads_differ(recording: Path, capsys: pytest.CaptureFixtu
         ["syscalls"],
         ["block"],
         ["timers"],
+        ["idle"],
         ["latency", "--from", "event:block_rq_issue", "--to", "event:block_rq_complete"],
     ],
     ids=" ".join,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from trace_data import trace
 
-from benchvise.trace.levels import Levels, Row, shift_of, states
+from benchvise.trace.levels import Levels, TimelineRow, shift_of, states
 from benchvise.trace.loaded import LoadedTrace, load_trace
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
@@ -30,11 +30,11 @@ def levels(loaded: LoadedTrace) -> Levels:
 
 
 @pytest.fixture(scope="module")
-def rows(loaded: LoadedTrace, levels: Levels) -> list[Row]:
+def rows(loaded: LoadedTrace, levels: Levels) -> list[TimelineRow]:
     return levels.rows(loaded.analysis)
 
 
-def spans_of(loaded: LoadedTrace, row: Row) -> list[tuple[int, int, str]]:
+def spans_of(loaded: LoadedTrace, row: TimelineRow) -> list[tuple[int, int, str]]:
     """What a thread did, in order of time: (begin, end, state)."""
     analysis, origin = loaded.analysis, loaded.analysis.whole.begin
     found = []
@@ -45,7 +45,9 @@ def spans_of(loaded: LoadedTrace, row: Row) -> list[tuple[int, int, str]]:
     return sorted(found)
 
 
-def test_rows_are_all_cpus_handlers_and_threads(loaded: LoadedTrace, rows: list[Row]) -> None:
+def test_rows_are_all_cpus_handlers_and_threads(
+    loaded: LoadedTrace, rows: list[TimelineRow]
+) -> None:
     analysis = loaded.analysis
     assert [row.id for row in rows] == list(range(len(rows)))
     assert [row.cpu for row in rows if row.kind == "cpu"] == analysis.cpus
@@ -61,7 +63,9 @@ def test_rows_are_all_cpus_handlers_and_threads(loaded: LoadedTrace, rows: list[
     assert cpus == len(analysis.instances)
 
 
-def test_a_threads_row_is_what_it_did(loaded: LoadedTrace, levels: Levels, rows: list[Row]) -> None:
+def test_a_threads_row_is_what_it_did(
+    loaded: LoadedTrace, levels: Levels, rows: list[TimelineRow]
+) -> None:
     whole = loaded.analysis.whole
     duration = whole.end - whole.begin
     threads = [row for row in rows if row.kind == "thread"]
@@ -93,7 +97,7 @@ def drawn(spans: list[tuple[int, int, str]], begin: int, end: int, shift: int) -
 
 
 def test_each_bucket_shows_what_ranks_highest(
-    loaded: LoadedTrace, levels: Levels, rows: list[Row]
+    loaded: LoadedTrace, levels: Levels, rows: list[TimelineRow]
 ) -> None:
     chance = random.Random(2)
     duration = loaded.analysis.whole.end - loaded.analysis.whole.begin
@@ -116,7 +120,7 @@ def test_each_bucket_shows_what_ranks_highest(
 
 
 def test_a_cpus_row_is_the_innermost_that_ran(
-    loaded: LoadedTrace, levels: Levels, rows: list[Row]
+    loaded: LoadedTrace, levels: Levels, rows: list[TimelineRow]
 ) -> None:
     analysis, origin = loaded.analysis, loaded.analysis.whole.begin
     fragments = analysis.fragments
@@ -138,7 +142,7 @@ def test_a_cpus_row_is_the_innermost_that_ran(
 
 
 def test_marks_at_the_closest_are_the_events(
-    loaded: LoadedTrace, levels: Levels, rows: list[Row]
+    loaded: LoadedTrace, levels: Levels, rows: list[TimelineRow]
 ) -> None:
     index, origin = loaded.trace.index.to_pydict(), loaded.analysis.whole.begin
     for row in (row for row in rows if row.kind == "cpu"):

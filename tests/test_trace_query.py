@@ -13,7 +13,7 @@ from trace_data import expected, trace
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.trace.opening import OpenTrace, open_trace
-from benchvise.trace.query import Limits, ask
+from benchvise.trace.query import QueryLimits, ask
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +48,10 @@ def test_events_are_in_order_of_time_and_lead_to_their_rows(opened: OpenTrace) -
 
 
 def test_every_table_that_is_listed_can_be_asked(opened: OpenTrace) -> None:
-    listed = ask(opened, "SELECT name, rows, columns FROM tables", Limits(rows=10_000)).rows
+    listed = ask(opened, "SELECT name, rows, columns FROM tables", QueryLimits(rows=10_000)).rows
     assert len(listed) > 1000
     for name, rows, columns in [line for line in listed if line[1]]:
-        answer = ask(opened, f'SELECT * FROM "{name}"', Limits(rows=1))  # noqa: S608
+        answer = ask(opened, f'SELECT * FROM "{name}"', QueryLimits(rows=1))  # noqa: S608
         assert ", ".join(answer.columns) == columns, name
         assert answer.more == (rows > 1)
 
@@ -95,11 +95,11 @@ def test_a_query_reads_the_trace_and_nothing_else(
 def test_a_query_is_bounded(opened: OpenTrace) -> None:
     large = "SELECT count(*) FROM block_dirty_buffer a, block_dirty_buffer b, block_dirty_buffer c"
     with pytest.raises(UsageError, match=r"takes longer than 0\.2 s"):
-        ask(opened, large, Limits(seconds=0.2))
+        ask(opened, large, QueryLimits(seconds=0.2))
     hungry = "SELECT list(a.time ORDER BY b.time) FROM sched_switch a, sched_waking b"
     with pytest.raises(UsageError, match="needs more than 64 MB"):
-        ask(opened, hungry, Limits(memory_mb=64))
-    answer = ask(opened, "FROM sched_switch", Limits(rows=7))
+        ask(opened, hungry, QueryLimits(memory_mb=64))
+    answer = ask(opened, "FROM sched_switch", QueryLimits(rows=7))
     assert len(answer.rows) == 7 and answer.more
 
 

@@ -18,7 +18,7 @@ from trace_boards import instances, recording, reported, tracing_state
 
 from benchvise.board import open_board
 from benchvise.errors import BoardUnreachable
-from benchvise.trace.record import Recorder, Wish
+from benchvise.trace.recording import RecordingPlan, TraceRecorder
 
 BENCHVISE = [sys.executable, "-m", "benchvise"]
 FEW = ("--processes", "1", "--batches", "3")
@@ -167,7 +167,10 @@ class TestHere:
         assert home.is_dir()
         before = tracing_state()
         monkeypatch.setenv("BENCHVISE_SSH_CONFIG", str(plain.config))
-        with open_board(plain.name) as board, Recorder(board, str(static), Wish()) as recorder:
+        with (
+            open_board(plain.name) as board,
+            TraceRecorder(board, str(static), RecordingPlan()) as recorder,
+        ):
             name = recorder.begun["instance"]
             assert name in instances()
             plain.kill_sessions()

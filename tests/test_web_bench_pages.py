@@ -17,11 +17,12 @@ from web_server import serving
 from why_bench import MemoryBench, diagnose, losses
 from why_documents import partly
 
+from benchvise.documents import encode
 from benchvise.signal.writing import write_session
 from benchvise.store import Store
 from benchvise.why.events import Event
 from benchvise.why.model import Diagnosis, Verdict
-from benchvise.why.progress_log import Telling
+from benchvise.why.progress_log import ProgressWriter
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -73,20 +74,20 @@ class Teller:
             started="2026-01-01T00:00Z",
         )  # fmt: skip
         directory.mkdir(parents=True)
-        self._telling = Telling(directory, begun, lambda: 60.0, tuple)
+        self._progress = ProgressWriter(directory, begun, lambda: 60.0, tuple)
 
     def tell(self, events: int) -> None:
         """The next so many events."""
         for event in self._events[:events]:
-            self._telling.observe(event)
+            self._progress.observe(event)
         del self._events[:events]
 
     def end(self) -> None:
         """All the rest, and that it is in the store."""
         self.tell(len(self._events))
         with Store.open(self._store) as opened:
-            self._telling.end(self._found, opened.keep_diagnosis(self._found.as_json()))
-        self._telling.close()
+            self._progress.end(self._found, opened.keep_diagnosis(encode(self._found)))
+        self._progress.close()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", "1280"), ("dark", "420")])

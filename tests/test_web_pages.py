@@ -16,7 +16,7 @@ from benchvise.web.file_index import key_of
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
-PAGES = ("/", "/boards", "/traces", "/boards/local", "/nothing")
+PAGES = ("/", "/boards", "/traces", "/boards/local", "/doctor", "/nothing")
 ATTACK = "<img src=x onerror=\"document.body.dataset.attacked='yes'\">" + "\u202eabc" + "w" * 3000
 
 

@@ -13,7 +13,7 @@ from story_traces import story
 from web_client import Client
 
 from benchvise.trace.analysis import series
-from benchvise.trace.query import Limits
+from benchvise.trace.query import QueryLimits
 from benchvise.web.file_index import key_of
 from benchvise.web.workspace import sql, views
 
@@ -58,7 +58,7 @@ def test_instances_are_arrow(client: Client, key: str) -> None:
 @pytest.mark.parametrize(
     ("view", "status", "said"),
     [
-        ("load?begin=now", 400, "no moment"),
+        ("load?begin=now", 400, "no time"),
         ("latency?from=irq:sensor&to=task:nobody", 400, "no actor of the trace is task:nobody"),
         ("log?event=nothing", 400, "no event nothing"),
         ("nothing", 404, "no such page"),
@@ -103,7 +103,7 @@ def test_a_query_is_posted(client: Client, key: str) -> None:
 def test_a_query_without_end_has_one(
     client: Client, key: str, monkeypatch: pytest.MonkeyPatch, endless: str
 ) -> None:
-    monkeypatch.setattr(sql, "LIMITS", Limits(rows=10, seconds=0.5, memory_mb=64))
+    monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=0.5, memory_mb=64))
     answer = post(client, key, {"sql": endless})
     assert answer.status == 400
     assert set(answer.json["error"]) == {"message", "remedy"} and answer.json["error"]["remedy"]

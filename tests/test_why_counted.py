@@ -75,7 +75,7 @@ def explained(
 ) -> Mechanism:
     spec = SeriesSpec("command.time", (("run", command),), "command.time")
     mechanism = explain(
-        Metric(spec, "ns", "lower", command=command),
+        Metric.of(spec, "ns", "lower", command=command),
         (suspect,),
         snapshots={},
         facts={},
@@ -92,7 +92,7 @@ def pages(static: Path, place: Path, kind: str, good: str, bad: str) -> Mechanis
     program = place / "program.py"
     program.write_text(PROGRAM.format(size=SIZE))
     command = f"exec {sys.executable} {program} {kind}"
-    thp = Suspect("memory.thp", "", Layer.PROCESS, "memory.thp", good, bad, (), ProcessMeans())
+    thp = Suspect("memory.thp", "", Layer.PROCESS, "memory.thp", good, bad, means=ProcessMeans())
     return explained(
         thp, "copy", lambda arm: counted(static, f"{command} {good if arm.flipped else bad}")
     )
@@ -129,7 +129,8 @@ def test_a_quota_is_seen_where_it_stops_the_program(static: Path) -> None:
     work = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
     quota = Suspect(
         *("cgroup.cpu_max", "", Layer.RUN_TIME, "system.cgroup"),
-        *("max 100000", "1000 5000", (), ProcessMeans()),
+        *("max 100000", "1000 5000"),
+        means=ProcessMeans(),
     )
 
     with plants.quota(20) as prefix:

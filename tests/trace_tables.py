@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchvise.trace.analysis.model import Analysis, Loss, Span
+from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 
 U16, U32, U64, U8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.uint8()
 I32, I64, TEXT = pa.int32(), pa.int64(), pa.string()
@@ -117,7 +117,7 @@ class Builder:
         *,
         losses: Sequence[Loss] = (),
         events: Mapping[str, pa.Table] | None = None,
-        within: Span | None = None,
+        within: TraceSpan | None = None,
     ) -> Analysis:
         """The tables as an analysis has them."""
         tables = {
@@ -132,7 +132,7 @@ class Builder:
         known = events or {}
         return Analysis(
             tables,
-            Span(begin, end),
+            TraceSpan(begin, end),
             losses,
             known.get,
             tuple(known),

@@ -37,7 +37,7 @@ from benchvise.why.model import (
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import SuspectSelection
 
-METRIC = Metric(SeriesSpec("memory.copy", (), "memory.copy"), "B/s", "higher")
+METRIC = Metric.of(SeriesSpec("memory.copy", (), "memory.copy"), "B/s", "higher")
 
 Response = Callable[[frozenset[str]], float]
 """The goodness with these names at the bad side's value, all others at the good side's."""

@@ -87,7 +87,7 @@ def with_value(given: Snapshot, name: str, value: Any) -> Snapshot:
 def metric(benchmark: str = "command.time", command: str = "", **params: str) -> Metric:
     """A metric by its benchmark, or a user's command."""
     spec = SeriesSpec(benchmark, tuple(params.items()), benchmark)
-    return Metric(spec, "B/s", "higher", command=command)
+    return Metric.of(spec, "B/s", "higher", command=command)
 
 
 def found(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from benchvise.documents import encode
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Knob
@@ -43,7 +44,7 @@ from benchvise.why.model import (
     Write,
 )
 
-COPY = Metric(
+COPY = Metric.of(
     SeriesSpec(
         "memory.copy", (("size", "64M"), ("source", "untouched")), "memory.copy:source=untouched"
     ),
@@ -51,7 +52,7 @@ COPY = Metric(
     better="higher",
     counted="bytes copied",
 )
-SYSCALL = Metric(
+SYSCALL = Metric.of(
     SeriesSpec("os.syscall", (("call", "read"),), "os.syscall:call=read"), unit="ns", better="lower"
 )
 
@@ -80,8 +81,8 @@ def suspect(
         good,
         bad,
         members or (f"{name}.mode",),
-        None if untestable else means,
         untestable,
+        means=None if untestable else means,
         terms=(
             Term("matters here", score - 1.2, "memory bandwidth often depends on it"),
             Term("direction", 1.5, "theory says that the bad side's value is the slower one"),
@@ -295,7 +296,8 @@ class Story:
             ),
             **more,
         )
-        return diagnosis.as_json()
+        document: dict[str, Any] = encode(diagnosis)
+        return document
 
 
 def _bounds(each: Sequence[float]) -> Bounds:

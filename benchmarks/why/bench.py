@@ -292,7 +292,7 @@ class SimBench:
     def _cross_check(self, key: str) -> CrossCheck:
         floor = self.scenario.noise.floor
         gap = 0.0
-        if key.partition(":")[0] == self.metric.spec.benchmark:
+        if key.partition(":")[0] == self.metric.benchmark:
             gap = self.scenario.goodness(Side.GOOD) - self.scenario.goodness(Side.BAD)
         seen = gap + self._rng.gauss(0, floor / 1.96)
         self._clock += 2 * _CHECK_PROCESSES * self.scenario.metric.seconds
@@ -384,8 +384,7 @@ def open_boards(scenario: Scenario, directory: Path | None = None) -> dict[Side,
 
 
 def _since(trial: Trial, begin: float, now: float) -> Trial:
-    data = trial.as_json() | {"started": begin, "seconds": now - begin}
-    return Trial.from_json(data)
+    return replace(trial, started=begin, seconds=now - begin)
 
 
 def _for_the_process(arm: Arm) -> dict[str, str]:

@@ -33,7 +33,9 @@ def _metric(
     benchmark: str, unit: str, better: Better, counted: str, command: str = "", **params: str
 ) -> Metric:
     key = f"{benchmark}:{','.join(f'{k}={v}' for k, v in params.items())}".rstrip(":")
-    return Metric(SeriesSpec(benchmark, tuple(params.items()), key), unit, better, counted, command)
+    return Metric.of(
+        SeriesSpec(benchmark, tuple(params.items()), key), unit, better, counted, command
+    )
 
 
 _CLOCKS = {

@@ -18,6 +18,7 @@ from benchvise.why.model import (
     ProcessMeans,
     SettingMeans,
     Suspect,
+    SuspectRecord,
     Verdict,
 )
 
@@ -114,7 +115,7 @@ def score(
         intervals=tuple(_intervals(scenario, diagnosis, matched)),
         problems=(*problems, *amiss),
         ended=True,
-        suspects=sum(suspect.means is not None for suspect in diagnosis.suspects),
+        suspects=sum(suspect.testable for suspect in diagnosis.suspects),
         experiments=len(diagnosis.experiments),
         trials=len(diagnosis.trials),
         minutes=diagnosis.seconds / 60,
@@ -149,9 +150,9 @@ def match(scenario: Scenario, cause: Cause) -> Planted | None:
     return None
 
 
-def files_of(suspect: Suspect) -> frozenset[str]:
+def files_of(suspect: SuspectRecord) -> frozenset[str]:
     """The files that flipping a suspect sets."""
-    means = suspect.means
+    means = suspect.means if isinstance(suspect, Suspect) else None
     if isinstance(means, SettingMeans):
         return frozenset(
             path
@@ -178,8 +179,8 @@ def _wanted(causes: Sequence[Planted]) -> Planted:
     return max(causes, key=lambda one: (min(one.share, one.broken), one.share))
 
 
-def _is_layer(scenario: Scenario, suspect: Suspect, planted: Planted) -> bool:
-    means = suspect.means
+def _is_layer(scenario: Scenario, suspect: SuspectRecord, planted: Planted) -> bool:
+    means = suspect.means if isinstance(suspect, Suspect) else None
     if not isinstance(means, LayerMeans) or means.layer != planted.layer:
         return False
     layer = next(one for one in scenario.layers if one.name == planted.layer)

@@ -18,6 +18,7 @@ from benchmarks.why.bench import SimBench, open_boards
 from benchmarks.why.board import SimBoard, SimFiles
 from benchmarks.why.scenario import Scenario
 from benchmarks.why.score import Result, score
+from benchvise.documents import encode
 from benchvise.state import journal
 from benchvise.state.places import BoardFiles
 from benchvise.state.restore import restore
@@ -55,7 +56,7 @@ def run(scenario: Scenario, diagnose: Diagnose, keep: Path | None = None) -> Res
         lives = _lives_in_child if scenario.is_killed else _lives_here
         diagnosis, error, boards = lives(scenario, diagnose, place, log)
         if keep is not None and diagnosis is not None:
-            (keep / "diagnosis.json").write_text(json.dumps(diagnosis.as_json(), indent=1))
+            (keep / "diagnosis.json").write_text(json.dumps(encode(diagnosis), indent=1))
         still_set = bool(_left(boards))
         _restore(boards)
         return score(

@@ -31,7 +31,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"
 
 # Kinds whose documents are not typed as a whole yet.
 UNTYPED = {
-    *("diagnosis", "why-plan", "why"),
+    *("why-plan", "why"),
     *("recording", "serve", "watch-history", "soak", "rig-status", "rig-boot", "rig-console"),
     *("rig-image", "rig-compose", "rig-virtual", "rig-virtual-fault", "rig-virtual-image"),
 }

@@ -15,8 +15,8 @@ from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
 from benchvise.errors import BenchviseError, OutputError, ProbeError, UsageError
 from benchvise.report.recording import recording_lines, summary
-from benchvise.trace import record
-from benchvise.trace.record import Recorded, Recorder, Wish, check_events
+from benchvise.trace import recording
+from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder, check_events
 
 FAKE = Path(__file__).parents[1] / "fakerecorder.py"
 BEGUN = {"type": "recording", "marker": "/proc/1/fd/9", "absent": ["napi", "\x1b[31mred"]}
@@ -48,10 +48,12 @@ def words_for(path: Path, first: bytes, second: bytes | None) -> list[str]:
 
 def recorder(
     monkeypatch: pytest.MonkeyPatch, path: Path, first: bytes, second: bytes | None = None
-) -> Recorder:
+) -> TraceRecorder:
     given = words_for(path, first, second)
-    monkeypatch.setattr(Wish, "words", lambda _self, *, controlled: given if controlled else [])
-    return Recorder(LocalBoard(), sys.executable, Wish())
+    monkeypatch.setattr(
+        RecordingPlan, "words", lambda _self, *, controlled: given if controlled else []
+    )
+    return TraceRecorder(LocalBoard(), sys.executable, RecordingPlan())
 
 
 def test_a_recording_is_fetched_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +114,7 @@ def test_one_that_never_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_silent_one_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(recording, "SILENCE_SECONDS", 0.2)
     with (
         recorder(monkeypatch, tmp_path, said(BEGUN), b"") as under_way,
         pytest.raises(ProbeError, match="silent"),
@@ -144,20 +146,20 @@ class ConsoleOnly(LocalBoard):
 def test_over_a_console_everything_comes_at_the_end(tmp_path: Path) -> None:
     out = tmp_path / "out.dat"
     board = ConsoleOnly(said(BEGUN, {"type": "file", "bytes": 5}, b"a\nb\nc", ENDED))
-    found = record.record_over_console(board, "/bvprobe", Wish(seconds=1), out)
+    found = recording.record_over_console(board, "/bvprobe", RecordingPlan(seconds=1), out)
     assert out.read_bytes() == b"a\nb\nc"
     assert found.events == 10
     assert "--control" not in board.asked
     assert board.asked[:2] == ["/bvprobe", "trace"]
     with pytest.raises(UsageError, match="--for"):
-        record.record_over_console(board, "/bvprobe", Wish(), out)
+        recording.record_over_console(board, "/bvprobe", RecordingPlan(), out)
     board.output = said(BEGUN, {"type": "file", "bytes": 500}, b"cut")
     with pytest.raises(ProbeError, match="end"):
-        record.record_over_console(board, "/bvprobe", Wish(seconds=1), out)
+        recording.record_over_console(board, "/bvprobe", RecordingPlan(seconds=1), out)
 
 
 def test_what_is_asked_for_becomes_words() -> None:
-    wish = Wish(
+    wish = RecordingPlan(
         ("sched", "irq/irq_handler_entry"), 1.5, ("ls", "-l"), "boot", 64, "4M", False, False
     )
     words = wish.words(controlled=True)

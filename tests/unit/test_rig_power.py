@@ -138,7 +138,7 @@ def test_a_relay_that_cannot_be_asked_is_told_each_time(tmp_path: Path) -> None:
 def test_a_relay_that_does_not_follow_is_stuck(tmp_path: Path, word: str) -> None:
     if word == "off":
         outlet(tmp_path, "one").on()
-    with pytest.raises(RigError, match=f"told to switch {word} and says that it is") as raised:
+    with pytest.raises(RigError, match=f"was switched {word} but reports") as raised:
         getattr(outlet(tmp_path, "one", stuck=True), word)()
     assert raised.value.fault is Fault.RELAY_STUCK
     assert "by hand" in raised.value.remedy

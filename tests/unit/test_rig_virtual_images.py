@@ -22,6 +22,7 @@ import pytest
 import zstandard
 
 from benchvise.errors import UsageError
+from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.images import ImageError, cache, cpio, tools
 from benchvise.rig.images.assemble import BOOT_START, ROOT_START, assemble
 from benchvise.rig.images.boot_files import extlinux
@@ -336,6 +337,18 @@ def test_missing_names_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lacking == sorted(set(lacking))
     with pytest.raises(ImageError, match=r"mcopy is not installed: .*apt-get install .* mtools"):
         tools.find_program("mcopy")
+
+
+def test_what_a_board_lacks_to_start_is_a_fault_of_the_rig(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tools, "_search_path", lambda: "/nowhere")
+    socket = tmp_path / "socket"
+    with pytest.raises(RigError, match="qemu-system-arm is not installed") as caught:
+        kinds.KINDS["orangepi"].command(
+            card=None, console=socket, monitor=socket, gdb=None, ssh_port=1, workdir=tmp_path
+        )
+    assert (caught.value.fault, caught.value.exit_code) == (Fault.RIG_BROKEN, 3)
 
 
 def test_what_is_half_built_has_no_name(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from benchvise.rig.virtual import rigfile
-from benchvise.rig.virtual.consoles import ConsoleLog
+from benchvise.rig.virtual.consoles import BoundedLog
 from benchvise.rig.virtual.daemon import hold_lock, private_directory
 from benchvise.rig.virtual.endpoints import RequestRefused, _path
 from benchvise.rig.virtual.injectable import INJECTABLE, KeyPress, LineNoise, parse
@@ -88,7 +88,7 @@ def test_a_power_cycle_forgets_half_a_question() -> None:
 
 
 def test_the_console_log_is_bounded(tmp_path: Path) -> None:
-    log = ConsoleLog(tmp_path / "console.log", limit=1000)
+    log = BoundedLog(tmp_path / "console.log", limit=1000)
     for number in range(100):
         log.write(b"%04d" % number * 25)
     log.close()

@@ -10,9 +10,9 @@ import pytest
 
 from benchvise.rig.virtual import bench as bench
 from benchvise.rig.virtual import standard_bench
-from benchvise.rig.virtual.messages import BenchStatus, BoardStatus
+from benchvise.rig.virtual.messages import BenchStatus, VirtualBoardStatus
 
-BOARD = BoardStatus(
+BOARD = VirtualBoardStatus(
     index=0,
     name="arm64-1",
     kind="arm64-uboot",

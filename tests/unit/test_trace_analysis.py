@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from trace_tables import Builder
 
@@ -10,7 +11,8 @@ from benchvise.trace.analysis import series
 from benchvise.trace.analysis.actors import actor_metrics, describe, instances_of
 from benchvise.trace.analysis.block import requests
 from benchvise.trace.analysis.compare import compare
-from benchvise.trace.analysis.model import Analysis, Loss, Span
+from benchvise.trace.analysis.idle import idle_states
+from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 from benchvise.trace.analysis.names import find, find_all
 from benchvise.trace.analysis.scheduling import scheduling
 from benchvise.trace.analysis.stats import stats
@@ -151,7 +153,7 @@ def test_an_instance_in_full() -> None:
 
 
 def test_a_span_of_time_holds_the_instances_that_begin_in_it() -> None:
-    analysis = network(within=Span(1120, 1400))
+    analysis = network(within=TraceSpan(1120, 1400))
     figures = {f.actor: f.instances for f in actor_metrics(analysis, analysis.actors)}
     assert figures == {"softirq:NET_RX": 1, "irq:eth0/24": 1}
 
@@ -191,11 +193,11 @@ def test_every_nanosecond_of_a_cpu_is_counted_once() -> None:
 
 def test_a_span_cuts_what_reaches_over_its_ends() -> None:
     # From within the softirq, after the interrupt nested in it, until the thread's first stretch.
-    analysis = network(within=Span(1150, 1450))
+    analysis = network(within=TraceSpan(1150, 1450))
     cpu = stats(analysis, analysis.actors).cpus[0]
     assert (cpu.softirq, cpu.idle, cpu.task, cpu.irq, cpu.unknown) == (10, 240, 50, 0, 0)
     # And from before that interrupt.
-    cpu = stats(network(within=Span(1125, 1450)), analysis.actors).cpus[0]
+    cpu = stats(network(within=TraceSpan(1125, 1450)), analysis.actors).cpus[0]
     assert (cpu.softirq, cpu.idle, cpu.task, cpu.irq) == (25, 240, 50, 10)
 
 
@@ -204,7 +206,7 @@ def test_losses_are_told_of_the_cpu_and_the_span_that_they_meet() -> None:
     analysis = network(losses=losses)
     cpu = stats(analysis, ()).cpus[0]
     assert (cpu.losses, cpu.lost_events) == (2, None)
-    cpu = stats(network(losses=losses, within=Span(1000, 1500)), ()).cpus[0]
+    cpu = stats(network(losses=losses, within=TraceSpan(1000, 1500)), ()).cpus[0]
     assert (cpu.losses, cpu.lost_events) == (1, 5)
 
 
@@ -317,6 +319,33 @@ def test_block_requests() -> None:
     assert read.total and (read.total.maximum, read.worst_at, read.worst_sector) == (80, 10, 8)
     assert (read.bytes, read.rate) == (8192, 8192)
     assert (write.bytes, write.total, write.worst_at) == (0, None, None)
+
+
+def test_idle_states_of_the_kernel_and_of_lttng() -> None:
+    left = 0xFFFF_FFFF
+    columns = ("time", "cpu_id", "state")
+    rows = [
+        (50, 0, left),  # entered before the trace: not known
+        *((100, 0, 1), (300, 0, left), (400, 0, 3), (450, 1, 1), (500, 0, left)),
+        *((600, 0, 1), (650, 1, left), (700, 0, left), (900, 0, 1)),  # the end of the trace
+    ]
+    types = (pa.int64(), pa.uint32(), pa.uint32())
+    events = pa.table(
+        {
+            name: pa.array([row[at] for row in rows], type=types[at])
+            for at, name in enumerate(columns)
+        }
+    )
+    for name in ("cpu_idle", "power_cpu_idle"):
+        losses = [Loss(1, 640, 660, 3)]
+        states = idle_states(Builder().analysis(0, 1000, events={name: events}, losses=losses))
+        light, deep, other = states
+        assert (light.cpu, light.state, light.count, light.incomplete) == (0, 1, 3, 1)
+        assert light.share == 0.4 and light.longest_at == 100
+        assert light.length and (light.length.count, light.length.maximum) == (2, 200)
+        assert (deep.state, deep.count, deep.longest_at) == (3, 1, 400)
+        assert (other.cpu, other.count, other.incomplete, other.length) == (1, 1, 1, None)
+    assert idle_states(Builder().analysis(0, 1000)) == []
 
 
 def test_timers_and_tickless_periods() -> None:

@@ -13,9 +13,15 @@ import pytest
 
 from benchvise.cli.main import run
 from benchvise.report.trace_tables import answer_csv, answer_tables, described_columns
-from benchvise.trace.analysis.distributions import Bounds, Distribution
+from benchvise.trace.analysis.distributions import QuantileBounds, TimeDistribution
 from benchvise.trace.catalogue import ANALYSES
-from benchvise.trace.catalogue.record import Column, TableShape, TraceAnalysis, Unit, durations
+from benchvise.trace.catalogue.record import (
+    AnswerColumn,
+    TableShape,
+    TraceAnalysis,
+    ValueUnit,
+    durations,
+)
 
 
 @pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
@@ -45,25 +51,25 @@ def test_the_catalogue_is_cheap_to_import() -> None:
     assert not heavy & set(loaded.decode().split())
 
 
-SPREAD = Distribution(
-    count=3, mean=2.0, minimum=1.0, median=2.0, interval=Bounds(1.0, 3.0), p95=2.9, p99=2.98,
-    p99_interval=None, maximum=3e6, total=6.0,
+SPREAD = TimeDistribution(
+    count=3, mean=2.0, minimum=1.0, median=2.0, interval=QuantileBounds(1.0, 3.0), p95=2.9,
+    p99=2.98, p99_interval=None, maximum=3e6, total=6.0,
 )  # fmt: skip
-SHAPE: TableShape[tuple[str, Distribution | None]] = TableShape(
+SHAPE: TableShape[tuple[str, TimeDistribution | None]] = TableShape(
     "waits",
     "Waits",
     "more tasks",
     (
-        Column("Task", Unit.ACTOR, lambda row: row[0]),
+        AnswerColumn("Task", ValueUnit.ACTOR, lambda row: row[0]),
         *durations("Wait", lambda row: row[1], "median", "interval", "maximum", strong=True),
-        Column("Pre-\nempted", Unit.COUNT, lambda row: 0),
-        Column(
+        AnswerColumn("Pre-\nempted", ValueUnit.COUNT, lambda row: 0),
+        AnswerColumn(
             "Late",
-            Unit.NS,
+            ValueUnit.NS,
             lambda row: None,
-            otherwise=Column("Late", Unit.JIFFIES, lambda row: 4),
+            otherwise=AnswerColumn("Late", ValueUnit.JIFFIES, lambda row: 4),
         ),
-        Column("Only CSV", Unit.MOMENT, lambda row: 1_500_000_000, detail=True),
+        AnswerColumn("Only CSV", ValueUnit.MOMENT, lambda row: 1_500_000_000, detail=True),
     ),
 )
 

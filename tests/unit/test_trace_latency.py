@@ -8,8 +8,8 @@ from trace_tables import Builder
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.latency import Latency, Method, latency, parse_assertion, parse_end
-from benchvise.trace.analysis.latency.ends import ActorEnd, Condition, Edge, EventEnd
-from benchvise.trace.analysis.model import Analysis, Loss, Span
+from benchvise.trace.analysis.latency.ends import ActorEnd, EventEnd, FieldCondition, InstanceEdge
+from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 
 
 def chains(count: int = 4, *, flags: int = 0, **more: object) -> Analysis:
@@ -40,16 +40,16 @@ def ask(analysis: Analysis, *ends: str, **more: object) -> Latency:
 
 
 def test_ends_are_parsed() -> None:
-    assert parse_end("irq:eth0") == ActorEnd("irq:eth0", "irq:eth0", Edge.BEGIN)
-    assert parse_end("task:a.b.end") == ActorEnd("task:a.b.end", "task:a.b", Edge.END)
-    assert parse_end("irq:24.start").edge is Edge.BEGIN  # type: ignore[union-attr]
+    assert parse_end("irq:eth0") == ActorEnd("irq:eth0", "irq:eth0", InstanceEdge.BEGIN)
+    assert parse_end("task:a.b.end") == ActorEnd("task:a.b.end", "task:a.b", InstanceEdge.END)
+    assert parse_end("irq:24.start").edge is InstanceEdge.BEGIN  # type: ignore[union-attr]
     assert parse_end("event:spi") == EventEnd("event:spi", "spi", ())
     text = 'event:i2c_write[addr==0x20, len>=2 && buf~"a*",name = "x,y"]'
     assert parse_end(text).conditions == (  # type: ignore[union-attr]
-        Condition("addr", "==", "0x20"),
-        Condition("len", ">=", "2"),
-        Condition("buf", "~", "a*"),
-        Condition("name", "==", "x,y"),
+        FieldCondition("addr", "==", "0x20"),
+        FieldCondition("len", ">=", "2"),
+        FieldCondition("buf", "~", "a*"),
+        FieldCondition("name", "==", "x,y"),
     )
 
 
@@ -153,7 +153,7 @@ def test_what_began_before_the_trace_has_no_start() -> None:
 
 
 def test_a_span_holds_the_starts_in_it() -> None:
-    found = ask(chains(within=Span(2000, 4000)), "irq:eth0", "task:iperf3")
+    found = ask(chains(within=TraceSpan(2000, 4000)), "irq:eth0", "task:iperf3")
     assert (found.occurrences, found.hops[0].starts, found.hops[0].starts_matched) == (2, 2, 2)
 
 

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_why_telling import begun
+from test_why_progress_log import begun
 from web_client import Client
 from why_bench import MemoryBench, diagnose, losses
 from why_documents import EACH, partly
 
+from benchvise.documents import encode
 from benchvise.store import Store
 from benchvise.web.pages import diagnoses
 from benchvise.why.events import Event
 from benchvise.why.model import Diagnosis
-from benchvise.why.progress_log import FILE, Telling
+from benchvise.why.progress_log import FILE, ProgressWriter
 
 ATTACK = "<img src=x onerror=document.body.dataset.attacked='yes'>\u202e\x1b[2J"
 NAME = "20260101T000000-abcdef"
@@ -42,12 +43,12 @@ def seen() -> tuple[Diagnosis, list[Event]]:
     return found, events
 
 
-def tell(directory: Path, seen: tuple[Diagnosis, list[Event]], events: int) -> Telling:
+def tell(directory: Path, seen: tuple[Diagnosis, list[Event]], events: int) -> ProgressWriter:
     directory.mkdir(parents=True)
-    telling = Telling(directory, begun(seen[0]), lambda: 61.0, tuple)
+    writer = ProgressWriter(directory, begun(seen[0]), lambda: 61.0, tuple)
     for event in seen[1][:events]:
-        telling.observe(event)
-    return telling
+        writer.observe(event)
+    return writer
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -91,17 +92,17 @@ def test_one_that_goes_on_is_shown_as_far_as_it_is(
 ) -> None:
     client = Client.of(store=store)
     directory = tmp_path / "state" / "why" / NAME
-    telling = tell(directory, seen, 12)
+    writer = tell(directory, seen, 12)
     [listed] = client.get("/diagnoses.json").data["unfinished"]
     assert (listed["id"], listed["running"]) == (NAME, True)
     first = client.get(f"/diagnoses/{NAME}")
     assert first.status == 200 and "diagnosis-live" in first.text
     for event in seen[1][12:]:
-        telling.observe(event)
+        writer.observe(event)
     later = client.get(f"/diagnoses/{NAME}.json").data
     assert later["live"]["stage"] == "explaining the causes"
     assert [cause["name"] for cause in later["causes"]] == ["b"]
-    telling.close()
+    writer.close()
     stopped = client.get(f"/diagnoses/{NAME}")
     assert "benchvise why --resume" in stopped.text
     assert client.get("/diagnoses.json").data["unfinished"][0]["running"] is False
@@ -110,20 +111,20 @@ def test_one_that_goes_on_is_shown_as_far_as_it_is(
 def test_one_that_has_come_to_its_end_leads_to_the_store(
     store: str, tmp_path: Path, seen: tuple[Diagnosis, list[Event]]
 ) -> None:
-    telling = tell(tmp_path / "state" / "why" / NAME, seen, 20)
-    identity = keep(store, seen[0].as_json())
-    telling.end(seen[0], identity)
+    writer = tell(tmp_path / "state" / "why" / NAME, seen, 20)
+    identity = keep(store, encode(seen[0]))
+    writer.end(seen[0], identity)
     client = Client.of(store=store)
     answer = client.get(f"/diagnoses/{NAME}")
     assert (answer.status, answer.headers["location"]) == (303, f"/diagnoses/{identity}")
     assert client.get("/diagnoses.json").data["unfinished"] == []
-    telling.close()
+    writer.close()
 
 
 def test_whoever_watches_is_told_when_more_was_told(
     store: str, tmp_path: Path, seen: tuple[Diagnosis, list[Event]]
 ) -> None:
-    telling = tell(tmp_path / "state" / "why" / NAME, seen, 2)
+    writer = tell(tmp_path / "state" / "why" / NAME, seen, 2)
     said: list[dict[str, Any]] = []
     enough = threading.Event()
 
@@ -131,9 +132,9 @@ def test_whoever_watches_is_told_when_more_was_told(
         assert name == "told"
         said.append(dict(data))
         if len(said) == 1:
-            telling.observe(seen[1][2])
+            writer.observe(seen[1][2])
         elif len(said) == 2:
-            telling.close()
+            writer.close()
         else:
             enough.set()
 
@@ -157,7 +158,7 @@ def test_one_that_is_not_there(store: str, name: str) -> None:
 def test_a_file_that_is_none_does_not_break_the_list(store: str, tmp_path: Path) -> None:
     directory = tmp_path / "state" / "why" / NAME
     directory.mkdir(parents=True)
-    (directory / FILE).write_text(json.dumps({"told": "begun", "format": 99}))
+    (directory / FILE).write_text(json.dumps({"event": "begun", "at": 0, "format": 99}))
     client = Client.of(store=store)
     assert client.get("/diagnoses.json").data["unfinished"] == []
     assert client.get(f"/diagnoses/{NAME}.json").status == 400

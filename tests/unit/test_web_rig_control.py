@@ -89,7 +89,7 @@ def test_columns_stay_columns(state: Path) -> None:
 def test_a_console_is_followed_from_log_to_log(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(console, "POLL_SECONDS", 0.01)
     told: list[tuple[str, Any]] = []
     stopped = threading.Event()
     source = console.following("one")

@@ -13,7 +13,7 @@ from story_traces import MS, S, record, story, write
 from benchvise.errors import UsageError
 from benchvise.report.sinks import json_text
 from benchvise.trace.analysis import series
-from benchvise.trace.analysis.model import Span
+from benchvise.trace.analysis.model import TraceSpan
 from benchvise.trace.analysis.stats import stats
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace import (
@@ -66,7 +66,7 @@ def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
     after: LoadedTrace, begin: float, end: float
 ) -> None:
     whole = after.analysis.whole
-    span = Span(whole.begin + int(begin * S), whole.begin + int(end * S))
+    span = TraceSpan(whole.begin + int(begin * S), whole.begin + int(end * S))
     part = after.analysis.asked_about(span)
     actors = after.choose([])
     assert stats(part.sliced(), actors) == stats(part, actors)
@@ -78,8 +78,8 @@ def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"begin": "never"}, "no moment"),
-        ({"begin": "nan"}, "no moment"),
+        ({"begin": "never"}, "no time"),
+        ({"begin": "nan"}, "no time"),
         ({"begin": 5e9, "end": 6e9}, "nothing of the trace"),
         ({"begin": 100, "end": 50}, "nothing of the trace"),
         ({"limit": 0}, "out of range"),

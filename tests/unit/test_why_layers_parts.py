@@ -160,7 +160,7 @@ def test_without_a_configuration_nothing_is_made_up() -> None:
 
 # -- the bench of images ---------------------------------------------------------------------------
 
-METRIC = Metric(SeriesSpec("os.fork", (), "os.fork"), "ns", "lower")
+METRIC = Metric.of(SeriesSpec("os.fork", (), "os.fork"), "ns", "lower")
 SNAPSHOT = Snapshot("x", "", "", "root", (), ())
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from why_bench import Given, MemoryBench, Response, diagnose, losses, suspect
 
+from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
 from benchvise.state.model import Snapshot
 from benchvise.why import events, loop
@@ -234,16 +235,16 @@ def test_what_two_boots_of_one_board_may_differ_by_is_no_gap() -> None:
     found = diagnose(small(one_boot_each=True))
     assert found.verdict is Verdict.NO_DIFFERENCE
     assert found.gap is not None and found.gap.floor == LEAST_BOOT_FLOOR
-    assert any("boots anew for each trial" in sentence for sentence in found.needed)
+    assert any("rebooted for each trial" in sentence for sentence in found.needed)
 
 
 def test_images_that_are_alike_are_not_to_be_swapped() -> None:
     (next_step,) = [
         sentence
         for sentence in diagnose(MemoryBench(FORTY, losses(), rest=0.3, images=True)).needed
-        if "not in the settings" in sentence
+        if "not among the settings" in sentence
     ]
-    assert "the two images are alike: swap the boards" in next_step
+    assert "the two images do not differ: swap the boards" in next_step
 
 
 @pytest.mark.parametrize(("good", "bad", "said"), [(1.0, 0.2, True), (1.0, 1.0, False)])
@@ -271,9 +272,9 @@ def test_a_level_that_comes_and_goes_is_no_gap_to_a_record() -> None:
 def test_what_scatters_too_much_rules_nothing_out() -> None:
     said = diagnose(MemoryBench(FORTY, losses(), noise=0.2, rest=0.4)).needed
     assert "too much to rule the settings out" in said[0], said
-    assert not any("not in the settings" in sentence for sentence in said), said
+    assert not any("not among the settings" in sentence for sentence in said), said
     said = diagnose(MemoryBench(FORTY, losses(), noise=0.02, rest=0.4)).needed
-    assert any("not in the settings" in sentence for sentence in said), said
+    assert any("not among the settings" in sentence for sentence in said), said
 
 
 def test_the_bad_side_has_to_be_live() -> None:
@@ -360,7 +361,7 @@ def test_each_end_gives_a_partial_answer(error: BaseException, stop: Stop) -> No
         assert found.reached
         assert found.restored or stop in (Stop.NOT_PUT_BACK, Stop.UNREACHABLE)
         assert len(found.trials) == trial - 1
-        found.as_json()
+        encode(found)
 
 
 def test_an_interrupt_in_the_search_says_among_which_the_cause_lies() -> None:
@@ -388,7 +389,7 @@ def test_a_budget_is_kept_and_leaves_time_to_confirm() -> None:
         assert found.stopped in (None, Stop.BUDGET)
         if found.stopped:
             assert found.verdict is Verdict.INCOMPLETE
-            assert "no time is left for" in found.reached
+            assert "the time budget does not allow" in found.reached
     assert found.verdict is Verdict.EXPLAINED
 
 
@@ -462,7 +463,7 @@ def test_a_metric_without_any_noise() -> None:
 
 
 def test_the_same_seed_gives_the_same_answer() -> None:
-    first, second = (diagnose(MemoryBench(FORTY, losses(knob17=0.3))).as_json() for _ in "12")
+    first, second = (encode(diagnose(MemoryBench(FORTY, losses(knob17=0.3)))) for _ in "12")
     assert first == second
 
 
@@ -489,7 +490,7 @@ def test_a_dry_run_has_the_layers_with_their_boots() -> None:
 def test_a_diagnosis_is_a_document() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob17=0.3)))
     assert isinstance(found, Diagnosis)
-    document = found.as_json()
+    document = encode(found)
     assert document["stopped"] is None
     assert document["causes"][0]["suspects"][0]["id"] == suspect("knob17").id
 
@@ -528,7 +529,7 @@ class Lasting(MemoryBench):
 def test_what_stays_of_a_repair_when_it_is_undone_overturns_it() -> None:
     found = diagnose(Lasting(FORTY, losses(knob17=0.7)), points={"knob17": 6.0})
     assert found.causes == ()
-    assert any("something of the repair stays" in sentence for sentence in found.needed)
+    assert any("a part of the repair stays" in sentence for sentence in found.needed)
 
 
 def test_a_drift_of_a_few_trials_does_not_overturn_what_is_proven_both_ways() -> None:
@@ -579,7 +580,7 @@ def test_settings_that_were_not_tested_are_not_ruled_out() -> None:
     said = " / ".join(found.needed)
     assert "root on the bad one, to test a setting that may be the cause" in said
     assert "--risky, to test a setting that may be the cause" in said
-    assert "it is not in the settings that were tested" in said
+    assert "the cause is not among the settings that were tested" in said
     assert "that can be changed at run time" not in said
 
 
@@ -592,7 +593,7 @@ def test_where_nothing_could_be_tested_nothing_is_ruled_out() -> None:
 
 def test_a_refused_setting_is_not_ruled_out() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob17=0.5), refused=frozenset({"knob17"})))
-    assert any("it is not in the settings that were tested" in s for s in found.needed)
+    assert any("the cause is not among the settings that were tested" in s for s in found.needed)
 
 
 def test_settings_that_close_the_gap_together_are_not_ruled_out() -> None:
@@ -601,7 +602,7 @@ def test_settings_that_close_the_gap_together_are_not_ruled_out() -> None:
     assert found.verdict is Verdict.UNEXPLAINED
     said = " / ".join(found.needed)
     assert "all settings at once close" in said
-    assert "it is not in the settings" not in said
+    assert "the cause is not among the settings" not in said
 
 
 # -- verdicts at their limits ----------------------------------------------------------------------
@@ -638,8 +639,8 @@ def test_two_sides_too_unsteady_to_tell_are_not_called_alike() -> None:
     assert "the values scatter too much to tell (95 %: from" in found.headline
     assert "noise floor" not in found.headline
     (advice,) = found.needed
-    assert "of the bad one up to 2." in advice
-    assert "ask again while nothing else runs" in advice
+    assert "apart on the good one, up to 2." in advice
+    assert "repeat while nothing else runs" in advice
 
 
 # -- partners --------------------------------------------------------------------------------------

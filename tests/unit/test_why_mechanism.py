@@ -26,8 +26,8 @@ from benchvise.why.model import (
 
 TWICE = Bounds(math.log(2), math.log(1.9), math.log(2.1))
 GIB = float(1 << 30)
-COPY = Metric(SeriesSpec("memory.copy", (("size", "64M"),), "memory.copy"), "B/s", "higher")
-RUN = Metric(
+COPY = Metric.of(SeriesSpec("memory.copy", (("size", "64M"),), "memory.copy"), "B/s", "higher")
+RUN = Metric.of(
     SeriesSpec("command.output", (("run", "perf bench"),), "command.output"),
     "GB/s",
     "higher",
@@ -111,7 +111,7 @@ def test_a_few_pages_that_were_only_looked_at_are_no_artefact() -> None:
 
 def test_a_source_that_is_told_to_be_untouched_needs_no_look() -> None:
     spec = SeriesSpec("memory.copy", (("size", "64M"), ("source", "untouched")), "memory.copy")
-    found = explained(Metric(spec, "B/s", "higher"), THP)
+    found = explained(Metric.of(spec, "B/s", "higher"), THP)
     assert (found.card, found.support) == ("huge-zero-page", Support.NOT_CHECKED)
     assert "64 MiB of what" in found.artefact
 
@@ -191,7 +191,7 @@ def test_small_counts_for_each_iteration_compare() -> None:
 def test_two_suspects_that_interact_have_one_mechanism() -> None:
     rmem = suspect("net.tcp_rmem", "4096 131072 6291456", "4096 4096 8192")
     wmem = suspect("net.tcp_wmem", "4096 16384 4194304", "4096 4096 8192")
-    tcp = Metric(SeriesSpec("net.tcp", (), "net.tcp"), "B/s", "higher")
+    tcp = Metric.of(SeriesSpec("net.tcp", (), "net.tcp"), "B/s", "higher")
     counts = {"rtt_ns": 1e6}
     found = explained(tcp, rmem, wmem, bad=counts, good=counts)
     assert found.card == "tcp-window"
@@ -238,7 +238,7 @@ def test_a_line_of_a_file_is_about_the_setting_in_it() -> None:
 
 
 def test_a_card_that_cannot_speak_of_the_metric_is_not_taken() -> None:
-    rtt = Metric(SeriesSpec("net.latency", (), "net.latency"), "ns", "lower")
+    rtt = Metric.of(SeriesSpec("net.latency", (), "net.latency"), "ns", "lower")
     assert cards_for(rtt, (suspect("fs.pipe_max_size", "1048576", "4096"),)) == ()
     nothing = difference("x", "disk.unknown", "1", "2", Layer.PROCESS)
     assert (

@@ -69,7 +69,7 @@ def suspect(scenario: Scenario, name: str) -> Suspect:
     path = values.paths_of(name)[0]
     good, bad = (SimBoard("x", scenario.files[side]).value(path) for side in Side)
     means = SettingMeans((setting(name, good),), (setting(name, bad),))
-    return Suspect(name, name, Layer.RUN_TIME, name, good, bad, (), means)
+    return Suspect(name, name, Layer.RUN_TIME, name, good, bad, means=means)
 
 
 def bare(kind: str = "one", seed: int = 1, **changes: object) -> Scenario:

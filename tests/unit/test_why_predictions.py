@@ -26,7 +26,7 @@ def predicted(
     repaired: Mapping[str, float] | None = None,
     **params: str,
 ) -> Prediction:
-    metric = Metric(SeriesSpec("x.y", tuple(params.items()), "x.y"), "B/s", "higher")
+    metric = Metric.of(SeriesSpec("x.y", tuple(params.items()), "x.y"), "B/s", "higher")
     snapshots = {Side.BAD: snapshot(bad or {}), Side.GOOD: snapshot(good or bad or {})}
     case = ConfirmedCause(metric, suspects, snapshots, Side.BAD, without or {}, repaired or {})
     return PREDICTIONS[name](case)

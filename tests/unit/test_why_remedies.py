@@ -262,7 +262,7 @@ def test_what_a_sibling_sets_to_zero_is_not_written() -> None:
     pairs = (("vm.dirty_bytes", "0"), ("vm.dirty_ratio", "20"))
     settings = tuple(Setting(known[name], value) for name, value in pairs)
     means = SettingMeans(settings, settings)
-    both = Suspect("vm.dirty", "", Layer.RUN_TIME, "storage.dirty_limits", "a", "b", (), means)
+    both = Suspect("vm.dirty", "", Layer.RUN_TIME, "storage.dirty_limits", "a", "b", means=means)
     told = [remedy.text for remedy in of(both)]
     assert any("vm.dirty_ratio=20" in text for text in told)
     assert not any("dirty_bytes" in text for text in told)

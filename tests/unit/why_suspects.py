@@ -14,21 +14,21 @@ def suspect(name: str, good: str, bad: str) -> Suspect:
     """A setting that differs."""
     knob = find_knob(name)
     means = SettingMeans((Setting(knob, good),), (Setting(knob, bad),))
-    return Suspect(name, knob.summary, Layer.RUN_TIME, name, good, bad, (), means)
+    return Suspect(name, knob.summary, Layer.RUN_TIME, name, good, bad, means=means)
 
 
 def difference(
     name: str, item: str, good: str, bad: str, layer: Layer = Layer.KERNEL, key: str = "options"
 ) -> Suspect:
     """Something that differs and cannot be set."""
-    return Suspect(name, name, layer, item, good, bad, (f"{item}/{key}",), None, "another image")
+    return Suspect(name, name, layer, item, good, bad, (f"{item}/{key}",), "another image")
 
 
 def line(layer: str, part: str, good: str, bad: str, where: Layer = Layer.INIT_SETTINGS) -> Suspect:
     """A line of a file that only one image has."""
     name = f"{layer}:{part}"
     return Suspect(
-        name, f"{part}: {bad}", where, layer, good, bad, (name,), LayerMeans(layer, part)
+        name, f"{part}: {bad}", where, layer, good, bad, (name,), means=LayerMeans(layer, part)
     )
 
 

@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
 
 ACCEPTED = (
     "a board is `local`, `ssh://[user@]host[:port]` (an IPv6 address in brackets), or `rig:NAME`"
@@ -58,7 +57,7 @@ def parse_ssh(name: str) -> SshAddress:
     """The address behind an ``ssh://`` name; UsageError when it is none."""
     match = _SSH.fullmatch(name)
     if match is None:
-        raise UsageError(f"'{printable(name)}' is not the name of a board", ACCEPTED)
+        raise UsageError(f"'{name}' is not the name of a board", ACCEPTED)
     port = int(match["port"]) if match["port"] else None
     if port is not None and not 1 <= port <= 65535:
         raise UsageError(f"'{name}': there is no port {port}", "ports are 1 to 65535")

@@ -9,7 +9,6 @@ from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Board
 from benchvise.board.ssh import SshBoard
 from benchvise.errors import UsageError
-from benchvise.text import printable
 
 _openers: dict[str, Callable[[str], Board]] = {}
 
@@ -33,4 +32,4 @@ def open_board(name: str) -> Board:
     if kind == "ssh":
         return SshBoard(parse_ssh(name))
     hint = f"did you mean `ssh://{name}`? " if is_ssh(f"ssh://{name}") else ""
-    raise UsageError(f"'{printable(name)}' is not the name of a board", hint + ACCEPTED)
+    raise UsageError(f"'{name}' is not the name of a board", hint + ACCEPTED)

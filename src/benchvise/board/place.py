@@ -178,7 +178,7 @@ def candidates() -> tuple[str, ...]:
         return _CANDIDATES
     if not chosen.startswith("/") or not chosen.isprintable():
         raise UsageError(
-            f"{DIRECTORY_VARIABLE}: '{printable(chosen)}' is not an absolute path",
+            f"{DIRECTORY_VARIABLE}: '{chosen}' is not an absolute path",
             "name a directory of the board, such as /var/tmp",
         )
     return (chosen,)

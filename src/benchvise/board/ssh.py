@@ -227,7 +227,7 @@ def _configuration() -> str:
     name = os.environ.get(CONFIG_VARIABLE, "")
     if name and not os.access(name, os.R_OK):
         raise UsageError(
-            f"{CONFIG_VARIABLE}: cannot read '{printable(name)}'",
+            f"{CONFIG_VARIABLE}: cannot read '{name}'",
             "name an ssh configuration file, or unset the variable to use ~/.ssh/config",
         )
     return name

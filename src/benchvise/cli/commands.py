@@ -102,12 +102,11 @@ PROGRAM = Group(
         ),
         Group(
             "rig",
-            "Hold boards: power, card, console, boot; and boards that are simulated.",
+            "Hold boards: power, card, console, boot; real and simulated ones.",
             (
                 Command(
                     "soak",
-                    "Boot a board many times from cold, and say how often it fails, where, and "
-                    "how long it takes.",
+                    "Boot a board many times from cold: failure rate, where it fails, durations.",
                     "rig_soak.soak",
                 ),
                 Command(
@@ -118,8 +117,7 @@ PROGRAM = Group(
                 ),
                 Command(
                     "status",
-                    "Say which boards there are, which have power, where their cards are, and "
-                    "who holds them.",
+                    "List boards: power, side of the card, holder, features.",
                     "rig.status",
                 ),
                 Command(
@@ -129,23 +127,22 @@ PROGRAM = Group(
                 ),
                 Command(
                     "mux",
-                    "Turn a card to this machine or to its board; never while the board has power.",
+                    "Turn a card to this machine or to its board, which must be off.",
                     "rig.mux",
                 ),
                 Command(
                     "flash",
-                    "Write an image to cards while the boards are off, read it back, and compare.",
+                    "Write an image to cards, read it back, and compare; the boards are off.",
                     "rig.flash",
                 ),
                 Command(
                     "boot",
-                    "Boot boards from off to a shell, and show how long each phase took.",
+                    "Boot boards from off to a shell; show the duration of each phase.",
                     "rig.boot",
                 ),
                 Command(
                     "console",
-                    "Speak with a board on its serial console; Ctrl-] leaves. What is said is "
-                    "kept.",
+                    "Open a board's serial console (Ctrl-] quits). The session is recorded.",
                     "rig.console",
                 ),
                 Group(
@@ -177,8 +174,7 @@ PROGRAM = Group(
                         ),
                         Command(
                             "image",
-                            "Print the path of a card image for a simulated board; it is built "
-                            "when it is not there.",
+                            "Print the path of a simulated board's card image, built if missing.",
                             "rig_virtual.image",
                         ),
                     ),
@@ -269,6 +265,12 @@ PROGRAM = Group(
                     "CPUs had no tick.",
                     "trace_analyses.analysis_command",
                     "trace.catalogue.kernel.TIMERS",
+                ),
+                Command(
+                    "idle",
+                    "List how often and how long CPUs were in each idle state.",
+                    "trace_analyses.analysis_command",
+                    "trace.catalogue.kernel.IDLE",
                 ),
                 Command(
                     "compare",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.flows.doctor import CheckState, examine
 
 _STYLES = {CheckState.OK: "green", CheckState.LIMITED: "yellow", CheckState.MISSING: "bold red"}
@@ -23,10 +22,11 @@ def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:
     else:
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for finding in findings:
-            detail = Text(finding.detail)
+            detail = text_line(finding.detail)
             if finding.remedy:
                 detail.append(f"\n→ {finding.remedy}", style="dim")
-            table.add_row(Text(finding.state, style=_STYLES[finding.state]), finding.name, detail)
+            state = text_line(finding.state, style=_STYLES[finding.state])
+            table.add_row(state, finding.name, detail)
         stdout().print(table)
     if any(finding.state is CheckState.MISSING for finding in findings):
         raise typer.Exit(1)

@@ -25,12 +25,14 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.diff import StateDiff
     from benchvise.state.model import Snapshot
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.why.model import Diagnosis
 
     return {
         "benchmark": BenchmarkDocument,
         "benchmarks": list[Benchmark],
         "comparison": ComparisonDocument,
         "console": RunConsole,
+        "diagnosis": Diagnosis,
         "diagnosis-list": list[DiagnosisInfo],
         "doctor": list[Check],
         "error": ErrorDocument,

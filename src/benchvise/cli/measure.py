@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress, RunProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.documents import in_json
@@ -24,8 +23,7 @@ from benchvise.report.data import run_data
 from benchvise.report.side_by_side import side_by_side
 from benchvise.report.terminal import rendered, run_table
 from benchvise.store import Store
-from benchvise.text import printable
-from benchvise.trace.record import Wish, check_events
+from benchvise.trace.recording import RecordingPlan, check_events
 
 
 def run(
@@ -172,7 +170,7 @@ def run(
         _print_plans(flow.plan_only(request), as_json=as_json)
         return
     for due in restores_due():
-        stderr().print(Text(f"not as it was: {due}: benchvise restore", style="yellow"))
+        stderr().print(text_line(f"not as it was: {due}: benchvise restore", style="yellow"))
     with Store.open(store) as results:
         ended = _measured(request, results)
         records = [results.load(result.run_id) for result in ended if result.run_id]
@@ -188,12 +186,12 @@ def run(
             stdout().print(rendered(side_by_side(found)))
     failures = [line for result in ended for line in result.failures]
     for line in failures:
-        stderr().print(Text(f"failed: {line}", style="red"))
+        stderr().print(text_line(f"failed: {line}", style="red"))
     errors = [(result.board, result.error) for result in ended if result.error is not None]
     for name, error in errors:
         fault = getattr(error, "fault", "")
-        line = f"{name}: {f'{fault}: ' if fault else ''}{printable(str(error), 1000)}"
-        stderr().print(Text(line, style="red"))
+        line = f"{name}: {f'{fault}: ' if fault else ''}{error}"
+        stderr().print(text_line(line, style="red"))
     if errors:
         raise typer.Exit(errors[0][1].exit_code)
     if failures:
@@ -221,9 +219,9 @@ def _measured(request: flow.RunRequest, results: Store) -> list[flow.RunResult]:
         (measuring if started else booting).__exit__(None, None, None)
 
 
-def _trace_wish(wanted: bool, events: list[str] | None) -> Wish | None:
+def _trace_wish(wanted: bool, events: list[str] | None) -> RecordingPlan | None:
     if wanted:
-        return Wish(check_events(events or ()), progress_seconds=0)
+        return RecordingPlan(check_events(events or ()), progress_seconds=0)
     if events:
         raise UsageError("--trace-events are those of a trace", "add --trace")
     return None

@@ -17,8 +17,8 @@ from rich.text import Text
 from benchvise import __version__
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
-from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text
-from benchvise.text import printable
+from benchvise.report.sinks import Terminal, json_text, sentence
+from benchvise.text import AnyText
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 StoreOption = Annotated[
@@ -45,6 +45,11 @@ def stderr() -> Terminal:
     return Terminal(stderr=True, highlight=False)
 
 
+def text_line(text: AnyText, style: str = "") -> Text:
+    """Any text as one line for a console."""
+    return Text(sentence(text), style=style)
+
+
 def print_json(kind: str, data: Any) -> None:
     """The one JSON shape of every command; ``data`` is of the type that ``json_kinds`` names."""
     print(json_text({"benchvise": __version__, "kind": kind, "data": encode(data)}))
@@ -64,7 +69,7 @@ class ErrorDocument:
 
 def print_error(error: BenchviseError, *, as_json: bool) -> None:
     """One line that names the thing and the remedy."""
-    message, remedy = printable(error.message, LINE_LIMIT), printable(error.remedy, LINE_LIMIT)
+    message, remedy = error.message, error.remedy
     if as_json:
         print_json("error", ErrorDocument(message, remedy, error.exit_code))
         return

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.flows import restore as flow
 from benchvise.state.restore import SETTLED, Restored, RestoreOutcome, RestoreVerdict, SessionResult
 from benchvise.text import printable
@@ -44,7 +44,7 @@ def restore(
             stdout().print("Nothing waits to be put back" + (f" on {board}." if board else "."))
             others = flow.others_due(board) if board else []
             if others:
-                stderr().print(Text(f"but on {', '.join(others)}: benchvise restore"))
+                stderr().print(text_line(f"but on {', '.join(others)}: benchvise restore"))
     raise typer.Exit(flow.exit_code(results))
 
 
@@ -53,7 +53,7 @@ def _print(result: SessionResult) -> None:
     heading = f"{session.board or session.file}, set {session.started[:16].replace('T', ' ')} UTC"
     heading = f"{heading}: {result.outcome}" + (f": {result.reason}" if result.reason else "")
     good = result.outcome in (RestoreOutcome.DONE, RestoreOutcome.ALIVE)
-    stdout().print(Text(printable(heading, 500), style="bold" if good else "bold red"))
+    stdout().print(text_line(heading, style="bold" if good else "bold red"))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     for restored in result.changes:
         if restored.change.new is not None or restored.verdict is not RestoreVerdict.ALREADY:
@@ -62,7 +62,7 @@ def _print(result: SessionResult) -> None:
         stdout().print(table)
     advice = flow.advice(result)
     if advice:
-        stdout().print(Text(f"→ {printable(advice, 500)}", style="dim"))
+        stdout().print(text_line(f"→ {advice}", style="dim"))
 
 
 def _row(restored: Restored) -> tuple[str, str, str]:
@@ -72,4 +72,4 @@ def _row(restored: Restored) -> tuple[str, str, str]:
     if restored.verdict not in SETTLED:
         value += f", was {change.old}"
     reason = f": {restored.reason}" if restored.reason else ""
-    return change.knob, printable(value, 200), f"{restored.verdict}{reason}"
+    return change.knob, value, f"{restored.verdict}{reason}"

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.errors import UsageError
 from benchvise.flows import results as flow
 from benchvise.report.data import comparison_data, run_data
@@ -26,7 +25,6 @@ from benchvise.report.why_document import counted
 from benchvise.report.why_tables import diagnosis_rows
 from benchvise.report.why_terminal import tables
 from benchvise.store import RunFilter, RunInfo
-from benchvise.text import printable
 
 LINE_LIMIT = 1000
 """Characters of a line of a console that are shown."""
@@ -147,7 +145,7 @@ def _print_annotations(info: RunInfo, line: str, *, as_json: bool) -> None:
     if as_json:
         print_json("run-said", RunAnnotations(info.id, info.tags, info.note))
     else:
-        stdout().print(Text(printable(f"{info.id} {line}", LINE_LIMIT)), soft_wrap=True)
+        stdout().print(text_line(f"{info.id} {line}"), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +196,7 @@ def show(
             print_json("console", RunConsole(run, text))
         else:
             for line in text.splitlines():
-                stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
+                stdout().print(text_line(line), soft_wrap=True)
         return
     if trace:
         _show_trace(store, run, output, as_json=as_json)
@@ -231,7 +229,7 @@ def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bo
         return
     place = output or found["file"]
     line = f"{found.get('events')} events, {found.get('lost')} lost, in {place}"
-    stdout().print(Text(printable(line, LINE_LIMIT)), soft_wrap=True)
+    stdout().print(text_line(line), soft_wrap=True)
 
 
 def compare(

@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
@@ -49,7 +49,7 @@ def status(
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which boards there are, which have power, where their cards are, and who holds them.
+    """List boards: power, side of the card, holder, features.
 
     Example: benchvise rig status
     """
@@ -64,7 +64,7 @@ def status(
         for outcome in outcomes:
             features = ", ".join(sorted(loaded.features[outcome.board]))
             table.add_row(outcome.board, *_state(outcome), features)
-        stdout().print(Text(f"Rig {loaded.path}", style="bold"))
+        stdout().print(text_line(f"Rig {loaded.path}", style="bold"))
         stdout().print(table)
     _fail(outcomes, quiet=as_json)
 
@@ -77,7 +77,7 @@ def power(
 ) -> None:
     """Switch boards on or off by name; each change is read back.
 
-    Off works whatever state the rest of the rig is in. Cycle is off, a pause, and on.
+    Off works whatever the state of the rest of the rig. Cycle: off, a pause, on.
 
     Example: benchvise rig power arm64-1 off
     """
@@ -91,7 +91,7 @@ def mux(
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn a card to this machine or to its board; never while the board has power.
+    """Turn a card to this machine or to its board, which must be off.
 
     Example: benchvise rig mux arm64-1 host
     """
@@ -100,7 +100,7 @@ def mux(
 
 
 def flash(
-    words: Annotated[
+    targets: Annotated[
         list[str],
         typer.Argument(
             metavar="NAME... IMAGE",
@@ -111,14 +111,14 @@ def flash(
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write an image to cards while the boards are off, read it back, and compare.
+    """Write an image to cards, read it back, and compare; the boards are off.
 
     Example: benchvise rig flash arm64-1 arm64-2 build/core-image.wic.bz2
     """
-    if len(words) < 2:
+    if len(targets) < 2:
         raise UsageError("an image and at least one board are needed", "NAME... IMAGE")
     with RigProgress(stderr()) as progress:
-        outcomes = actions.flash(actions.load(rig), words[:-1], words[-1], progress.observe)
+        outcomes = actions.flash(actions.load(rig), targets[:-1], targets[-1], progress.observe)
     _show(
         outcomes,
         "rig-flash",
@@ -129,13 +129,13 @@ def flash(
 
 def boot(
     names: Names,
-    off: Annotated[bool, typer.Option("--off", help="Switch them off again afterwards.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Switch the boards off afterwards.")] = False,
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Boot boards from off to a shell, and show how long each phase took.
+    """Boot boards from off to a shell; show the duration of each phase.
 
-    A board that does not boot is named with the reason and switched off; its console is kept.
+    A board that fails to boot is listed with the reason and switched off; its console log is kept.
 
     Example: benchvise rig boot all
     """
@@ -147,34 +147,33 @@ def boot(
         from benchvise.report.boot_tables import timeline_view, timelines_view
 
         reports = {outcome.board: _report(outcome) for outcome in outcomes}
-        shown = {board: report for board, report in reports.items() if report is not None}
-        if len(shown) == 1:
-            ((board, report),) = shown.items()
+        booted = {board: report for board, report in reports.items() if report is not None}
+        if len(booted) == 1:
+            ((board, report),) = booted.items()
             stdout().print(timeline_view(report, name=board))
-        elif shown:
-            stdout().print(timelines_view(shown))
+        elif booted:
+            stdout().print(timelines_view(booted))
         for outcome in outcomes:
             if outcome.result is not None:
                 reached = _reached(outcome.result)
-                stdout().print(Text(f"{outcome.board}: {reached}", style="dim"))
+                stdout().print(text_line(f"{outcome.board}: {reached}", style="dim"))
     _fail(outcomes, quiet=as_json)
 
 
 def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> None:
-    """Speak with a board on its serial console; Ctrl-] leaves. What is said is kept.
+    """Open a board's serial console (Ctrl-] quits). The session is recorded.
 
-    With --json, what the board says goes to standard error, and where it is kept to standard
-    output.
+    With --json, the console goes to standard error, the path of its log to standard output.
 
     Example: benchvise rig console arm64-1
     """
     loaded = actions.load(rig)
     (board,) = loaded.select([name])[:1]
-    kept = open_terminal(loaded, board, sys.stderr.buffer if as_json else None)
+    log = open_terminal(loaded, board, sys.stderr.buffer if as_json else None)
     if as_json:
-        print_json("rig-console", {"board": board, "console": str(kept)})
+        print_json("rig-console", {"board": board, "console": str(log)})
     else:
-        stderr().print(Text(f"\nconsole kept in {kept}", style="dim"))
+        stderr().print(Text(f"\nconsole recorded in {log}", style="dim"))
 
 
 def _written(card: FlashedCard) -> str:
@@ -202,18 +201,18 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
     state = outcome.result
     if state is None:
         reason = outcome.error.message if outcome.error is not None else ""
-        return Text("?", style="red"), Text("?"), Text(reason)
+        return Text("?", style="red"), Text("?"), text_line(reason)
     holder = "free"
     if state.holder is not None:  # one elsewhere has no process here
         pid = f" ({state.holder.pid})" if state.holder.pid else ""
         holder = f"{state.holder.what}{pid}"
-    return _switch(state.power), _switch(state.mux), Text(holder)
+    return _switch(state.power), _switch(state.mux), text_line(holder)
 
 
 def _switch(value: str | NotReadable | None) -> Text:
     if isinstance(value, NotReadable):
-        return Text(f"? {value.na}", style="red")
-    return Text(value or "-", style="green" if value == "on" else "")
+        return text_line(f"? {value.na}", style="red")
+    return text_line(value or "-", style="green" if value == "on" else "")
 
 
 def _show(
@@ -228,7 +227,7 @@ def _show(
     else:
         for outcome in outcomes:
             if outcome.result is not None:
-                stdout().print(Text(f"{outcome.board}: {line(outcome.result)}"))
+                stdout().print(text_line(f"{outcome.board}: {line(outcome.result)}"))
     _fail(outcomes, quiet=as_json)
 
 
@@ -237,7 +236,7 @@ def _fail(outcomes: list[BoardOutcome[T]], *, quiet: bool) -> None:
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     for error in () if quiet else errors:
         fault = getattr(error, "fault", "")
-        line = Text(f"{fault}: " if fault else "", style="bold red")
+        line = text_line(f"{fault}: " if fault else "", style="bold red")
         remedy = f": {error.remedy}" if error.remedy else ""
         line.append(f"{error.message}{remedy}", style="default")
         stderr().print(line, soft_wrap=True)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.text import Untrusted
@@ -52,7 +51,7 @@ def compose(
 
     def show_step(step: str) -> None:
         if console.is_terminal:
-            console.print(Text(step, style="dim"))
+            console.print(text_line(step, style="dim"))
 
     if not layer:
         layout = describe(base)
@@ -89,13 +88,13 @@ def _show_composition(composition: Composition) -> None:
         table.add_column(column)
     for swapped in composition.layers:
         steps = "; ".join(f"{Untrusted(step)}" for step in swapped.steps)
-        table.add_row(swapped.layer, Text(swapped.image.path.name), Text(steps))
-    stdout().print(Text(f"{composition.out}: {composition.base.path.name} with", style="bold"))
+        table.add_row(swapped.layer, text_line(swapped.image.path.name), text_line(steps))
+    stdout().print(text_line(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
     for warning in composition.warnings:
-        stdout().print(Text(f"note: {warning}", style="yellow"))
+        stdout().print(text_line(f"note: {warning}", style="yellow"))
     stdout().print(
-        Text(
+        text_line(
             f"\nSHA-256 {composition.sha256}. Next: benchvise rig flash NAME {composition.out}",
             style="dim",
         )
@@ -104,4 +103,4 @@ def _show_composition(composition: Composition) -> None:
 
 def _show_layout(layout: Layout) -> None:
     for line in layout.lines():
-        stdout().print(Text(line), soft_wrap=True)
+        stdout().print(text_line(line), soft_wrap=True)

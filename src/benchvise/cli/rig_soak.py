@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.hold import actions
@@ -26,32 +25,32 @@ def soak(
             "machine, in the form faulty, doubted, repaired, initialised or copied.",
         ),
     ],
-    boots: Annotated[int, typer.Option("--boots", min=1, max=100000, help="How many.")] = 20,
+    boots: Annotated[int, typer.Option("--boots", min=1, max=100000, help="Number of boots.")] = 20,
     ram_fill: Annotated[
         str | None,
         typer.Option(
             "--ram-fill",
             metavar="WORD|random|hart-ids|kept:WORD",
-            help="What RAM holds at power-on, for harts: only; kept: what the last boot left.",
+            help="RAM contents at power-on, for harts: only (kept: as the last boot left it).",
             show_default="hart-ids",
         ),
     ] = None,
     boot_hart: Annotated[
-        int, typer.Option("--boot-hart", min=0, help="The hart that boots, for harts: only.")
+        int, typer.Option("--boot-hart", min=0, help="Hart that boots, for harts: only.")
     ] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Of what is random in RAM.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of random RAM contents.")] = 1,
     symbols: Annotated[
         Path | None,
         typer.Option(
             "--symbols",
             metavar="FILE",
-            help="The ELF file, vmlinux for instance, that names where a board's cores stand.",
+            help="ELF file (such as vmlinux) with the names of functions, for failed boots.",
         ),
     ] = None,
     rig: RigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Boot a board many times from cold, and say how often it fails, where, and how long it takes.
+    """Boot a board many times from cold: failure rate, where it fails, durations.
 
     The failure rate comes with its exact interval. Exit code 1 when a boot failed.
 
@@ -66,7 +65,7 @@ def soak(
 
     def show_boot(boot: SoakBoot | RigFault) -> None:
         if console.is_terminal:
-            console.print(Text(boot_line(boot), style="dim"))
+            console.print(text_line(boot_line(boot), style="dim"))
 
     if name.startswith(board_soak.PREFIX):
         result = board_soak.soak_program(name, boots, ram_fill, boot_hart, seed, show_boot)

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stdout
+from benchvise.cli.output import JsonOption, print_json, stdout, text_line
 from benchvise.rig.virtual import standard_bench
 from benchvise.rig.virtual.bench import inject
 from benchvise.rig.virtual.injectable import INJECTABLE
@@ -50,7 +49,7 @@ def up(
         return
     _table(bench)
     stdout().print(
-        Text(
+        text_line(
             f"\nThe rig file is {bench.rig_file}. Next: benchvise run rig:all --image "
             "own --suite quick",
             style="dim",
@@ -97,7 +96,7 @@ def fault(
     if as_json:
         print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
     else:
-        stdout().print(Text(f"{board}: {name} = {value}"))
+        stdout().print(text_line(f"{board}: {name} = {value}"))
 
 
 def image(
@@ -105,7 +104,7 @@ def image(
     variant: Annotated[str, typer.Option("--variant", help="a, b, or one with a fault.")] = "a",
     as_json: JsonOption = False,
 ) -> None:
-    """Print the path of a card image for a simulated board; it is built when it is not there.
+    """Print the path of a simulated board's card image, built if missing.
 
     Example: benchvise rig virtual image arm64-1
     """
@@ -122,6 +121,6 @@ def _table(bench: standard_bench.RunningBench) -> None:
         table.add_column(column)
     for board in bench.boards:
         document = standard_bench.board_document(board)
-        table.add_row(*(Text(str(document[key])) for key in standard_bench.COLUMNS))
-    stdout().print(Text(f"Virtual bench {bench.directory} [simulated]", style="bold"))
+        table.add_row(*(text_line(str(document[key])) for key in standard_bench.COLUMNS))
+    stdout().print(text_line(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

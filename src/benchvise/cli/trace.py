@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.trace.catalogue.options import CACHE, FILE
 
 TraceArgument = Annotated[Path, typer.Argument(metavar=FILE.metavar, help=FILE.help)]
@@ -65,11 +65,11 @@ def query(
     from benchvise.report.terminal import rendered
     from benchvise.report.trace_tables import query_csv, query_table
     from benchvise.trace.opening import open_trace
-    from benchvise.trace.query import Limits, ask, query_document
+    from benchvise.trace.query import QueryLimits, ask, query_document
 
     with stderr().status("reading the trace"):
         trace = open_trace(file, use_cache=cache)
-        answer = ask(trace, sql, Limits(rows=limit, seconds=seconds, memory_mb=memory))
+        answer = ask(trace, sql, QueryLimits(rows=limit, seconds=seconds, memory_mb=memory))
     if as_json or layout is QueryFormat.JSON:
         print_json("trace-query", encode(query_document(answer, trace.remarks)))
     elif layout is QueryFormat.CSV:
@@ -98,7 +98,6 @@ def export(
 
     Example: benchvise trace export trace.dat --to perfetto -o trace.perfetto-trace
     """
-    from rich.text import Text
 
     from benchvise.documents import encode
     from benchvise.quantities import format_value
@@ -112,6 +111,6 @@ def export(
     console = stdout()
     size = format_value(exported.bytes, "B")
     summary = f"{exported.output}: {exported.written} {exported.unit}, {size}"
-    console.print(Text(summary), soft_wrap=True)
+    console.print(text_line(summary), soft_wrap=True)
     for remark in exported.remarks:
-        console.print(Text(remark, style="dim"), soft_wrap=True)
+        console.print(text_line(remark, style="dim"), soft_wrap=True)

@@ -69,7 +69,9 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
     ]
     run_analysis.__doc__ = analysis.help
     run_analysis.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run_analysis.__annotations__ = {one.name: one.annotation for one in parameters}
+    run_analysis.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
     return run_analysis
 
 

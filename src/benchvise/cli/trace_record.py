@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
 from benchvise.flows import trace_record as flow
 from benchvise.report.recording import recording_lines
-from benchvise.trace.record import Wish, check_events
+from benchvise.trace.recording import RecordingPlan, check_events
 
 
 class Tracer(StrEnum):
@@ -25,7 +24,7 @@ class Tracer(StrEnum):
     LTTNG = "lttng"
 
 
-class Clock(StrEnum):
+class TraceClock(StrEnum):
     """Clocks of the kernel's trace."""
 
     MONO = "mono"
@@ -61,7 +60,9 @@ def record(
         float | None,
         typer.Option("--for", metavar="S", min=0.001, max=86400, help="Record for S seconds."),
     ] = None,
-    clock: Annotated[Clock, typer.Option("--clock", help="Clock of the time stamps.")] = Clock.MONO,
+    clock: Annotated[
+        TraceClock, typer.Option("--clock", help="TraceClock of the time stamps.")
+    ] = TraceClock.MONO,
     size: Annotated[
         str,
         typer.Option(
@@ -104,11 +105,11 @@ def record(
 
     Example: benchvise trace record ssh://root@10.0.0.7 --for 10 -o boot.dat
     """
-    if tracer is Tracer.LTTNG and clock is not Clock.MONO:
+    if tracer is Tracer.LTTNG and clock is not TraceClock.MONO:
         raise UsageError("LTTng has a clock of its own", "leave --clock out")
     request = flow.RecordRequest(
         board,
-        Wish(
+        RecordingPlan(
             check_events(events or ()),
             seconds,
             tuple(command or ()),
@@ -123,13 +124,13 @@ def record(
         rig=rig,
         keep_on=keep_on,
     )
-    told = stderr()
+    console = stderr()
 
     def observe(kind: str, line: Any) -> None:
         if kind == "said":
-            told.print(Text(line))
-        elif kind == "recording" and told.is_terminal and not request.wish.command:
-            told.print(Text("recording; Ctrl-C ends it", style="dim"))
+            console.print(text_line(line))
+        elif kind == "recording" and console.is_terminal and not request.plan.command:
+            console.print(text_line("recording; Ctrl-C ends it", style="dim"))
 
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)

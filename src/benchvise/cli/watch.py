@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.text import Text
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
 from benchvise.flows import watch as flow
@@ -20,7 +19,6 @@ from benchvise.quantities import seconds_or_none
 from benchvise.report.terminal import rendered
 from benchvise.report.watch_tables import history_data, history_tables
 from benchvise.store import Store
-from benchvise.text import printable
 
 _STYLES = {"alert": "bold red", "error": "red", "warning": "yellow", "note": "dim"}
 _LINE = 400
@@ -105,7 +103,7 @@ def _seconds(text: str, option: str, least: float) -> float:
     except ValueError:
         seconds = seconds_or_none(text) or -1.0
     if not least <= seconds <= 366 * 86400:
-        raise UsageError(f"{option} {printable(text)} is no time", "give 60, 30s, 5min, 1h or 7d")
+        raise UsageError(f"{option} {text} is no time", "give 60, 30s, 5min, 1h or 7d")
     return seconds
 
 
@@ -115,16 +113,14 @@ def _tell(told: WatchNotice, *, as_json: bool) -> None:
     what = told.what
     if told.alert is not None:
         what = f"ALERT {told.what}" if told.alert.raised else f"over: {told.what}"
-    line = (
-        f"{at}  {printable(told.board, 60)}  {printable(what, 80)}: {printable(told.text, _LINE)}"
-    )
+    line = f"{at}  {told.board}  {what}: {told.text}"
     if told.alert is not None and told.alert.raised and told.alert.remedy:
         line += f"; {told.alert.remedy}"
     style = _STYLES.get(told.severity, "")
     if told.alert is not None and not told.alert.raised:
         style = "green"
     console = stderr() if as_json else stdout()
-    console.print(Text(line, style=style), soft_wrap=True)
+    console.print(text_line(line, style=style), soft_wrap=True)
 
 
 def _print_outcome(outcome: WatchOutcome, every: float) -> None:
@@ -139,15 +135,15 @@ def _print_outcome(outcome: WatchOutcome, every: float) -> None:
     if outcome.lost:
         parts.append(f"contact lost {outcome.lost} times")
     console = stdout()
-    console.print(Text(f"{printable(outcome.board)}: {', '.join(parts)}"), soft_wrap=True)
+    console.print(text_line(f"{outcome.board}: {', '.join(parts)}"), soft_wrap=True)
     if cost is not None and cost > CHEAP:
         enough = every * cost / CHEAP
         console.print(
-            Text(f"more than {CHEAP:.1%}: look every {enough:.0f} s or less often", "yellow")
+            text_line(f"more than {CHEAP:.1%}: look every {enough:.0f} s or less often", "yellow")
         )
     if outcome.error is not None:
-        console.print(Text(printable(str(outcome.error), _LINE), "bold red"), soft_wrap=True)
-    console.print(Text(f"benchvise watch --show {printable(outcome.board)}", "dim"), soft_wrap=True)
+        console.print(text_line(str(outcome.error), "bold red"), soft_wrap=True)
+    console.print(text_line(f"benchvise watch --show {outcome.board}", "dim"), soft_wrap=True)
 
 
 def _show(
@@ -177,6 +173,6 @@ def _begin(since: str | None, now: float) -> float:
         at = datetime.fromisoformat(since)
     except ValueError as error:
         raise UsageError(
-            f"--since {printable(since)} is no time", "give a date (2026-03-14) or 30d"
+            f"--since {since} is no time", "give a date (2026-03-14) or 30d"
         ) from error
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from benchvise.cli.command_options import BetterOption, MatchOption, UnitOption
 from benchvise.cli.measure import user_command
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
 from benchvise.cli.why_progress import WhyProgress
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import why as flow
 from benchvise.flows.settings import restores_due
@@ -22,7 +22,6 @@ from benchvise.flows.why_sides import Sides
 from benchvise.report.html import PAGE
 from benchvise.report.why_plan import plan_page
 from benchvise.report.why_terminal import tables
-from benchvise.text import printable
 from benchvise.why.benches.live_board import PATIENCE_S
 from benchvise.why.events import Event
 
@@ -164,21 +163,21 @@ def why(
         sides.entry()
         request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, risky), store)
     for due in restores_due():
-        stderr().print(Text(f"not as it was: {due}: benchvise restore", style="yellow"))
+        stderr().print(text_line(f"not as it was: {due}: benchvise restore", style="yellow"))
     if dry_run:
         _print_plan(request, store, as_json=as_json)
         return
     answer = _diagnosed(request, store, resume or output, resume=resume is not None)
-    document = answer.diagnosis.as_json()
+    document = encode(answer.diagnosis)
     if as_json:
         print_json(
             "diagnosis", {**document, "id": answer.identity, "evidence": str(answer.directory)}
         )
     else:
         stdout().print(tables(document), soft_wrap=True)
-        stdout().print(Text(_next_step(answer), style="dim"), soft_wrap=True)
+        stdout().print(text_line(_next_step(answer), style="dim"), soft_wrap=True)
     if answer.unkept:
-        stderr().print(Text(printable(answer.unkept, 1000), style="yellow"), soft_wrap=True)
+        stderr().print(text_line(answer.unkept, style="yellow"), soft_wrap=True)
     raise typer.Exit(answer.exit_code)
 
 
@@ -186,7 +185,7 @@ def _sides(boards: list[str], good: str | None, root: Path | None) -> tuple[str,
     """The good one and the bad one; UsageError where that is not what the words say."""
     if root is not None:
         if not root.exists():
-            raise UsageError(f"there is no {printable(str(root))}", "name a directory or an image")
+            raise UsageError(f"there is no {root}", "name a directory or an image")
         if len(boards) != 1:
             raise UsageError(
                 f"{len(boards)} boards are named beside --good-root",
@@ -243,7 +242,7 @@ def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -
     with booting:
         plan = flow.plan(request, store, booting.observe)
     if as_json:
-        print_json("why-plan", plan.as_json())
+        print_json("why-plan", encode(plan))
     else:
         stdout().print(plan_page(plan), soft_wrap=True)
 

@@ -16,7 +16,6 @@ from rich.table import Column
 from rich.text import Text
 
 from benchvise.cli.progress import LineColumn
-from benchvise.text import printable
 from benchvise.why.events import (
     CauseConfirmed,
     Event,
@@ -83,7 +82,7 @@ class WhyProgress:
                 style = "yellow" if finding.grade is not Grade.NOTES else "dim"
                 self._say(f"{finding.rule}: {finding.sentence}", style)
             case SuspectsRanked(suspects, excluded):
-                self._testable = sum(suspect.means is not None for suspect in suspects)
+                self._testable = sum(suspect.testable for suspect in suspects)
                 self._say(
                     f"{len(suspects)} differences may be the cause, {self._testable} of them can "
                     f"be tried; {len(excluded)} cannot matter here"
@@ -111,13 +110,11 @@ class WhyProgress:
 
     def _say(self, text: str, style: str = "") -> None:
         if self._console.is_terminal:
-            self._progress.console.print(Text(printable(text, _WORDS), style=style))
+            self._progress.console.print(Text(text, style=style))
             self._count()
 
     def _update(self, what: str, done: int, total: int | None) -> None:
-        self._progress.update(
-            self._task, description=printable(what, _WORDS), completed=done, total=total
-        )
+        self._progress.update(self._task, description=what, completed=done, total=total)
         self._count()
 
     def _count(self) -> None:

@@ -32,7 +32,7 @@ class Alarms:
         try:
             self._words = shlex.split(command)
         except ValueError as error:
-            raise UsageError(f"--on-alert {printable(command)}: {error}", "close it") from error
+            raise UsageError(f"--on-alert {command}: {error}", "close it") from error
         if not self._words:
             raise UsageError("--on-alert names no command", "give a program and its words")
 

@@ -104,8 +104,8 @@ def _expanded(names: Sequence[str], rig_file: str | None) -> tuple[Rig | None, l
 def _purpose() -> str:
     import sys
 
-    words = " ".join(Path(word).name if i == 0 else word for i, word in enumerate(sys.argv))
-    return words[:200] or "benchvise"
+    command = " ".join(Path(word).name if i == 0 else word for i, word in enumerate(sys.argv))
+    return command[:200] or "benchvise"
 
 
 def _all_failed(failed: Sequence[tuple[str, BenchviseError]]) -> BenchviseError:

@@ -168,7 +168,7 @@ def _store(url: str | None) -> Check:
 def _settings() -> Check:
     due = restores_due()
     if not due:
-        return Check("settings", CheckState.OK, "nothing that was set waits to be put back")
+        return Check("settings", CheckState.OK, "no setting waits to be restored")
     return Check("settings", CheckState.LIMITED, "; ".join(due), "benchvise restore")
 
 

@@ -8,7 +8,7 @@ from benchvise.errors import UsageError
 from benchvise.measure.plan import PROCESSES, Plan, make_plan
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import SuiteEntry, load_suite, parse_bench, parse_params
-from benchvise.trace.record import Wish
+from benchvise.trace.recording import RecordingPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class RunRequest:
     rig: str | None = None
     image: str | None = None
     keep_on: bool = False
-    trace: Wish | None = None
+    trace: RecordingPlan | None = None
 
     def entries(self) -> list[SuiteEntry]:
         """The benchmarks asked for; the quick suite when none is."""

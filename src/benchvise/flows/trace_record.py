@@ -15,12 +15,12 @@ from benchvise.flows.boards import open_boards
 from benchvise.output_files import check_new_directory, check_output_file
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.trace.lttng import LttngSession
-from benchvise.trace.record import (
+from benchvise.trace.recording import (
     CONSOLE_BYTES,
     Observer,
     Recorded,
-    Recorder,
-    Wish,
+    RecordingPlan,
+    TraceRecorder,
     record_over_console,
 )
 
@@ -33,7 +33,7 @@ class RecordRequest:
     """What is to be recorded where. ``lttng``: by the board's LTTng, into a directory."""
 
     board: str
-    wish: Wish
+    plan: RecordingPlan
     output: Path
     lttng: bool = False
     rig: str | None = None
@@ -73,7 +73,7 @@ def _by_probe(board: Board, request: RecordRequest, observe: Observer | None) ->
     with ExitStack() as stack:
         with let_through():
             program = deploy(board).path
-        recorder = stack.enter_context(Recorder(board, program, request.wish, observe))
+        recorder = stack.enter_context(TraceRecorder(board, program, request.plan, observe))
         try:
             with let_through():
                 recorder.wait()
@@ -82,16 +82,16 @@ def _by_probe(board: Board, request: RecordRequest, observe: Observer | None) ->
             recorder.stop()
         with let_through():  # which may take long: a second Ctrl-C gives it up
             recorded = recorder.fetch(request.output)
-    if early and (request.wish.seconds is not None or request.wish.command):
+    if early and (request.plan.seconds is not None or request.plan.command):
         raise _interrupted(recorded)
     return recorded
 
 
 def _over_console(board: Board, request: RecordRequest) -> Recorded:
-    wish = request.wish
-    small = Wish(
-        wish.events, wish.seconds, wish.command, wish.clock, wish.buffer_kb,
-        wish.size or str(CONSOLE_BYTES), kallsyms=False, wall_time=wish.wall_time,
+    plan = request.plan
+    small = RecordingPlan(
+        plan.events, plan.seconds, plan.command, plan.clock, plan.buffer_kb,
+        plan.size or str(CONSOLE_BYTES), kallsyms=False, wall_time=plan.wall_time,
     )  # fmt: skip
     with let_through():
         return record_over_console(board, deploy(board).path, small, request.output)
@@ -99,7 +99,7 @@ def _over_console(board: Board, request: RecordRequest) -> Recorded:
 
 def _by_lttng(board: Board, request: RecordRequest, observe: Observer | None) -> Recorded:
     early = False
-    with LttngSession(board, request.wish, observe) as session:
+    with LttngSession(board, request.plan, observe) as session:
         with contextlib.suppress(KeyboardInterrupt):
             early = True
             with let_through():
@@ -107,7 +107,7 @@ def _by_lttng(board: Board, request: RecordRequest, observe: Observer | None) ->
             early = False
         with let_through():
             recorded = session.fetch(request.output)
-    if early and (request.wish.seconds is not None or request.wish.command):
+    if early and (request.plan.seconds is not None or request.plan.command):
         raise _interrupted(recorded)
     return recorded
 

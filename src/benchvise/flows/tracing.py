@@ -18,7 +18,7 @@ from benchvise.measure.model import RunRemark
 from benchvise.measure.sources import Sources
 from benchvise.report.recording import summary
 from benchvise.store import Store
-from benchvise.trace.record import Recorded, Recorder, Wish
+from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 
 ATTACHMENT = "trace"
 """The name under which a run keeps what is known of its trace, and where the file is."""
@@ -27,7 +27,9 @@ ATTACHMENT = "trace"
 class Tracing:
     """Records one board while it is measured; ``begin`` and ``end`` once for each run."""
 
-    def __init__(self, board: Board, channel: ProbeChannel, sources: Sources, wish: Wish) -> None:
+    def __init__(
+        self, board: Board, channel: ProbeChannel, sources: Sources, plan: RecordingPlan
+    ) -> None:
         if board.kind == "console":
             raise UsageError(
                 f"{board.name}: --trace needs a second connection, and a console has but one",
@@ -36,14 +38,14 @@ class Tracing:
         self._board = board
         self._channel = channel
         self._sources = sources
-        self._wish = wish
-        self._recorder: Recorder | None = None
+        self._plan = plan
+        self._recorder: TraceRecorder | None = None
 
     def begin(self) -> None:
         """Begins to record. Raises what Recorder raises."""
         place = self._channel.place
         program = deploy(self._board).path if place is None else place[1]
-        self._recorder = Recorder(self._board, program, self._wish)
+        self._recorder = TraceRecorder(self._board, program, self._plan)
         self._sources.mark_batches(self._recorder.marker)
 
     def mark(self, text: str) -> None:

@@ -1,8 +1,8 @@
 """``benchvise why``: find out why two boards differ, keep the evidence, and put everything back.
 
-A diagnosis has a directory: ``request.json`` says what was asked, ``evidence.jsonl`` every answer
-that its boards gave, ``told.jsonl`` what is known so far, for who follows it, ``diagnosis.json``,
-``diagnosis.md`` and ``index.html`` what came of it. One that was stopped or killed goes on from
+A diagnosis has a directory: ``request.json`` holds what was asked, ``evidence.jsonl`` every answer
+of its boards, ``progress.jsonl`` what is known so far, for those who follow it; the answer is in
+``diagnosis.json``, ``diagnosis.md`` and ``index.html``. One that was stopped or killed goes on from
 there.
 """
 
@@ -15,11 +15,12 @@ import secrets
 import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from benchvise.documents import computed, decode, encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.output_files import check_output_directory, write_output
@@ -37,7 +38,7 @@ from benchvise.why.experiments.evidence import FILE, EvidenceLog
 from benchvise.why.model import Diagnosis, Side, Stop, Verdict
 from benchvise.why.plan import Plan
 from benchvise.why.plan import plan as make_plan
-from benchvise.why.progress_log import Telling
+from benchvise.why.progress_log import ProgressWriter
 from benchvise.why.rules import DiagnosisRules
 
 if TYPE_CHECKING:
@@ -68,9 +69,10 @@ class WhyRequest:
     risky: bool = False
     corpus: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """For the directory of evidence."""
-        return {"format": _FORMAT, **asdict(self)}
+    @computed.before("sides")
+    def format(self) -> int:
+        """Raised when the meaning of a field changes."""
+        return _FORMAT
 
     def command_line(self) -> str:
         """What makes the same diagnosis anew."""
@@ -84,14 +86,6 @@ class WhyRequest:
         if self.seed is not None:
             words += ["--seed", str(self.seed)]
         return shlex.join(words)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> WhyRequest:
-        """The request of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
-        if data.pop("format") != _FORMAT:
-            raise ValueError("another format")
-        sides, corpus = Sides.from_json(data.pop("sides")), tuple(data.pop("corpus"))
-        return cls(sides=sides, corpus=corpus, **data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +143,11 @@ def why(
                 raise
             options = _options(request, bench, _corpus(request, store))
             begun = _begun(request, bench, options)
-            telling = Telling(where, begun, bench.now, bench.writes)
-            stack.callback(telling.close)
+            progress = ProgressWriter(where, begun, bench.now, bench.writes)
+            stack.callback(progress.close)
 
             def note(event: Event) -> None:
-                telling.observe(event)
+                progress.observe(event)
                 observe(event)
 
             found = loop.diagnose(bench, options, log, note, _known(request))
@@ -161,7 +155,7 @@ def why(
             left = [name for name in names(bench) if still_set(name)]
             found = replace(found, restored=not left, repeat=request.command_line())
             answer = _keep(found, where, store)
-            telling.end(found, answer.identity)
+            progress.end(found, answer.identity)
     except KeyboardInterrupt:
         if answer is None:  # else an impatient second one
             raise Interrupted("interrupted before anything was measured; nothing was set") from None
@@ -245,7 +239,10 @@ def resumed(directory: Path) -> WhyRequest:
     """What the diagnosis in a directory was asked; UsageError where there is none."""
     path = directory / REQUEST
     try:
-        return WhyRequest.from_json(json.loads(path.read_text(encoding="utf-8")))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["format"] != _FORMAT:
+            raise ValueError("another format")
+        return decode(WhyRequest, document)
     except OSError as error:
         raise UsageError(
             f"there is no diagnosis to resume in {directory} ({path.name}: {error.strerror})",
@@ -291,7 +288,7 @@ def _open_log(where: Path, request: WhyRequest, *, resume: bool) -> EvidenceLog:
         return EvidenceLog.resume(where)
     log = EvidenceLog.create(where)
     try:
-        text = json.dumps(request.as_json(), indent=1) + "\n"
+        text = json.dumps(encode(request), indent=1) + "\n"
         write_output(where / REQUEST, text, "the request")
     except BaseException:
         log.close()
@@ -310,7 +307,7 @@ def _forget(where: Path) -> None:
 
 def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
     """In its directory and in the store; a store that fails must not hide the answer."""
-    document = found.as_json()
+    document = encode(found)
     unkept = []
     try:
         write_page(document, where)

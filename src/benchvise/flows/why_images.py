@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from benchvise.errors import UsageError
 from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
-from benchvise.text import printable
 from benchvise.why.bench import Bench
 from benchvise.why.model import Side
 
@@ -36,7 +35,7 @@ def open_images(
     for image in (good, bad):
         if not Path(image).is_file():
             raise UsageError(
-                f"'{printable(image)}' is no file, and --board is for two images",
+                f"'{image}' is no file, and --board is for two images",
                 "name the good image and the bad one",
             )
     rig = load_rig(find_rig_file(rig_file))
@@ -44,7 +43,7 @@ def open_images(
     names = [] if others else rig.select([name.removeprefix(PREFIX) for name in boards])
     if len(names) not in (1, 2):
         raise UsageError(
-            f"--board {printable(others[0])} is no board of a rig"
+            f"--board {others[0]} is no board of a rig"
             if others
             else f"--board names {len(names)} boards",
             "name one board for both images, or two: the good image's and the bad one's",

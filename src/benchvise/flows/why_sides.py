@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchvise.board import Board, open_board
 from benchvise.errors import UsageError
@@ -70,18 +70,6 @@ class Sides:
             options |= {"--command": self.command.line, "--match": self.command.match}
             options |= {"--better": self.command.better, "--unit": self.command.unit}
         return words + [w for name, value in options.items() if value for w in (name, value)]
-
-    def as_json(self) -> dict[str, Any]:
-        """For the directory of evidence."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Sides:
-        """The sides of ``as_json``; TypeError when they are not."""
-        command = data.pop("command")
-        boards = tuple(data.pop("boards", ()))
-        given = None if command is None else UserCommand(**command)
-        return cls(command=given, boards=boards, **data)
 
 
 def open_bench(

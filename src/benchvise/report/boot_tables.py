@@ -16,7 +16,7 @@ from benchvise.rig.soak.statistics import FailureRate
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"
-# Told apart by all kinds of colour vision; the names of the phases say it anyway.
+# Distinct for all kinds of colour vision; the phases are named beside them anyway.
 _STYLES = ("blue", "cyan", "yellow", "magenta")
 
 _NUMBERS_SHOWN = 8
@@ -202,10 +202,12 @@ def _which(result: SoakResult, numbers: Sequence[int]) -> str:
         by_conditions.setdefault(result.boot(number).conditions, []).append(number)
     lines = []
     for conditions, boots in list(by_conditions.items())[:_CONDITIONS_SHOWN]:
-        shown = " ".join(map(str, boots[:_NUMBERS_SHOWN]))
+        numbers_shown = " ".join(map(str, boots[:_NUMBERS_SHOWN]))
         more = len(boots) - _NUMBERS_SHOWN
         rest = f" and {more} more" if more > 0 else ""
-        lines.append(f"{conditions}: {shown}{rest}" if conditions else f"{shown}{rest}")
+        lines.append(
+            f"{conditions}: {numbers_shown}{rest}" if conditions else f"{numbers_shown}{rest}"
+        )
     if len(by_conditions) > _CONDITIONS_SHOWN:
         lines.append(f"and {len(by_conditions) - _CONDITIONS_SHOWN} more cases")
     return "\n".join(lines)

@@ -24,7 +24,6 @@ from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
 from benchvise.report.insights import run_insights
 from benchvise.report.latencies import LatencyData, latency_data
 from benchvise.report.sinks import json_text
-from benchvise.report.text import SENTENCE_LIMIT, clean, clean_lines
 from benchvise.state.diff import StateDiff
 
 FORMAT = 1
@@ -249,14 +248,9 @@ def comparison_data(
     """
     return ComparisonDocument(
         state=state,
-        counters={
-            clean(key): CounterTable(
-                table.changes, {clean(reason): names for reason, names in table.missing.items()}
-            )
-            for key, table in (counters or {}).items()
-        },
-        base=clean(result.a),
-        other=clean(result.b),
+        counters=dict(counters or {}),
+        base=result.a,
+        other=result.b,
         counts={str(verdict): count for verdict, count in result.counts.items()},
         changes=tuple(_change(comparison, ()) for comparison in result.comparisons),
     )
@@ -281,26 +275,26 @@ def _names(runs: Sequence[RunData]) -> list[str]:
 def one_run(run: RunRecord) -> RunData:
     """What is to be shown of one run, by itself."""
     return RunData(
-        id=clean(run.id),
-        name=clean(run.label or run.id),
-        label=clean(run.label),
-        board=clean(run.board),
-        suite=clean(run.suite),
-        status=clean(run.status),
-        reason=clean(run.reason, SENTENCE_LIMIT),
-        started=clean(run.started),
-        finished=clean(run.finished) if run.finished else None,
+        id=run.id,
+        name=(run.label or run.id),
+        label=run.label,
+        board=run.board,
+        suite=run.suite,
+        status=run.status,
+        reason=run.reason,
+        started=run.started,
+        finished=run.finished if run.finished else None,
         seed=run.seed,
-        tool_version=clean(run.tool_version),
+        tool_version=run.tool_version,
         simulated=run.simulated,
         settings=settings(run),
         facts=run_facts(run),
         caches=caches(run.host),
         remarks=tuple(
             RemarkData(
-                clean(remark.rule),
-                clean(remark.sentence, SENTENCE_LIMIT),
-                tuple(clean(family) for family in remark.families),
+                remark.rule,
+                remark.sentence,
+                tuple(family for family in remark.families),
             )
             for remark in run.remarks
         ),
@@ -308,8 +302,8 @@ def one_run(run: RunRecord) -> RunData:
             _series(series, f"series{number}") for number, series in enumerate(run.series)
         ),
         insights=run_insights(run),
-        tags=tuple(map(clean, run.tags)),
-        note=clean_lines(run.note, NOTE_LIMIT),
+        tags=run.tags,
+        note=run.note,
     )
 
 
@@ -318,15 +312,15 @@ def _series(series: SeriesRecord, identity: str) -> SeriesData:
     summary, reason = summary_or_reason(series)
     return SeriesData(
         id=identity,
-        key=clean(spec.key),
+        key=spec.key,
         name=short_name(spec.key, spec.benchmark),
-        benchmark=clean(spec.benchmark),
-        family=clean(spec.benchmark.partition(".")[0]),
-        params={clean(name): clean(value) for name, value in spec.params},
-        unit=clean(series.unit),
+        benchmark=spec.benchmark,
+        family=spec.benchmark.partition(".")[0],
+        params=dict(spec.params),
+        unit=series.unit,
         better=series.better,
-        counted=clean(series.counted),
-        status=clean(series.status),
+        counted=series.counted,
+        status=series.status,
         reason=reason,
         caveats=_caveats(series),
         summary=None if summary is None else summary_data(summary),
@@ -339,11 +333,11 @@ def _series(series: SeriesRecord, identity: str) -> SeriesData:
 def _figures(series: SeriesRecord) -> tuple[FigureData, ...]:
     return tuple(
         FigureData(
-            key=clean(pooled.figure.key),
-            unit=clean(pooled.figure.unit),
+            key=pooled.figure.key,
+            unit=pooled.figure.unit,
             better=pooled.figure.better,
             pool=pooled.figure.pool,
-            summary=clean(pooled.figure.summary, SENTENCE_LIMIT),
+            summary=pooled.figure.summary,
             value=pooled.value,
             minimum=pooled.minimum,
             maximum=pooled.maximum,
@@ -356,12 +350,12 @@ def _figures(series: SeriesRecord) -> tuple[FigureData, ...]:
 def short_name(key: str, benchmark: str) -> str:
     """The parameters in a series' key, without the benchmark that the heading names."""
     rest = key.removeprefix(benchmark).strip(" :,") if key != benchmark else ""
-    return clean(rest).replace(",", ", ") or "defaults"
+    return rest.replace(",", ", ") or "defaults"
 
 
 def summary_or_reason(series: SeriesRecord) -> tuple[Summary | None, str]:
     """What can be said of a series' samples, or else why there is nothing to be said."""
-    reason = clean(series.reason, SENTENCE_LIMIT)
+    reason = series.reason
     if not series.values:
         return None, reason or _UNMEASURED[series.status]
     if not all(math.isfinite(value) for values in series.values for value in values):
@@ -393,8 +387,8 @@ def summary_data(summary: Summary) -> SummaryData:
         half_width=finite(summary.half_width),
         process_spread=finite(summary.process_spread),
         stable=summary.stable,
-        causes=tuple(clean(cause, SENTENCE_LIMIT) for cause in summary.causes),
-        notes=tuple(clean(note, SENTENCE_LIMIT) for note in summary.notes),
+        causes=tuple(cause for cause in summary.causes),
+        notes=tuple(note for note in summary.notes),
     )
 
 
@@ -406,7 +400,7 @@ def _samples(series: SeriesRecord) -> tuple[SampleData, ...]:
         SampleData(
             process=process.index,
             value=sample.value,
-            flags=tuple(clean(flag) for flag in sample.flags[:_FLAGS]),
+            flags=tuple(flag for flag in sample.flags[:_FLAGS]),
         )
         for process, sample in batches
     )
@@ -419,7 +413,7 @@ def _start(sample: Sample) -> float:
 
 
 def _caveats(*measured: SeriesRecord) -> tuple[str, ...]:
-    sentences = [clean(c, SENTENCE_LIMIT) for series in measured for c in series.caveats[:_CAVEATS]]
+    sentences = [c for series in measured for c in series.caveats[:_CAVEATS]]
     return tuple(dict.fromkeys(sentences))
 
 
@@ -441,11 +435,11 @@ def one_change(base: RunRecord, other: RunRecord) -> ComparisonData:
 
 def _change(comparison: Comparison, measured: Sequence[SeriesRecord]) -> ChangeData:
     return ChangeData(
-        key=clean(comparison.spec.key),
-        unit=clean(comparison.unit),
+        key=comparison.spec.key,
+        unit=comparison.unit,
         better=comparison.better,
         verdict=str(comparison.verdict),
-        reason=clean(comparison.reason, SENTENCE_LIMIT),
+        reason=comparison.reason,
         ratio=finite(comparison.ratio),
         low=finite(comparison.low),
         high=finite(comparison.high),

@@ -10,7 +10,6 @@ from typing import Any
 from benchvise.measure.model import Sample, SeriesRecord
 from benchvise.quantities import number_or_none
 from benchvise.report.figures import SampleFigure, SamplePoint
-from benchvise.report.text import clean
 
 _FLAGS = 8
 _NOT_READ = "the probe did not say"
@@ -64,7 +63,7 @@ def batches(series: SeriesRecord, host: Mapping[str, Any]) -> tuple[Batch, ...]:
             index=sample.index,
             at=_at(sample, began),
             value=sample.value,
-            flags=tuple(clean(flag) for flag in sample.flags[:_FLAGS]),
+            flags=tuple(flag for flag in sample.flags[:_FLAGS]),
             clock=_clock(sample),
             temperature=_temperature(sample),
             waited=_waited(sample),
@@ -114,7 +113,7 @@ def missing_evidence(series: SeriesRecord) -> dict[str, str]:
         read = [sample.evidence.get(field) for sample in samples]
         if read and all(number_or_none(value) is None for value in read):
             reasons = (v.get("na") for v in read if isinstance(v, Mapping))
-            found[name] = clean(next(filter(None, reasons), _NOT_READ))
+            found[name] = next(filter(None, reasons), _NOT_READ)
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any, TypeGuard
 
 from benchvise.measure.model import RunRecord
 from benchvise.quantities import format_elapsed, format_size, format_time
-from benchvise.report.text import SENTENCE_LIMIT, clean
 
 _CHOSEN = re.compile(r"\[([a-z0-9_-]+)\]")
 _CACHE_TYPES = {"Data": "d", "Instruction": "i", "Unified": ""}
@@ -41,7 +40,7 @@ def run_facts(run: RunRecord) -> tuple[Fact, ...]:
 
 def _facts(run: RunRecord) -> Iterator[Fact]:
     host = run.host
-    yield Fact("Board", clean(run.board))
+    yield Fact("Board", run.board)
     yield from _host(host, ("board_model", "product"), "Model")
     yield from _host(host, ("cpu_model",), "CPU", always=True)
     yield from _host(host, ("machine",), "Architecture")
@@ -58,21 +57,21 @@ def _facts(run: RunRecord) -> Iterator[Fact]:
     yield from _host(host, ("thp",), "Transparent huge pages")
     yield from _host(host, ("clocksource",), "Clock source")
     if run.suite:
-        yield Fact("Suite", clean(run.suite))
+        yield Fact("Suite", run.suite)
     made = settings(run)
     if made:
         yield Fact("Set for this run", ", ".join(f"{knob}={value}" for knob, value in made.items()))
     yield from _prepared(run)
     yield Fact("Sampling", _sampling(run))
     yield Fact("Order seed", str(run.seed))
-    yield Fact("Started", clean(format_time(run.started)))
+    yield Fact("Started", format_time(run.started))
     yield Fact("Took", format_elapsed(run.started, run.finished))
-    yield Fact("Run", clean(run.id))
+    yield Fact("Run", run.id)
     if run.tags:
-        yield Fact("Tags", ", ".join(map(clean, run.tags)))
+        yield Fact("Tags", ", ".join(run.tags))
     if run.note:
-        yield Fact("Note", clean(run.note, SENTENCE_LIMIT))
-    yield Fact("Measured by", f"Benchvise {clean(run.tool_version)}")
+        yield Fact("Note", run.note)
+    yield Fact("Measured by", f"Benchvise {run.tool_version}")
 
 
 def _prepared(run: RunRecord) -> Iterator[Fact]:
@@ -82,11 +81,11 @@ def _prepared(run: RunRecord) -> Iterator[Fact]:
         return
     image, boot = prepared.get("image"), prepared.get("boot")
     if isinstance(image, Mapping):
-        yield Fact("Image", clean(f"{image.get('name', '?')} {str(image.get('sha256', ''))[:12]}"))
+        yield Fact("Image", f"{image.get('name', '?')} {str(image.get('sha256', ''))[:12]}")
     phases = boot.get("phases") if isinstance(boot, Mapping) else None
     if isinstance(phases, Mapping):
         times = [
-            f"{clean(str(name))} {seconds:.1f} s"
+            f"{name} {seconds:.1f} s"
             for name, seconds in phases.items()
             if isinstance(seconds, int | float) and seconds > 0
         ]
@@ -98,7 +97,7 @@ def settings(run: RunRecord) -> dict[str, str]:
     made = run.plan.get("settings")
     if not isinstance(made, Mapping):
         return {}
-    return {clean(knob): clean(value) for knob, value in made.items()}
+    return {str(knob): str(value) for knob, value in made.items()}
 
 
 def _host(
@@ -113,10 +112,10 @@ def _host(
         elif value not in (None, ""):
             text = str(value)
             chosen = _CHOSEN.search(text)
-            yield Fact(name, clean(chosen[1] if chosen else text))
+            yield Fact(name, chosen[1] if chosen else text)
             return
     if always:
-        yield Fact(name, clean(f"not known: {reason}"), known=False)
+        yield Fact(name, f"not known: {reason}", known=False)
 
 
 def _sampling(run: RunRecord) -> str:

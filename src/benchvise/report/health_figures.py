@@ -14,7 +14,6 @@ from benchvise.health.watch.history import By, Counted, Gap, History, Metric, Ta
 from benchvise.health.watch.observation import WatchedKind, WatchEvent
 from benchvise.health.watch.tracker import SensorRange
 from benchvise.report.figures import NO_FIGURES
-from benchvise.report.text import SENTENCE_LIMIT, clean
 
 MOST_COUNTERS = 24
 MOST_SENSORS = 60
@@ -149,8 +148,8 @@ def _counted(number: int, one: Counted, table: Table, by: By) -> CountedFigure:
     bars = zip(table.periods, one.rises, one.over_gap, table.watched, strict=True)
     return CountedFigure(
         f"counter{number}",
-        clean(one.metric.name),
-        clean(one.metric.unit, 10),
+        one.metric.name,
+        one.metric.unit,
         by,
         one.now,
         one.total,
@@ -174,13 +173,10 @@ def _happenings(
         began * 1e3,
         ended * 1e3,
         tuple(
-            HappeningRow(clean(what), tuple(_happening(event) for event in few[-_POINTS:]))
+            HappeningRow(what, tuple(_happening(event) for event in few[-_POINTS:]))
             for what, few in newest[:MOST_CLASSES]
         ),
-        tuple(
-            Span(gap.began * 1e3, gap.ended * 1e3, clean(gap.why, SENTENCE_LIMIT))
-            for gap in gaps[-_GAPS:]
-        ),
+        tuple(Span(gap.began * 1e3, gap.ended * 1e3, gap.why) for gap in gaps[-_GAPS:]),
     )
 
 
@@ -190,15 +186,15 @@ def _happening(event: WatchEvent) -> Happening:
         event.last * 1e3,
         event.count,
         event.severity,
-        clean(event.text),
+        event.text,
     )
 
 
 def _sensor(number: int, metric: Metric, began: float, ended: float) -> SensorFigure:
     return SensorFigure(
         f"sensor{number}",
-        clean(metric.name),
-        clean(metric.unit, 10),
+        metric.name,
+        metric.unit,
         began * 1e3,
         ended * 1e3,
         tuple(_points(metric.ranges)),

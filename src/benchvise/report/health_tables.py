@@ -12,7 +12,6 @@ from rich.text import Text
 from benchvise.health.judging import HealthRemark, HealthSection, HealthVerdict, Judgement, clock
 from benchvise.health.model import Disk, Sensor
 from benchvise.kernel_log.rules import Severity
-from benchvise.report.text import clean
 
 REMARKS = 8
 """Remarks of a section that are shown; --json has all."""
@@ -45,8 +44,8 @@ def _head(judgement: Judgement) -> Text:
     reading = judgement.reading
     up = "" if reading.uptime is None else f", up {clock(reading.uptime)}"
     head = Text()
-    head.append(clean(reading.board), style="bold")
-    head.append(f" as {clean(reading.privilege)}{up}: ")
+    head.append(reading.board, style="bold")
+    head.append(f" as {reading.privilege}{up}: ")
     head.append(judgement.verdict.value, style=_STYLES[judgement.verdict])
     return head
 
@@ -63,9 +62,9 @@ def _grid(*columns: str) -> RichTable:
 def _sections(sections: Sequence[HealthSection]) -> RichTable:
     grid = _grid("Section", "Verdict", "Seen")
     for section in sections:
-        seen = Text(clean(section.summary))
+        seen = Text(section.summary)
         if section.missing:
-            seen.append(("; " if section.summary else "") + clean(section.missing, 300), "dim")
+            seen.append(("; " if section.summary else "") + section.missing, "dim")
         grid.add_row(
             Text(section.name),
             Text(section.verdict.value, style=_STYLES[section.verdict]),
@@ -80,11 +79,11 @@ def _remarks(section: HealthSection) -> Group:
     grid.add_column(overflow="fold")
     for remark in section.remarks[:REMARKS]:
         grid.add_row(
-            Text(clean(remark.device) or "-"),
-            Text(clean(remark.sentence, 300), style=_SEVERITIES[remark.severity]),
+            Text(remark.device or "-"),
+            Text(remark.sentence, style=_SEVERITIES[remark.severity]),
         )
         if remark.severity is not Severity.NOTE and not _said_again(section, remark):
-            grid.add_row("", Text(clean(remark.remedy, 300), style="dim"))
+            grid.add_row("", Text(remark.remedy, style="dim"))
     more = len(section.remarks) - REMARKS
     title = Text(section.name, style="bold")
     if more > 0:
@@ -103,9 +102,9 @@ def _disks(disks: Sequence[Disk]) -> Group:
     for disk in disks:
         values = ", ".join(f"{name} {value:.0f}" for name, value in disk.values.items())
         grid.add_row(
-            Text(clean(disk.device)),
-            Text(clean(disk.model)),
-            Text(clean(values or disk.missing, 500)),
+            Text(disk.device),
+            Text(disk.model),
+            Text(values or disk.missing),
         )
     return Group(Text("SMART", style="bold"), grid)
 
@@ -125,8 +124,8 @@ def _sensors(sensors: Sequence[Sensor]) -> Group:
         if sensor.unit in ("RPM", "Hz"):
             value = f"{sensor.value:.0f}"
         grid.add_row(
-            Text(clean(sensor.chip) if sensor.chip != chip else ""),
-            Text(clean(sensor.label)),
+            Text(sensor.chip if sensor.chip != chip else ""),
+            Text(sensor.label),
             Text(f"{value} {sensor.unit}", style="yellow" if sensor.alarm else ""),
             Text(limits, style="dim"),
         )
@@ -137,4 +136,4 @@ def _sensors(sensors: Sequence[Sensor]) -> Group:
 def _footer(judgement: Judgement) -> Iterator[str]:
     for name, reason in judgement.reading.missing.items():
         if name == "counters":
-            yield f"\n{clean(name)}: {clean(reason, 300)}"
+            yield f"\n{name}: {reason}"

@@ -19,7 +19,6 @@ import numpy as np
 from benchvise.measure.changepoints import ChangePoint, change_points
 from benchvise.measure.model import Better, SeriesRecord
 from benchvise.report.data import SummaryData, summary_data, summary_or_reason
-from benchvise.report.text import NAME_LIMIT, SENTENCE_LIMIT, clean
 from benchvise.store import Past
 
 By = Literal["order", "time"]
@@ -106,10 +105,10 @@ def history_data(key: str, past: Sequence[Past]) -> HistoryData:
     for one in past:
         by_board[one.run.board].append(one)
     return HistoryData(
-        key=clean(key),
-        unit=clean(newest.unit),
+        key=key,
+        unit=newest.unit,
         better=newest.better,
-        counted=clean(newest.counted),
+        counted=newest.counted,
         boards=tuple(_board(board, runs, newest) for board, runs in by_board.items()),
     )
 
@@ -126,7 +125,7 @@ def _board(board: str, past: Sequence[Past], newest: SeriesRecord) -> BoardHisto
     medians = [entry.summary.median for entry in line if entry.summary is not None]
     found = change_points(medians)
     return BoardHistory(
-        board=clean(board),
+        board=board,
         simulated=any(entry.simulated for entry in entries),
         entries=tuple(entries),
         levels=tuple(_levels(medians, found)),
@@ -142,18 +141,18 @@ def _entry(one: Past, newest: SeriesRecord, before: float | None) -> HistoryEntr
     known = summary is not None and not left_out
     return HistoryEntry(
         run=one.run.id,
-        name=clean(one.run.label or one.run.id),
-        board=clean(one.run.board),
-        suite=clean(one.run.suite),
-        started=clean(one.run.started),
-        kernel=clean(one.run.kernel),
-        settings={clean(knob): clean(value) for knob, value in one.run.settings.items()},
-        tags=tuple(map(clean, one.run.tags)),
-        note=clean(one.run.note, NAME_LIMIT),
+        name=(one.run.label or one.run.id),
+        board=one.run.board,
+        suite=one.run.suite,
+        started=one.run.started,
+        kernel=one.run.kernel,
+        settings=dict(one.run.settings),
+        tags=tuple(one.run.tags),
+        note=one.run.note,
         simulated=one.run.simulated,
         summary=None if summary is None else summary_data(summary),
         ratio=summary.median / before if summary is not None and known and before else None,
-        left_out=clean(left_out, SENTENCE_LIMIT),
+        left_out=left_out,
     )
 
 
@@ -187,7 +186,7 @@ def _change(
 ) -> HistoryChange:
     up = (change.ratio > 1) == (better == "higher")
     return HistoryChange(
-        board=clean(board),
+        board=board,
         at=change.at,
         before=line[change.at - 1].run,
         after=line[change.at].run,

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from benchvise.report.data import (
 )
 from benchvise.report.facts import Fact
 from benchvise.report.figures import Figures, figures
-from benchvise.report.sinks import Asset, cell, embedded, html
+from benchvise.report.sinks import CELL_LIMIT, Asset, cell, embedded, html
 from benchvise.report.spread import REACH, WIDTH, SpreadBar, spread_bar
 
 PAGE = "index.html"
@@ -98,12 +99,12 @@ def lede(run: RunData) -> str:
     return ", ".join(part for part in [*parts, facts["Started"]] if part)
 
 
-def environment() -> Environment:
-    """The templates, with the filters that all pages use."""
+def environment(limit: int = CELL_LIMIT) -> Environment:
+    """The templates, with the filters that all pages use; a line is cut at ``limit``."""
     templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
-        finalize=html,
+        finalize=partial(html, limit=limit),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

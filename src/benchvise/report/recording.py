@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from benchvise.quantities import format_size
-from benchvise.trace.record import Recorded
+from benchvise.trace.recording import Recorded
 
 _WHY = {
     "size": "its size is at its limit (--size)",

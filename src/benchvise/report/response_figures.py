@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchvise.report.data import RunData
-from benchvise.report.text import clean
 from benchvise.signal.distribution import Distribution, difference, distribution
+from benchvise.text import printable
 
 BENCHMARK = "signal.response"
 """What response times are called in the store."""
@@ -119,8 +119,8 @@ def response_figure(samples: Sequence[Sample], id_: str = "responses") -> Respon
         )
     return ResponseFigure(
         id_,
-        tuple(clean(condition, 40) for condition in conditions),
-        tuple(ResponseRow(clean(name, 80), tuple(lines)) for name, lines in rows.items()),
+        tuple(printable(condition, 40) for condition in conditions),
+        tuple(ResponseRow(printable(name, 80), tuple(lines)) for name, lines in rows.items()),
     )
 
 
@@ -183,8 +183,8 @@ def _line(sample: Sample, condition: str, style: int, edges: Times, beside: Time
     found = distribution(sample.seconds)
     interval = found.median.interval
     return ResponseLine(
-        name=clean(sample.name),
-        condition=clean(condition, 40),
+        name=sample.name,
+        condition=printable(condition, 40),
         style=style,
         count=found.count,
         missed=sample.missed,

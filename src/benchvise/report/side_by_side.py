@@ -8,7 +8,6 @@ from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
 from benchvise.quantities import ABSENT, format_value
 from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.text import clean
 
 
 def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:
@@ -23,8 +22,8 @@ def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:
     rows = []
     for key in keys:
         base = found[0].get(key)
-        cells = [_cell(summaries.get(key), base, clean(units[key])) for summaries in found]
-        rows.append((Cell(clean(key)), *cells))
+        cells = [_cell(summaries.get(key), base, units[key]) for summaries in found]
+        rows.append((Cell(key), *cells))
     columns = [Column(_name(run), right=True) for run, _ in runs]
     simulated = any(run.simulated for run, _ in runs)
     return Table("Side by side", (Column("Series"), *columns), tuple(rows), (), simulated)
@@ -36,7 +35,7 @@ def _by_key(run: RunRecord, summaries: Sequence[Summary]) -> Mapping[str, Summar
 
 
 def _name(run: RunRecord) -> str:
-    return clean(run.board.removeprefix("rig:"))
+    return run.board.removeprefix("rig:")
 
 
 def _cell(summary: Summary | None, base: Summary | None, unit: str) -> Cell:

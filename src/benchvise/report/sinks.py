@@ -43,8 +43,8 @@ CELL_LIMIT = SENTENCE_LIMIT
 LINE_LIMIT = 2000
 """Characters of a remark or an error: several names and a sentence."""
 
-TEXT_LIMIT = 4000
-"""Characters of a line of a page."""
+PAGE_LIMIT = 4000
+"""Characters of a line of the workbench's pages, which show logs and files as well."""
 
 _SCREEN_LIMIT = 20_000  # characters that are printed at once: what is longer is no text of ours
 
@@ -126,28 +126,43 @@ class Asset(Markup):
     """A part of a page that was made here and stays as it is, to the letter."""
 
 
-def html(value: object) -> object:
+def html(value: object, limit: int = CELL_LIMIT) -> object:
     """What a template shows of a value (jinja2's ``finalize``); jinja2 escapes it afterwards.
 
+    ``limit`` is that of a line.
     Line breaks stay: whether they mean anything is the template's affair.
     """
     if isinstance(value, Untrusted):
-        return aligned(value, TEXT_LIMIT)
+        return aligned(value, limit)
     if not isinstance(value, str) or isinstance(value, Asset):
         return value
-    if value.isprintable() and len(value) <= TEXT_LIMIT:
+    if value.isprintable() and len(value) <= limit:
         return value  # most are
     if isinstance(value, Markup):  # by a filter, of values that jinja2 did not see
         return Markup(harmless(value, kept="\n\t\u00a0\u2009"))  # noqa: S704 - as safe as before
-    return "\n".join(aligned(line, TEXT_LIMIT) for line in value.split("\n"))
+    return "\n".join(aligned(line, limit) for line in value.split("\n"))
 
 
 def embedded(document: object) -> Asset:
-    """A document as JSON in an inert script element, which it can neither end nor confuse."""
-    text = json_text(document, tight=True)
+    """A document as JSON in an inert script element, which it can neither end nor confuse.
+
+    Its texts are labels of charts: what is longer than a cell is cut.
+    """
+    text = json_text(_cut(document), tight=True)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Asset(text)
+
+
+def _cut(value: Any) -> Any:
+    match value:
+        case str() if len(value) > CELL_LIMIT:
+            return f"{value[: CELL_LIMIT - 1]}…"
+        case dict():
+            return {_cut(key): _cut(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_cut(item) for item in value]
+    return value
 
 
 # -- CSV -------------------------------------------------------------------------------------------

@@ -10,11 +10,10 @@ from typing import Any
 from benchvise.measure.model import RunRecord
 from benchvise.quantities import ABSENT, format_time
 from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, StateDiff
 from benchvise.state.model import Family, Item, Missing, Snapshot, StateEntry
-from benchvise.text import enumerated
+from benchvise.text import enumerated, printable
 
 VALUE_LIMIT = 120
 """Characters of a value in a table."""
@@ -55,13 +54,13 @@ def snapshot_rows(snapshot: Snapshot) -> Table:
     rows = [_family_row(name, entries) for name, entries in _by_family(snapshot)]
     total = _family_row("in all", [*_labelled(snapshot)])
     title = (
-        f"{clean(snapshot.board)} as {snapshot.privilege}, {clean(format_time(snapshot.taken))}, "
+        f"{snapshot.board} as {snapshot.privilege}, {format_time(snapshot.taken)}, "
         f"in {snapshot.seconds:.1f} s"
     )
     remarks = [
-        *(f"{clean(role)}: {clean(device) or '/'}" for role, device in snapshot.roles.items()),
+        *(f"{role}: {device or '/'}" for role, device in snapshot.roles.items()),
         *_unreadable(snapshot.entries()),
-        *(f"note: {clean(note, SENTENCE_LIMIT)}" for note in snapshot.notes),
+        *(f"note: {note}" for note in snapshot.notes),
         f"digest: {snapshot.digest}",
     ]
     return Table(title, _SNAPSHOT_COLUMNS, (*rows, total), tuple(remarks))
@@ -113,7 +112,7 @@ def _unreadable(entries: Iterable[StateEntry]) -> Iterator[str]:
         if entry.missing is Missing.UNREADABLE:
             found[entry.reason][entry.item] = None
     for reason, items in sorted(found.items(), key=lambda pair: -len(pair[1])):
-        yield f"not readable: {clean(reason)} ({enumerated(list(items), _NAMED)})"
+        yield f"not readable: {reason} ({enumerated(list(items), _NAMED)})"
 
 
 # -- two snapshots ---------------------------------------------------------------------------------
@@ -133,7 +132,7 @@ def diff_rows(result: StateDiff, a: str, b: str, *, everything: bool = False) ->
         for kind in DifferenceKind
         if kind.is_difference and result.counts[kind]
     )
-    title = f"{clean(b, 60)} (B) against {clean(a, 60)} (A): {counts or 'no difference'}"
+    title = f"{b} (B) against {a} (A): {counts or 'no difference'}"
     remarks = [f"{result.same} settings are the same", *_role_remarks(result)]
     if result.unseen:
         remarks.append(f"{len(result.unseen)} settings were seen on one side only: {_why(result)}")
@@ -175,7 +174,7 @@ def _rows(difference: Difference, everything: bool) -> Iterator[tuple[Cell, ...]
 
 def _name(difference: Difference, part: DifferencePart) -> Cell:
     entry = difference.entry
-    return Cell(clean(" ".join(filter(None, (entry.item, entry.key, part.key)))))
+    return Cell(" ".join(filter(None, (entry.item, entry.key, part.key))))
 
 
 def _sides(difference: Difference, part: DifferencePart) -> tuple[Cell, Cell]:
@@ -189,7 +188,7 @@ def _side(entry: StateEntry | None, value: Any, kind: DifferenceKind) -> Cell:
     if value is not None:
         return Cell(value_text(value), "strong" if kind is DifferenceKind.CHANGED else "plain")
     if entry is not None and entry.missing is Missing.UNREADABLE:
-        return Cell(f"unreadable: {clean(entry.reason)}", "doubt")
+        return Cell(f"unreadable: {entry.reason}", "doubt")
     return Cell(ABSENT, "muted")
 
 
@@ -198,10 +197,10 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return clean(value, VALUE_LIMIT) or "(empty)"
+        return printable(value, VALUE_LIMIT) or "(empty)"
     if isinstance(value, list) and all(isinstance(member, str | int | float) for member in value):
-        return clean(" ".join(map(str, value)), VALUE_LIMIT) or "(none)"
-    return clean(json.dumps(value, ensure_ascii=False), VALUE_LIMIT)
+        return printable(" ".join(map(str, value)), VALUE_LIMIT) or "(none)"
+    return printable(json.dumps(value, ensure_ascii=False), VALUE_LIMIT)
 
 
 def _affects(difference: Difference) -> str:
@@ -213,11 +212,11 @@ def _role_remarks(result: StateDiff) -> Iterator[str]:
     for role in ("root_disk", "root_part", "default_nic", "wifi_nic", "dram"):
         a, b = result.a.roles.get(role), result.b.roles.get(role)
         if a != b:
-            yield f"{role}: {clean(a or ABSENT)} in A, {clean(b or ABSENT)} in B"
+            yield f"{role}: {(a or ABSENT)} in A, {(b or ABSENT)} in B"
 
 
 def _why(result: StateDiff) -> str:
-    reasons = Counter(clean(difference.reason) for difference in result.unseen)
+    reasons = Counter(difference.reason for difference in result.unseen)
     return ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(_NAMED))
 
 
@@ -227,8 +226,7 @@ def _why(result: StateDiff) -> str:
 def around_comparison(base: RunRecord, other: RunRecord, state: StateDiff | None) -> list[str]:
     """What happened to the boards around two runs, and how their settings differ."""
     said = [
-        f"{clean(remark.rule)} in {clean(run.label or run.id, 40)}: "
-        f"{clean(remark.sentence, SENTENCE_LIMIT)}"
+        f"{remark.rule} in {run.label or run.id}: {remark.sentence}"
         for run in (base, other)
         for remark in run.remarks
     ]
@@ -240,5 +238,5 @@ def around_comparison(base: RunRecord, other: RunRecord, state: StateDiff | None
     return [
         *said,
         f"settings: {len(state.differences)} differ ({enumerated([*names], _NAMED)}): "
-        f"benchvise diff {clean(base.id)} {clean(other.id)}",
+        f"benchvise diff {base.id} {other.id}",
     ]

@@ -22,8 +22,7 @@ from benchvise.quantities import (
 )
 from benchvise.report.data import summary_or_reason
 from benchvise.report.facts import settings
-from benchvise.report.text import SENTENCE_LIMIT, clean
-from benchvise.text import AnyText, enumerated
+from benchvise.text import AnyText, enumerated, printable
 
 if TYPE_CHECKING:
     from benchvise.store.reading import RunInfo
@@ -105,10 +104,10 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
     remarks += _said(run)
     noted = sum(1 for summary in summaries if summary.stable and summary.notes)
     if noted and not notes:
-        remarks.append(f"{noted} stable series with notes: benchvise show {clean(run.id)} --notes")
+        remarks.append(f"{noted} stable series with notes: benchvise show {run.id} --notes")
     if run.status is not RunStatus.COMPLETE:
-        remarks.append(f"this run is {run.status}: {clean(run.reason, SENTENCE_LIMIT)}")
-    title = f"{clean(run.label or run.id)} on {clean(run.board)}, {clean(format_time(run.started))}"
+        remarks.append(f"this run is {run.status}: {run.reason}")
+    title = f"{(run.label or run.id)} on {run.board}, {format_time(run.started)}"
     made = settings(run)
     if made:
         title += ", with " + ", ".join(f"{knob}={value}" for knob, value in made.items())
@@ -116,11 +115,11 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
 
 
 def _series_row(series: SeriesRecord, summary: Summary | None) -> tuple[Cell, ...]:
-    name = clean(series.spec.key) + (f" {_CAVEAT}" if series.caveats else "")
+    name = series.spec.key + (f" {_CAVEAT}" if series.caveats else "")
     if summary is None:
         empty = Cell(ABSENT, "muted")
         return (Cell(name), Cell("not measured", "muted"), *[empty] * 5)
-    unit = clean(series.unit)
+    unit = series.unit
     # An unstable series has a range and no headline: whoever copies one number must not find it.
     headline = (
         Cell(format_value(summary.median, unit), "strong")
@@ -140,11 +139,11 @@ def _series_row(series: SeriesRecord, summary: Summary | None) -> tuple[Cell, ..
 
 def _figure_row(pooled: PooledFigure) -> tuple[Cell, ...]:
     """A further figure below its series: how its batches make one, and their range."""
-    figure, unit = pooled.figure, clean(pooled.figure.unit)
+    figure, unit = pooled.figure, pooled.figure.unit
     empty = Cell(ABSENT, "muted")
     value = format_value(pooled.value, unit)
     return (
-        Cell(f"  {clean(figure.key)}", "muted"),
+        Cell(f"  {figure.key}", "muted"),
         Cell(value if figure.pool == "median" else f"{figure.pool} {value}"),
         empty,
         Cell(format_value(pooled.minimum, unit)),
@@ -178,29 +177,29 @@ def _quantile_row(found: Quantile, count: int) -> tuple[Cell, ...]:
 def _run_remarks(run: RunRecord) -> Iterator[str]:
     """What happened to the board around the run, with what it touches."""
     for remark in run.remarks:
-        families = ", ".join(clean(family) for family in remark.families) or "all results"
-        yield f"{clean(remark.rule)} ({families}): {clean(remark.sentence, SENTENCE_LIMIT)}"
+        families = ", ".join(family for family in remark.families) or "all results"
+        yield f"{remark.rule} ({families}): {remark.sentence}"
 
 
 def _said(run: RunRecord) -> Iterator[str]:
     """What users said of the run."""
     if run.tags:
-        yield f"tags: {', '.join(map(clean, run.tags))}"
+        yield f"tags: {', '.join(run.tags)}"
     if run.note:
-        yield f"note: {clean(run.note, SENTENCE_LIMIT)}"
+        yield f"note: {run.note}"
 
 
 def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: bool) -> Iterator[str]:
-    name = clean(series.spec.key)
+    name = series.spec.key
     if summary is None:
         yield f"{name}: {summary_or_reason(series)[1]}"
     else:
         if summary.causes:
             causes = summary.causes if notes else summary.causes[:_CAUSES]
             more = "; …" if len(causes) < len(summary.causes) else ""
-            yield f"{name}: unstable: {clean('; '.join(causes), SENTENCE_LIMIT)}{more}"
+            yield f"{name}: unstable: {'; '.join(causes)}{more}"
         if summary.notes and notes:
-            yield f"{name}: {clean('; '.join(summary.notes), SENTENCE_LIMIT)}"
+            yield f"{name}: {'; '.join(summary.notes)}"
 
 
 def _caveats(run: RunRecord) -> Iterator[str]:
@@ -208,7 +207,7 @@ def _caveats(run: RunRecord) -> Iterator[str]:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for series in run.series:
         for caveat in series.caveats:
-            found[clean(caveat, SENTENCE_LIMIT)].append(clean(series.spec.key))
+            found[caveat].append(series.spec.key)
     for sentence, names in found.items():
         yield f"{_CAVEAT} {enumerated(names, _NAMED)}: {sentence}"
 
@@ -232,7 +231,7 @@ def compare_rows(
     Without ``everything``, series in which no difference was shown are counted only, unless noise
     may hide one.
     """
-    base, other = clean(result.a, 40), clean(result.b, 40)
+    base, other = printable(result.a, 40), printable(result.b, 40)
     columns = (
         Column("Series"),
         Column(base, right=True),
@@ -250,8 +249,7 @@ def compare_rows(
     )
     remarks = [
         # What noise may hide is many series on a bad day: why each is noisy stands in `show`.
-        f"{clean(c.spec.key)}: "
-        + clean(c.reason.partition("; ")[0] if c.hidden_by_noise else c.reason, SENTENCE_LIMIT)
+        f"{c.spec.key}: " + (c.reason.partition("; ")[0] if c.hidden_by_noise else c.reason)
         for c in result.comparisons
         if c.hidden_by_noise or c.verdict in (SeriesVerdict.UNSTABLE, SeriesVerdict.NOT_COMPARABLE)
     ]
@@ -263,12 +261,12 @@ def compare_rows(
 
 
 def _change_row(comparison: Comparison) -> tuple[Cell, ...]:
-    unit = clean(comparison.unit)
+    unit = comparison.unit
     interval = ABSENT
     if comparison.low is not None and comparison.high is not None:
         interval = f"{comparison.low:.3f} to {comparison.high:.3f}"
     return (
-        Cell(clean(comparison.spec.key)),
+        Cell(comparison.spec.key),
         _headline(comparison.a, unit),
         _headline(comparison.b, unit),
         Cell(format_change(comparison.ratio), "strong" if comparison.changed else "plain"),
@@ -291,14 +289,14 @@ def _headline(summary: Summary | None, unit: str) -> Cell:
 def counter_rows(key: str, names: tuple[str, str], table: CounterTable) -> Table:
     """What the same work costs on both sides, counter by counter, for one iteration."""
     columns = (
-        Column(clean(key)),
-        Column(clean(names[0], 40), right=True),
-        Column(clean(names[1], 40), right=True),
+        Column(key),
+        Column(printable(names[0], 40), right=True),
+        Column(printable(names[1], 40), right=True),
         Column("Change", right=True),
     )
     rows = tuple(
         (
-            Cell(clean(change.name).replace("_", " ")),
+            Cell(change.name.replace("_", " ")),
             Cell(_count(change.a)),
             Cell(_count(change.b)),
             Cell(format_change(change.ratio)),
@@ -306,7 +304,7 @@ def counter_rows(key: str, names: tuple[str, str], table: CounterTable) -> Table
         for change in table.changes
     )
     remarks = tuple(
-        f"not counted: {', '.join(clean(name) for name in counters)} ({clean(reason)})"
+        f"not counted: {', '.join(name for name in counters)} ({reason})"
         for reason, counters in table.missing.items()
     )
     return Table("Counters for one iteration", columns, rows, remarks)
@@ -336,7 +334,7 @@ def list_rows(infos: Sequence[RunInfo]) -> Table:
     columns: tuple[Column, ...] = _LIST_COLUMNS
     if any(info.tags for info in infos):
         columns += (Column("Tags"),)
-        tags = (Cell(clean(", ".join(info.tags), 40)) for info in infos)
+        tags = (Cell(printable(", ".join(info.tags), 40)) for info in infos)
         rows = tuple((*row, cell) for row, cell in zip(rows, tags, strict=True))
     return Table(f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}", columns, rows, ())
 
@@ -345,11 +343,11 @@ def _info_row(info: RunInfo) -> tuple[Cell, ...]:
     done = info.status is RunStatus.COMPLETE
     mark = f" [{_SIMULATED}]" if info.simulated else ""
     return (
-        Cell(clean(info.id), "strong"),
-        Cell(clean(info.label, 40)),
-        Cell(clean(info.board, 40) + mark),
-        Cell(clean(info.suite, 40)),
-        Cell(clean(format_time(info.started))),
+        Cell(info.id, "strong"),
+        Cell(printable(info.label, 40)),
+        Cell(printable(info.board, 40) + mark),
+        Cell(printable(info.suite, 40)),
+        Cell(format_time(info.started)),
         Cell(str(info.series)),
         Cell(str(info.samples)),
         Cell(str(info.status), "plain" if done else "doubt"),

@@ -23,23 +23,23 @@ from benchvise.quantities import (
 from benchvise.report.sinks import csv_text
 from benchvise.report.tables import Cell, Table
 from benchvise.report.tables import Column as Head
-from benchvise.text import printable
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
     Bars,
-    Column,
     Conclusion,
     TableShape,
-    Unit,
+    ValueUnit,
 )
 
 if TYPE_CHECKING:
     from benchvise.trace.query import QueryAnswer
 
 _CELL = 200
-_ACTOR = 60
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_LEFT = frozenset({Unit.TEXT, Unit.ACTOR, Unit.STAGE, Unit.NS_EACH, Unit.BARS})
+_LEFT = frozenset(
+    {ValueUnit.TEXT, ValueUnit.ACTOR, ValueUnit.STAGE, ValueUnit.NS_EACH, ValueUnit.BARS}
+)
 """Units whose values stand left; numbers stand right."""
 
 
@@ -79,19 +79,19 @@ def conclusion_cell(conclusion: Conclusion) -> Cell:
     return Cell(conclusion.text, conclusion.tone)
 
 
-def _cell(column: Column[Any], row: object) -> Cell:
+def _cell(column: AnswerColumn[Any], row: object) -> Cell:
     value = column.value(row)
     if value is None and column.otherwise is not None:
         return _cell(column.otherwise, row)
     if value is None:
         return Cell(ABSENT, "muted")
     tone = column.tone if isinstance(column.tone, str) else column.tone(row)
-    if tone == "plain" and column.unit in (Unit.COUNT, Unit.SHARE) and not value:
+    if tone == "plain" and column.unit in (ValueUnit.COUNT, ValueUnit.SHARE) and not value:
         tone = "muted"
     return Cell(_text(column.unit, value), tone)
 
 
-def _text(unit: Unit, value: Any) -> str:
+def _text(unit: ValueUnit, value: Any) -> str:
     return _WRITERS[unit](value)
 
 
@@ -111,28 +111,28 @@ def _bars(bars: Bars) -> str:
     )
 
 
-_WRITERS: dict[Unit, Callable[[Any], str]] = {
-    Unit.TEXT: str,
-    Unit.ACTOR: lambda name: printable(name, _ACTOR),
-    Unit.STAGE: str,
-    Unit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
-    Unit.COUNT: format_count,
-    Unit.NS: lambda time: format_value(time, "ns"),
-    Unit.NS_EACH: lambda times: " + ".join(format_value(time, "ns") for time in times),
-    Unit.NS_RANGE: lambda bounds: format_range(bounds.low, bounds.high, "ns"),
-    Unit.MOMENT: format_clock,
-    Unit.JIFFIES: lambda count: f"{count:g} jiffies",
-    Unit.SHARE: _share,
-    Unit.PER_SECOND: lambda rate: format_value(rate, ""),
-    Unit.EVENTS_PER_SECOND: lambda rate: format_value(rate, "1/s"),
-    Unit.BYTES: lambda size: format_value(size, "B"),
-    Unit.BYTES_PER_SECOND: lambda rate: format_value(rate, "B/s"),
-    Unit.SIZE: format_size,
-    Unit.CPUS: format_cpus,
-    Unit.RATIO: format_change,
-    Unit.RATIO_RANGE: lambda bounds: f"{bounds.low:.3f} to {bounds.high:.3f}",
-    Unit.EFFECT: lambda effect: f"{effect:+.2f}",
-    Unit.BARS: _bars,
+_WRITERS: dict[ValueUnit, Callable[[Any], str]] = {
+    ValueUnit.TEXT: str,
+    ValueUnit.ACTOR: str,
+    ValueUnit.STAGE: str,
+    ValueUnit.NUMBER: lambda value: f"{value:.0f}" if isinstance(value, float) else str(value),
+    ValueUnit.COUNT: format_count,
+    ValueUnit.NS: lambda time: format_value(time, "ns"),
+    ValueUnit.NS_EACH: lambda times: " + ".join(format_value(time, "ns") for time in times),
+    ValueUnit.NS_RANGE: lambda bounds: format_range(bounds.low, bounds.high, "ns"),
+    ValueUnit.MOMENT: format_clock,
+    ValueUnit.JIFFIES: lambda count: f"{count:g} jiffies",
+    ValueUnit.SHARE: _share,
+    ValueUnit.PER_SECOND: lambda rate: format_value(rate, ""),
+    ValueUnit.EVENTS_PER_SECOND: lambda rate: format_value(rate, "1/s"),
+    ValueUnit.BYTES: lambda size: format_value(size, "B"),
+    ValueUnit.BYTES_PER_SECOND: lambda rate: format_value(rate, "B/s"),
+    ValueUnit.SIZE: format_size,
+    ValueUnit.CPUS: format_cpus,
+    ValueUnit.RATIO: format_change,
+    ValueUnit.RATIO_RANGE: lambda bounds: f"{bounds.low:.3f} to {bounds.high:.3f}",
+    ValueUnit.EFFECT: lambda effect: f"{effect:+.2f}",
+    ValueUnit.BARS: _bars,
 }
 
 
@@ -157,15 +157,15 @@ def described_columns(shape: TableShape[Any]) -> Iterator[tuple[str, str, list[s
         yield header, column.unit.value, _csv_names(header, column)
 
 
-def _csv_names(header: str, column: Column[Any], row: object = None) -> list[str]:
+def _csv_names(header: str, column: AnswerColumn[Any], row: object = None) -> list[str]:
     """What a column is called in CSV, with its unit; bars are as many columns as a row has."""
     name = column.key or _identifier(header)
     match column.unit:
-        case Unit.NS_RANGE:
+        case ValueUnit.NS_RANGE:
             return [f"{name}_low_ns", f"{name}_high_ns"]
-        case Unit.RATIO_RANGE:
+        case ValueUnit.RATIO_RANGE:
             return [f"{name}_low", f"{name}_high"]
-        case Unit.BARS:
+        case ValueUnit.BARS:
             return ["from_…_ns"] if row is None else _bar_names(column.value(row))
     suffix = _SUFFIXES.get(column.unit, "")
     own = name if name.endswith(suffix.lstrip("_")) else f"{name}{suffix}"
@@ -176,33 +176,33 @@ def _bar_names(bars: Any) -> list[str]:
     return [f"from_{bars.begin + at * bars.width}_ns" for at in range(len(bars.values))]
 
 
-def _csv(column: Column[Any], row: object) -> list[object]:
+def _csv(column: AnswerColumn[Any], row: object) -> list[object]:
     value: Any = column.value(row)
     match column.unit:
-        case Unit.NS_RANGE | Unit.RATIO_RANGE:
+        case ValueUnit.NS_RANGE | ValueUnit.RATIO_RANGE:
             return [None, None] if value is None else [value.low, value.high]
-        case Unit.BARS:
+        case ValueUnit.BARS:
             return list(value.values)
-        case Unit.NS_EACH:
+        case ValueUnit.NS_EACH:
             return [" + ".join(map(str, value))]
-        case Unit.CPUS:
+        case ValueUnit.CPUS:
             return [format_cpus(value)]
     return [value, *(_csv(column.otherwise, row) if column.otherwise else [])]
 
 
 _SUFFIXES = {
-    Unit.NS: "_ns",
-    Unit.NS_EACH: "_ns",
-    Unit.MOMENT: "_ns",
-    Unit.JIFFIES: "_jiffies",
-    Unit.BYTES: "_bytes",
-    Unit.BYTES_PER_SECOND: "_bytes_per_s",
-    Unit.SIZE: "_bytes",
-    Unit.EVENTS_PER_SECOND: "_per_s",
+    ValueUnit.NS: "_ns",
+    ValueUnit.NS_EACH: "_ns",
+    ValueUnit.MOMENT: "_ns",
+    ValueUnit.JIFFIES: "_jiffies",
+    ValueUnit.BYTES: "_bytes",
+    ValueUnit.BYTES_PER_SECOND: "_bytes_per_s",
+    ValueUnit.SIZE: "_bytes",
+    ValueUnit.EVENTS_PER_SECOND: "_per_s",
 }
 
 
-def _headed(columns: Sequence[Column[Any]]) -> Iterator[tuple[str, Column[Any]]]:
+def _headed(columns: Sequence[AnswerColumn[Any]]) -> Iterator[tuple[str, AnswerColumn[Any]]]:
     """Columns with their whole headers, each in one line."""
     above = ""
     for column in columns:
@@ -229,10 +229,7 @@ def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
     names = zip(answer.columns, numeric, strict=True)
     columns = tuple(Head(name, right=right) for name, right in names)
     rows = tuple(
-        tuple(
-            Cell(ABSENT, "muted") if value is None else Cell(printable(sql_text(value), _CELL))
-            for value in row
-        )
+        tuple(Cell(ABSENT, "muted") if value is None else Cell(sql_text(value)) for value in row)
         for row in answer.rows
     )
     more = ("there are more rows: --limit N shows them",) if answer.more else ()

@@ -8,7 +8,6 @@ from benchvise.health.watch.history import By, Counted, History, Read, tabulate
 from benchvise.health.watch.history import Table as HistoryTable
 from benchvise.quantities import ABSENT, format_number, format_percent
 from benchvise.report.tables import Cell, Column, Table, Tone
-from benchvise.report.text import SENTENCE_LIMIT, clean
 
 SHOWN = 8
 """Periods of a table; a terminal has no room for more."""
@@ -78,7 +77,7 @@ def _counter_row(one: Counted, shown: int) -> tuple[Cell, ...]:
     total = f"{'+' if one.total > 0 else ''}{_number(one.total)}"
     tone: Tone = "bad" if one.rising >= _RISING else "strong"
     return (
-        Cell(clean(one.metric.name), tone),
+        Cell(one.metric.name, tone),
         *cells[-shown:],
         Cell(total),
         Cell(_value(one.now, one.metric.unit)),
@@ -88,14 +87,14 @@ def _counter_row(one: Counted, shown: int) -> tuple[Cell, ...]:
 def _trend(one: Counted, by: By) -> str:
     known = [rise for rise in one.rises if rise is not None][-one.rising :]
     steps = ", ".join(f"+{_number(rise)}" for rise in known[-SHOWN:])
-    return f"{clean(one.metric.name)}: rises {by} by {by}, {one.rising} in a row: {steps}"
+    return f"{one.metric.name}: rises {by} by {by}, {one.rising} in a row: {steps}"
 
 
 def _events(history: History, table: HistoryTable, by: By, shown: int) -> Table:
     """How often what was met, and the newest of it in words."""
     rows = [
         (
-            Cell(clean(what)),
+            Cell(what),
             *[
                 _EMPTY if n is None else Cell(str(n), "plain" if n else "muted")
                 for n in counts[-shown:]
@@ -107,12 +106,12 @@ def _events(history: History, table: HistoryTable, by: By, shown: int) -> Table:
     columns = (Column(f"Event, times a {by}"), *_heads(table, shown), Column("All", right=True))
     newest = history.events[-_EVENTS:]
     remarks = [
-        f"{moment(event.last)}  {clean(event.what)}: {clean(event.text, SENTENCE_LIMIT)}"
+        f"{moment(event.last)}  {event.what}: {event.text}"
         + (f" ({event.count} times)" if event.count > 1 else "")
         for event in newest
     ]
     remarks += [
-        f"raised now: {clean(rule)}, {clean(subject)}, since {moment(since)}"
+        f"raised now: {rule}, {subject}, since {moment(since)}"
         for rule, subject, since in history.open_alerts
     ]
     if len(history.events) > len(newest):
@@ -135,11 +134,11 @@ def _sensors(history: History, table: HistoryTable, by: By, shown: int) -> Table
 
 
 def _sensor_row(one: Read, shown: int) -> tuple[Cell, ...]:
-    unit = clean(one.metric.unit, 10)
+    unit = one.metric.unit
     known = [figure for figure in one.figures if figure is not None]
     looks = sum(r.readings for r in one.metric.ranges)
     mean = sum(r.total for r in one.metric.ranges) / looks if looks else float("nan")
-    name = clean(one.metric.name) + (f", {unit}" if unit else "")
+    name = one.metric.name + (f", {unit}" if unit else "")
     return (
         Cell(name),
         *[_EMPTY if f is None else Cell(format_number(f[2])) for f in one.figures[-shown:]],
@@ -165,7 +164,7 @@ def _share(share: float) -> str:
 
 
 def _value(value: float, unit: str) -> str:
-    return f"{_number(value)} {clean(unit, 10)}".strip()
+    return f"{_number(value)} {unit}".strip()
 
 
 def _gap_remarks(table: HistoryTable) -> list[str]:
@@ -173,17 +172,16 @@ def _gap_remarks(table: HistoryTable) -> list[str]:
     more = len(table.gaps) - len(gaps)
     remarks = [f"gaps: {more} earlier ones"] if more else []
     return remarks + [
-        f"not watched: {moment(gap.began)} to {moment(gap.ended)}: {clean(gap.why, SENTENCE_LIMIT)}"
-        for gap in gaps
+        f"not watched: {moment(gap.began)} to {moment(gap.ended)}: {gap.why}" for gap in gaps
     ]
 
 
 def _title(history: History) -> str:
     looks = sum(span.looks for span in history.spans)
     if not history.spans:
-        return f"{clean(history.board)}: not watched in that time"
+        return f"{history.board}: not watched in that time"
     first, last = history.spans[0].began, max(span.until for span in history.spans)
-    return f"{clean(history.board)}, {moment(first)} to {moment(last)}, {looks} looks"
+    return f"{history.board}, {moment(first)} to {moment(last)}, {looks} looks"
 
 
 def moment(seconds: float) -> str:

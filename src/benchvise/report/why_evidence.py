@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from benchvise.report.why_document import Document, named, outcome
+from benchvise.report.why_document import named, outcome
+from benchvise.why.model import Diagnosis
 
 MOST = 2000
-"""Entries that a page lists; the document has all."""
+"""Entries that a page lists; the diagnosis has all."""
 
 _NAMED = 6
 
@@ -26,36 +27,36 @@ class Entry:
     value: float | None = None
 
 
-def evidence(document: Document) -> list[Entry]:
-    """All entries of a readable document, the oldest first."""
-    return sorted(_entries(document), key=lambda entry: entry.at)
+def evidence(diagnosis: Diagnosis) -> list[Entry]:
+    """All entries of a diagnosis, the oldest first."""
+    return sorted(_entries(diagnosis), key=lambda entry: entry.at)
 
 
-def _entries(document: Document) -> Iterator[Entry]:
+def _entries(diagnosis: Diagnosis) -> Iterator[Entry]:
     ends: dict[int, float] = {}
-    for trial in document["trials"]:
-        ends[trial["number"]] = trial["started"] + trial["seconds"]
-        flipped = named(trial["flipped"], _NAMED) if trial["flipped"] else "as it is"
-        flags = f" (disturbed: {', '.join(trial['flags'])})" if trial["flags"] else ""
+    for trial in diagnosis.trials:
+        ends[trial.number] = trial.started + trial.seconds
+        flipped = named(trial.flipped, _NAMED) if trial.flipped else "as it is"
+        flags = f" (disturbed: {', '.join(trial.flags)})" if trial.flags else ""
         yield Entry(
-            trial["started"],
+            trial.started,
             "trial",
-            f"trial {trial['number']}",
-            trial["side"],
+            f"trial {trial.number}",
+            trial.side,
             flipped + flags,
-            trial["value"],
+            trial.value,
         )
-    for write in document["writes"]:
-        what = "put back" if write["undone"] else "set"
-        text = f"{write['knob']}: {write['old']} → {write['new']}"
-        yield Entry(write["at"], "write", what, write["side"], text)
-    for experiment in document["experiments"]:
-        known = [ends[number] for number in experiment["trials"] if number in ends]
+    for write in diagnosis.writes:
+        what = "put back" if write.undone else "set"
+        text = f"{write.knob}: {write.old} → {write.new}"
+        yield Entry(write.at, "write", what, write.side, text)
+    for experiment in diagnosis.experiments:
+        known = [ends[number] for number in experiment.trials if number in ends]
         if known:  # what was never tried has no time
             yield Entry(
                 max(known),
                 "decided",
-                f"experiment {experiment['number']}",
-                experiment["side"],
-                f"{experiment['question']} {outcome(experiment)}",
+                f"experiment {experiment.number}",
+                experiment.side,
+                f"{experiment.question} {outcome(experiment)}",
             )

@@ -5,13 +5,13 @@ These types are the counterpart of ``web/src/base/diagnosis.ts``; the page embed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from benchvise.report.figures import NO_FIGURES
-from benchvise.report.why_document import Document, share_text, unexplained_part
-from benchvise.why.model import Purpose, Side
+from benchvise.report.why_document import share_text, unexplained_part
+from benchvise.why.model import Bounds, Diagnosis, Purpose, Side, Trial
 
 ArmKind = Literal["good", "bad", "repaired", "broken", "bad, other", "good, other"]
 
@@ -147,40 +147,40 @@ class DiagnosisFigures:
         return {**NO_FIGURES, "diagnosis": asdict(self)}
 
 
-def diagnosis_figures(document: Document) -> DiagnosisFigures:
-    """The figures of a readable document."""
+def diagnosis_figures(diagnosis: Diagnosis) -> DiagnosisFigures:
+    """The figures of a diagnosis."""
     return DiagnosisFigures(
-        _trials(document), tuple(_covariates(document)), _shares(document), _ranking(document)
+        _trials(diagnosis), tuple(_covariates(diagnosis)), _shares(diagnosis), _ranking(diagnosis)
     )
 
 
 # -- trials ----------------------------------------------------------------------------------------
 
 
-def _trials(document: Document) -> TrialsFigure | None:
-    trials = document["trials"]
+def _trials(diagnosis: Diagnosis) -> TrialsFigure | None:
+    trials = diagnosis.trials
     if not trials:
         return None
-    kinds = _Arms(document)
+    kinds = _Arms(diagnosis)
     every = 1 + (len(trials) - 1) // _DRAWN
-    gap = document["gap"] or {Side.GOOD: None, Side.BAD: None}
+    gap = diagnosis.gap
     return TrialsFigure(
         "trials",
-        document["metric"]["unit"],
-        gap[Side.GOOD],
-        gap[Side.BAD],
+        diagnosis.metric.unit,
+        None if gap is None else gap.good,
+        None if gap is None else gap.bad,
         tuple(
             TrialPoint(
-                trial["started"],
-                trial["value"],
+                trial.started,
+                trial.value,
                 kinds.of(trial),
-                _note(document, trial),
-                bool(trial["flags"]),
+                _note(diagnosis, trial),
+                bool(trial.flags),
             )
             for trial in trials[::every]
         ),
-        tuple(_phases(document)),
-        tuple(_bands(document, kinds)),
+        tuple(_phases(diagnosis)),
+        tuple(_bands(diagnosis, kinds)),
         every,
     )
 
@@ -188,12 +188,12 @@ def _trials(document: Document) -> TrialsFigure | None:
 class _Arms:
     """Which arm a trial was: a side as it is, with a cause flipped, or with anything else."""
 
-    def __init__(self, document: Document) -> None:
-        self._causes = [{s["id"] for s in cause["suspects"]} for cause in document["causes"]]
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        self._causes = [{s.id for s in cause.suspects} for cause in diagnosis.causes]
 
-    def of(self, trial: Mapping[str, Any]) -> ArmKind:
-        flipped = set(trial["flipped"])
-        bad = trial["side"] == Side.BAD
+    def of(self, trial: Trial) -> ArmKind:
+        flipped = set(trial.flipped)
+        bad = trial.side == Side.BAD
         if not flipped:
             return "bad" if bad else "good"
         if flipped in self._causes:
@@ -201,21 +201,21 @@ class _Arms:
         return "bad, other" if bad else "good, other"
 
 
-def _note(document: Document, trial: Mapping[str, Any]) -> str:
-    flipped = ", ".join(trial["flipped"][:6])
-    more = f" and {len(trial['flipped']) - 6} more" if len(trial["flipped"]) > 6 else ""
+def _note(diagnosis: Diagnosis, trial: Trial) -> str:
+    flipped = ", ".join(trial.flipped[:6])
+    more = f" and {len(trial.flipped) - 6} more" if len(trial.flipped) > 6 else ""
     what = f"\nflipped: {flipped}{more}" if flipped else "\nas it is"
-    flags = f"\ndisturbed: {', '.join(trial['flags'])}" if trial["flags"] else ""
-    return f"trial {trial['number']} on {document[trial['side']]}{what}{flags}"
+    flags = f"\ndisturbed: {', '.join(trial.flags)}" if trial.flags else ""
+    return f"trial {trial.number} on {diagnosis.name(trial.side)}{what}{flags}"
 
 
-def _phases(document: Document) -> list[Phase]:
-    ends = {t["number"]: (t["started"], t["started"] + t["seconds"]) for t in document["trials"]}
-    parts = [("gap", (document["gap"] or {"trials": ()})["trials"])]
+def _phases(diagnosis: Diagnosis) -> list[Phase]:
+    ends = {t.number: (t.started, t.started + t.seconds) for t in diagnosis.trials}
+    parts = [("gap", () if diagnosis.gap is None else diagnosis.gap.trials)]
     parts += [
-        (_PHASES[Purpose(experiment["purpose"])], experiment["trials"])
-        for experiment in document["experiments"]
-        if experiment["purpose"] != Purpose.AGAIN  # read from the trials of the repair
+        (_PHASES[Purpose(experiment.purpose)], experiment.trials)
+        for experiment in diagnosis.experiments
+        if experiment.purpose != Purpose.AGAIN  # read from the trials of the repair
     ]
     found: list[Phase] = []
     for name, numbers in parts:
@@ -232,28 +232,28 @@ def _phases(document: Document) -> list[Phase]:
     return found
 
 
-def _bands(document: Document, kinds: _Arms) -> Iterator[Band]:
-    for cause in document["causes"]:
-        for experiment in (cause["repair"], cause["breaking"]):
-            numbers = set(experiment["trials"]) if experiment else set()
+def _bands(diagnosis: Diagnosis, kinds: _Arms) -> Iterator[Band]:
+    for cause in diagnosis.causes:
+        for experiment in (cause.repair, cause.breaking):
+            numbers = set(experiment.trials) if experiment else set()
             seen = [
-                (t["started"], t["started"] + t["seconds"], t["value"], kinds.of(t))
-                for t in document["trials"]
-                if t["number"] in numbers and kinds.of(t) in ("repaired", "broken")
+                (t.started, t.started + t.seconds, t.value, kinds.of(t))
+                for t in diagnosis.trials
+                if t.number in numbers and kinds.of(t) in ("repaired", "broken")
             ]
             if seen:
                 starts, stops, values, arms = zip(*seen, strict=True)
                 yield Band(arms[0], min(starts), max(stops), min(values), max(values))
 
 
-def _covariates(document: Document) -> Iterator[Covariate]:
-    names = dict.fromkeys(name for trial in document["trials"] for name in trial["covariates"])
+def _covariates(diagnosis: Diagnosis) -> Iterator[Covariate]:
+    names = dict.fromkeys(name for trial in diagnosis.trials for name in trial.covariates)
     known = sorted(names, key=lambda name: (name not in _COVARIATES, name))
     for index, name in enumerate(known[:_MOST_COVARIATES]):
         points = tuple(
-            (trial["started"], trial["covariates"][name], str(trial["side"]))
-            for trial in document["trials"]
-            if trial["covariates"].get(name) is not None
+            (trial.started, trial.covariates[name], str(trial.side))
+            for trial in diagnosis.trials
+            if trial.covariates.get(name) is not None
         )
         if len(points) >= _LEAST_POINTS:
             title, unit = _COVARIATES.get(name, (name, ""))
@@ -263,39 +263,37 @@ def _covariates(document: Document) -> Iterator[Covariate]:
 # -- shares and ranking ----------------------------------------------------------------------------
 
 
-def _shares(document: Document) -> SharesFigure | None:
-    rest = unexplained_part(document)
-    if rest is None and not document["causes"]:
+def _shares(diagnosis: Diagnosis) -> SharesFigure | None:
+    rest = unexplained_part(diagnosis)
+    if rest is None and not diagnosis.causes:
         return None
     rows, begin = [], 0.0
-    for cause in document["causes"]:
-        share = cause["share"]
-        rows.append(ShareRow(cause["name"], "cause", begin, *_ends(share), share_text(share)))
-        begin += max(share["value"], 0.0)
+    for cause in diagnosis.causes:
+        share = cause.share
+        rows.append(ShareRow(cause.name, "cause", begin, *_ends(share), share_text(share)))
+        begin += max(share.value, 0.0)
     if rest is not None:  # while a diagnosis goes on, it is not known yet
         rows.append(ShareRow("unexplained", "unexplained", begin, *_ends(rest), share_text(rest)))
     return SharesFigure("shares", tuple(rows))
 
 
-def _ends(bounds: Mapping[str, float]) -> tuple[float, float, float]:
-    return bounds["value"], bounds["low"], bounds["high"]
+def _ends(bounds: Bounds) -> tuple[float, float, float]:
+    return bounds.value, bounds.low, bounds.high
 
 
-def _ranking(document: Document) -> RankingFigure | None:
-    suspects = [s for s in document["suspects"] if s["terms"]]
+def _ranking(diagnosis: Diagnosis) -> RankingFigure | None:
+    suspects = [s for s in diagnosis.suspects if s.terms]
     if not suspects:
         return None
-    causes = {s["id"] for cause in document["causes"] for s in cause["suspects"]}
-    shown = [s for i, s in enumerate(suspects) if i < RANKED or s["id"] in causes]
-    terms = tuple(dict.fromkeys(term["name"] for s in shown for term in s["terms"]))
+    causes = {s.id for cause in diagnosis.causes for s in cause.suspects}
+    shown = [s for i, s in enumerate(suspects) if i < RANKED or s.id in causes]
+    terms = tuple(dict.fromkeys(term.name for s in shown for term in s.terms))
     rows = []
     for suspect in shown:
         points = dict.fromkeys(terms, 0.0)
-        for term in suspect["terms"]:
-            points[term["name"]] += term["points"]
+        for term in suspect.terms:
+            points[term.name] += term.points
         rows.append(
-            RankRow(
-                suspect["id"], suspect["score"], suspect["id"] in causes, tuple(points.values())
-            )
+            RankRow(suspect.id, suspect.score, suspect.id in causes, tuple(points.values()))
         )
     return RankingFigure("ranking", terms, tuple(rows))

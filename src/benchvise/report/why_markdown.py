@@ -8,18 +8,19 @@ from benchvise.report.markdown import table_row
 from benchvise.report.sinks import markdown as escape
 from benchvise.report.why_document import Document, arms_text, outcome, readable, share_text
 from benchvise.report.why_words import Bar, Block, Line, words
+from benchvise.why.model import Diagnosis
 
 _STRONG = frozenset({"strong", "good", "bad", "doubt"})
 
 
 def markdown(document: Document) -> str:
     """The diagnosis of a document; BenchviseError when it is none."""
-    safe = readable(document)
-    told = words(safe)
+    diagnosis = readable(document)
+    told = words(diagnosis)
     lines = [f"### {escape(told.headline)}", "", f"**{escape(told.verdict)}**", ""]
     for block in told.blocks:
         lines += _bars(block) if block.bars else _block(block)
-    lines += _experiments(safe)
+    lines += _experiments(diagnosis)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -73,20 +74,20 @@ def _longest_ticks(line: str) -> int:
     return longest
 
 
-def _experiments(document: Document) -> Iterator[str]:
-    if document["experiments"]:
+def _experiments(diagnosis: Diagnosis) -> Iterator[str]:
+    if diagnosis.experiments:
         yield "**Experiments**"
         yield ""
         yield table_row(("", "question", "side", "values", "share, 95 %", "outcome"))
         yield table_row(("---:", "---", "---", "---:", "---:", "---"))
-    for item in document["experiments"]:
-        share = item["share"]
+    for item in diagnosis.experiments:
+        share = item.share
         cells = (
-            str(item["number"]),
-            f"{item['purpose']}: {item['question']}",
-            item["side"],
-            arms_text(document, item) or "-",
+            str(item.number),
+            f"{item.purpose}: {item.question}",
+            item.side,
+            arms_text(diagnosis, item) or "-",
             "-" if share is None else share_text(share),
-            item["reason"] or outcome(item),
+            item.reason or outcome(item),
         )
         yield table_row(map(escape, cells))

@@ -35,7 +35,7 @@ from benchvise.report.why_document import (
 from benchvise.report.why_figures import diagnosis_figures
 from benchvise.report.why_markdown import markdown
 from benchvise.report.why_words import absent_text, confirmations, left_set, place
-from benchvise.why.model import Verdict
+from benchvise.why.model import Bounds, Diagnosis, Verdict
 from benchvise.why.wording import apart
 
 DATA = "diagnosis.json"
@@ -69,14 +69,14 @@ def page(document: Document) -> str:
     return render(readable(document), load_assets())
 
 
-def render(document: Document, assets: Assets) -> str:
-    """The page of a readable document."""
+def render(diagnosis: Diagnosis, assets: Assets) -> str:
+    """The page of a diagnosis that is ``readable``."""
     templates = environment()
     templates.filters |= FILTERS
-    shown = content(document)
+    shown = content(diagnosis)
     return templates.get_template("diagnosis.html.j2").render(
         **shown,
-        title=document["headline"],
+        title=diagnosis.headline,
         version=benchvise.__version__,
         policy=assets.policy,
         # Hashed in the policy: no character may be changed.
@@ -86,16 +86,16 @@ def render(document: Document, assets: Assets) -> str:
     )
 
 
-def content(document: Document) -> dict[str, Any]:
-    """What the templates of a diagnosis are given, for a readable document."""
+def content(diagnosis: Diagnosis) -> dict[str, Any]:
+    """What the templates of a diagnosis are given."""
     return {
-        "d": document,
-        "figures": diagnosis_figures(document),
-        "told": document["verdict"] not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED),
-        "left_set": left_set(document),
+        "d": diagnosis,
+        "figures": diagnosis_figures(diagnosis),
+        "told": diagnosis.verdict not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED),
+        "left_set": left_set(diagnosis),
         "confirmations": confirmations,
         "arms_text": arms_text,
-        "repeat": repeat_command(document),
+        "repeat": repeat_command(diagnosis),
         "journal_limit": JOURNAL_LIMIT,
     }
 
@@ -126,17 +126,15 @@ _WIDTH = 120.0
 _LEAST, _MOST = -0.25, 1.25  # the shares at both ends of the axis
 
 
-def share_bar(bounds: Mapping[str, float]) -> ShareBar:
+def share_bar(bounds: Bounds) -> ShareBar:
     """Where a share and its interval lie; what is beyond the axis lies at its end."""
 
     def at(share: float) -> float:
         inside = min(max(share, _LEAST), _MOST)
         return round((inside - _LEAST) / (_MOST - _LEAST) * _WIDTH, 1)
 
-    start, stop = sorted((at(0.0), at(bounds["value"])))
-    return ShareBar(
-        _WIDTH, at(0.0), at(1.0), start, stop - start, at(bounds["low"]), at(bounds["high"])
-    )
+    start, stop = sorted((at(0.0), at(bounds.value)))
+    return ShareBar(_WIDTH, at(0.0), at(1.0), start, stop - start, at(bounds.low), at(bounds.high))
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchvise.report.tables import Tone
-from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.why_document import counted, duration
 from benchvise.report.why_terminal import Page
 from benchvise.report.why_words import Block, Line, Words
+from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.benches.userland_swap import USERLAND
 from benchvise.why.model import LayerMeans, Side, Suspect
 from benchvise.why.plan import Effort, Flip, Plan
@@ -26,8 +26,8 @@ def plan_page(plan: Plan) -> Page:
 
 def plan_words(plan: Plan) -> Words:
     """The plan in words, cleaned: names and values come from boards."""
-    headline = f"{plan.metric.name}: why is {plan.bad} worse than {plan.good}?"
-    return Words("plan", "strong", clean(headline, SENTENCE_LIMIT), tuple(_blocks(plan)))
+    headline = f"{plan.metric}: why is {plan.bad} worse than {plan.good}?"
+    return Words("plan", "strong", printable(headline, SENTENCE_LIMIT), tuple(_blocks(plan)))
 
 
 def _blocks(plan: Plan) -> Iterator[Block]:
@@ -73,7 +73,7 @@ def _suspect(suspect: Suspect, flips: list[Flip]) -> Iterator[Line]:
     yield from _judged(suspect)
     for flip in flips:
         where = f"write {flip.path}" if flip.path else flip.what
-        yield Line(clean(f"on {flip.side}: {where} = {_short(flip.value)}", SENTENCE_LIMIT))
+        yield Line(printable(f"on {flip.side}: {where} = {_short(flip.value)}", SENTENCE_LIMIT))
 
 
 def _layer(layer: Suspect) -> Iterator[Line]:
@@ -95,8 +95,8 @@ def _judged(suspect: Suspect) -> Iterator[Line]:
 
 
 def _line(text: str, tone: Tone = "plain") -> Line:
-    return Line(clean(text, SENTENCE_LIMIT), tone)
+    return Line(printable(text, SENTENCE_LIMIT), tone)
 
 
 def _short(value: str) -> str:
-    return clean(value, _VALUE) or "nothing"
+    return printable(value, _VALUE) or "nothing"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from benchvise.quantities import format_time
 from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.text import SENTENCE_LIMIT, clean
 from benchvise.report.why_document import counted
 from benchvise.report.why_words import TONES
+from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.store.diagnoses import DiagnosisInfo
@@ -32,9 +32,9 @@ def diagnosis_rows(infos: Sequence[DiagnosisInfo]) -> Table:
 def _row(info: DiagnosisInfo) -> tuple[Cell, ...]:
     mark = " [SIMULATED]" if info.simulated else ""
     return (
-        Cell(clean(info.id), "strong"),
-        Cell(clean(format_time(info.kept))),
-        Cell(clean(info.metric, 40) + mark),
-        Cell(clean(info.verdict), TONES.get(info.verdict, "plain")),
-        Cell(clean(info.headline, SENTENCE_LIMIT)),
+        Cell(info.id, "strong"),
+        Cell(format_time(info.kept)),
+        Cell(printable(info.metric, 40) + mark),
+        Cell(info.verdict, TONES.get(info.verdict, "plain")),
+        Cell(info.headline),
     )

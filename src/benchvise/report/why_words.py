@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from benchvise.quantities import format_value
 from benchvise.report.tables import Tone
-from benchvise.report.text import clean
 from benchvise.report.why_document import (
-    Document,
     arms_text,
     counted,
     duration,
@@ -32,7 +29,27 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
-from benchvise.why.model import NOT_FOUND, Grade, Purpose, Side, Support, Verdict
+from benchvise.text import printable
+from benchvise.why.model import (
+    NOT_FOUND,
+    Bounds,
+    Cause,
+    CounterCheck,
+    Diagnosis,
+    Experiment,
+    Finding,
+    Gap,
+    Grade,
+    Mechanism,
+    Origin,
+    Purpose,
+    Remedy,
+    Side,
+    Support,
+    SuspectRecord,
+    Verdict,
+    Write,
+)
 from benchvise.why.wording import apart, percent, scatters
 
 _SHOWN = 6
@@ -97,170 +114,167 @@ TONES: Mapping[str, Tone] = {
 }
 
 
-def words(document: Document) -> Words:
-    """The diagnosis of a document that is ``readable``."""
-    verdict = document["verdict"]
-    parts = (_opening(document), _causes(document), _rest(document))
+def words(diagnosis: Diagnosis) -> Words:
+    """The diagnosis of a diagnosis that is ``readable``."""
+    verdict = diagnosis.verdict
+    parts = (_opening(diagnosis), _causes(diagnosis), _rest(diagnosis))
     told = ([block for block in part if block.lines or block.bars] for part in parts)
     blocks = [
         replace(block, apart=block.apart or not index)
         for part in told
         for index, block in enumerate(part)
     ]
-    return Words(verdict, TONES[verdict], document["headline"], tuple(blocks))
+    return Words(verdict, TONES[verdict], diagnosis.headline, tuple(blocks))
 
 
 # -- the first look --------------------------------------------------------------------------------
 
 
-def _opening(document: Document) -> Iterator[Block]:
-    yield from _alarms(document)
-    stops = [f for f in document["findings"] if f["grade"] == Grade.STOPS]
+def _opening(diagnosis: Diagnosis) -> Iterator[Block]:
+    yield from _alarms(diagnosis)
+    stops = [f for f in diagnosis.findings if f.grade == Grade.STOPS]
     if stops:
-        yield Block("Why not", tuple(line for f in stops for line in _finding(f, "bad")))
-    if document["reached"]:
-        yield Block("Reached", (Line(_sentence(document["reached"])),))
-    yield _gap(document)
-    yield _shares(document)
+        yield Block("Reason", tuple(line for f in stops for line in _finding(f, "bad")))
+    if diagnosis.reached:
+        yield Block("Reached", (Line(_sentence(diagnosis.reached)),))
+    yield _gap(diagnosis)
+    yield _shares(diagnosis)
 
 
-def _alarms(document: Document) -> Iterator[Block]:
-    if not document["restored"]:
+def _alarms(diagnosis: Diagnosis) -> Iterator[Block]:
+    if not diagnosis.restored:
         yield Block(
             "STILL SET",
             (
-                Line("Something that was set has not been put back.", "bad"),
+                Line("Some settings have not been restored.", "bad"),
                 Line("benchvise restore", code=True),
-                *(Line(f"{w['knob']} on {_side(document, w)}: {w['old']} → {w['new']}")
-                  for w in left_set(document)),
+                *(Line(f"{w.knob} on {_side(diagnosis, w)}: {w.old} → {w.new}")
+                  for w in left_set(diagnosis)),
             ),
         )  # fmt: skip
-    if document["simulated"]:
-        text = "These numbers come from an emulated board: they show that things work, no more."
+    if diagnosis.simulated:
+        text = "These values come from an emulated board, and say nothing of real hardware."
         yield Block("SIMULATED", (Line(text, "doubt"),))
 
 
-def left_set(document: Document) -> list[Mapping[str, Any]]:
+def left_set(diagnosis: Diagnosis) -> list[Write]:
     """The writes of the journal that nothing has undone, as far as it tells."""
-    last: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for write in document["writes"]:
-        last[write["side"], write["path"]] = write
-    return [write for write in last.values() if not write["undone"]][:_SHOWN]
+    last: dict[tuple[str, str], Write] = {}
+    for write in diagnosis.writes:
+        last[write.side, write.path] = write
+    return [write for write in last.values() if not write.undone][:_SHOWN]
 
 
-def _gap(document: Document) -> Block:
-    gap, metric = document["gap"], document["metric"]
+def _gap(diagnosis: Diagnosis) -> Block:
+    gap, metric = diagnosis.gap, diagnosis.metric
     if gap is None:
         return Block("Gap", ())
-    largest = max(gap["good"], gap["bad"]) or 1.0
+    largest = max(gap.good, gap.bad) or 1.0
     bars = tuple(
         Bar(
-            f"{side:<4}  {document[side]}",
-            format_value(gap[side], metric["unit"]),
-            *(gap[side] / largest,) * 3,
+            f"{side:<4}  {diagnosis.name(side)}",
+            format_value(gap.of(side), metric.unit),
+            *(gap.of(side) / largest,) * 3,
             tone,
         )
-        for side, tone in _sides(document)
+        for side, tone in _sides(diagnosis)
     )
-    sense = f"{metric['better']} is better"
-    counts = f"{counted(gap['blocks'], 'pair')}, {p_text(gap['p'])}"
+    sense = f"{metric.better} is better"
+    counts = f"{counted(gap.blocks, 'pair')}, {p_text(gap.p)}"
     lines = [Line(f"{gap_text(gap)}; {sense}; {counts}.", "muted")]
-    if document["verdict"] == Verdict.NO_DIFFERENCE:
+    if diagnosis.verdict == Verdict.NO_DIFFERENCE:
         lines.append(Line(_not_seen(gap)))
-    return Block(metric["name"], tuple(lines), bars)
+    return Block(metric.name, tuple(lines), bars)
 
 
-def _not_seen(gap: Mapping[str, Any]) -> str:
+def _not_seen(gap: Gap) -> str:
     """What noise may hide: the smallest gap that so many pairs would have shown."""
-    bounds = gap["goodness"]
-    if scatters(bounds["value"], bounds["low"], bounds["high"], gap["floor"]):
-        return "The values scatter too much to tell: ask again while the boards are quiet."
-    smallest = max(gap["floor"], (bounds["high"] - bounds["low"]) / 2)
-    return f"What is smaller than {apart(smallest)} would not have been seen."
+    bounds = gap.goodness
+    if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
+        return "The values scatter too much to tell: repeat while the boards are idle."
+    smallest = max(gap.floor, (bounds.high - bounds.low) / 2)
+    return f"A gap smaller than {apart(smallest)} would not have been detected."
 
 
-def _sides(document: Document) -> tuple[tuple[Side, Tone], ...]:
+def _sides(diagnosis: Diagnosis) -> tuple[tuple[Side, Tone], ...]:
     # Where nothing was shown, or good is the worse one, no side is painted as good.
-    if document["verdict"] in (Verdict.NO_DIFFERENCE, Verdict.REVERSED):
+    if diagnosis.verdict in (Verdict.NO_DIFFERENCE, Verdict.REVERSED):
         return (Side.GOOD, "plain"), (Side.BAD, "plain")
     return (Side.GOOD, "good"), (Side.BAD, "bad")
 
 
-def _shares(document: Document) -> Block:
-    rest = unexplained_part(document)
-    if not document["causes"] or rest is None:
+def _shares(diagnosis: Diagnosis) -> Block:
+    rest = unexplained_part(diagnosis)
+    if not diagnosis.causes or rest is None:
         return Block("Shares", ())
-    bars = [
-        Bar(c["name"], share_text(c["share"]), *_ends(c["share"]), "good")
-        for c in document["causes"]
-    ]
+    bars = [Bar(c.name, share_text(c.share), *_ends(c.share), "good") for c in diagnosis.causes]
     bars.append(Bar("unexplained", share_text(rest), *_ends(rest), "muted"))
     return Block("Share of the gap", (), tuple(bars))
 
 
-def _ends(bounds: Mapping[str, float]) -> tuple[float, float, float]:
-    return bounds["value"], bounds["low"], bounds["high"]
+def _ends(bounds: Bounds) -> tuple[float, float, float]:
+    return bounds.value, bounds.low, bounds.high
 
 
 # -- the causes ------------------------------------------------------------------------------------
 
 
-def _causes(document: Document) -> Iterator[Block]:
-    several = len(document["causes"]) > 1
-    for number, cause in enumerate(document["causes"], start=1):
+def _causes(diagnosis: Diagnosis) -> Iterator[Block]:
+    several = len(diagnosis.causes) > 1
+    for number, cause in enumerate(diagnosis.causes, start=1):
         if several:
-            head = Line(f"{cause['name']}: {share_text(cause['share'])}", "strong")
+            head = Line(f"{cause.name}: {share_text(cause.share)}", "strong")
             yield Block(f"Cause {number}", (head,), apart=True)
-        yield from _cause(document, cause)
-    yield _interaction(document)
+        yield from _cause(diagnosis, cause)
+    yield _interaction(diagnosis)
 
 
-def _cause(document: Document, cause: Mapping[str, Any]) -> Iterator[Block]:
-    yield Block("What", tuple(Line(_difference(s)) for s in cause["suspects"]))
-    yield Block("Confirmed", tuple(Line(text) for text in confirmations(document, cause)))
-    mechanism = cause["mechanism"]
-    if mechanism and mechanism["artefact"]:
-        yield Block("Careful", (Line(_sentence(mechanism["artefact"]), "doubt"),))
-    yield Block("Set by", tuple(_origins(document, cause)))
+def _cause(diagnosis: Diagnosis, cause: Cause) -> Iterator[Block]:
+    yield Block("What", tuple(Line(_difference(s)) for s in cause.suspects))
+    yield Block("Confirmed", tuple(Line(text) for text in confirmations(diagnosis, cause)))
+    mechanism = cause.mechanism
+    if mechanism and mechanism.artefact:
+        yield Block("Caution", (Line(_sentence(mechanism.artefact), "doubt"),))
+    yield Block("Set by", tuple(_origins(diagnosis, cause)))
     if mechanism:
-        yield Block("Why", tuple(_mechanism(mechanism)))
-    yield Block("To fix it", tuple(_remedies(cause)))
+        yield Block("Mechanism", tuple(_mechanism(mechanism)))
+    yield Block("Remedies", tuple(_remedies(cause)))
 
 
-def _difference(suspect: Mapping[str, Any]) -> str:
-    title = f", {suspect['title']}" if suspect["title"] not in ("", suspect["id"]) else ""
-    values = f"{suspect['good'] or 'nothing'} on good, {suspect['bad'] or 'nothing'} on bad"
-    return f"{suspect['id']}{title}: {values}"
+def _difference(suspect: SuspectRecord) -> str:
+    title = f", {suspect.title}" if suspect.title not in ("", suspect.id) else ""
+    values = f"{suspect.good or 'nothing'} on good, {suspect.bad or 'nothing'} on bad"
+    return f"{suspect.id}{title}: {values}"
 
 
-def confirmations(document: Document, cause: Mapping[str, Any]) -> Iterator[str]:
+def confirmations(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     """Both directions and the way back, each a sentence with its figures."""
-    repair, breaking, again = cause["repair"], cause["breaking"], cause["again"]
+    repair, breaking, again = cause.repair, cause.breaking, cause.again
     yield (
-        f"Repaired: the good value on {document['bad']}: {_figures(document, repair)}"
+        f"Repaired: the good value on {diagnosis.bad}: {_figures(diagnosis, repair)}"
         f"{_share_of(repair, 'closes')}."
     )
     if breaking:
         yield (
-            f"Broken: the bad value on {document['good']}: {_figures(document, breaking)}"
+            f"Broken: the bad value on {diagnosis.good}: {_figures(diagnosis, breaking)}"
             f"{_share_of(breaking, 'opens')}."
         )
-    elif cause["not_broken"]:
-        yield f"Not broken: {_sentence(cause['not_broken'])}"
+    elif cause.not_broken:
+        yield f"Not broken: {_sentence(cause.not_broken)}"
     if again:
-        figure = arms_text(document, again)
-        said = f"{document['bad']} is {outcome(again)}{f': {figure}' if figure else ''}"
-        yield f"Put back: {'; '.join(filter(None, (said, again['reason'])))}."
+        figure = arms_text(diagnosis, again)
+        said = f"{diagnosis.bad} is {outcome(again)}{f': {figure}' if figure else ''}"
+        yield f"Put back: {'; '.join(filter(None, (said, again.reason)))}."
 
 
-def _figures(document: Document, experiment: Mapping[str, Any]) -> str:
-    return arms_text(document, experiment) or "measured"
+def _figures(diagnosis: Diagnosis, experiment: Experiment) -> str:
+    return arms_text(diagnosis, experiment) or "measured"
 
 
-def _share_of(experiment: Mapping[str, Any], verb: str) -> str:
-    share = experiment["share"]
-    told = f", {verb} {percent(share['value'])} %" if share else ""
-    tests = [counted(experiment["blocks"], "pair"), p_text(experiment["p"])]
+def _share_of(experiment: Experiment, verb: str) -> str:
+    share = experiment.share
+    told = f", {verb} {percent(share.value)} %" if share else ""
+    tests = [counted(experiment.blocks, "pair"), p_text(experiment.p)]
     return f"{told} ({', '.join(filter(None, tests))})"
 
 
@@ -270,85 +284,85 @@ _SUPPORT = {
     Support.NOT_CHECKED: "The counters could not be checked",
 }
 _ABSENT = "not available"
-_PREDICTED = {"+": "more", "-": "fewer", "0": "as many"}
+_PREDICTED = {"+": "more", "-": "fewer", "0": "as many", "?": "not predicted"}
 
 
-def _mechanism(mechanism: Mapping[str, Any]) -> Iterator[Line]:
-    title = mechanism["title"]
-    yield Line(f"{title[:1].upper()}{title[1:]}: {_sentence(mechanism['explanation'])}")
-    if mechanism["prediction"]:
-        yield Line(f"Predicted: {_sentence(mechanism['prediction'])}")
-    seen = "; ".join(map(counter_text, mechanism["checks"]))
-    tone: Tone = "doubt" if mechanism["support"] == Support.CONTRADICTED else "plain"
-    support = _SUPPORT[Support(mechanism["support"])]
+def _mechanism(mechanism: Mechanism) -> Iterator[Line]:
+    title = mechanism.title
+    yield Line(f"{title[:1].upper()}{title[1:]}: {_sentence(mechanism.explanation)}")
+    if mechanism.prediction:
+        yield Line(f"Predicted: {_sentence(mechanism.prediction)}")
+    seen = "; ".join(map(counter_text, mechanism.checks))
+    tone: Tone = "doubt" if mechanism.support == Support.CONTRADICTED else "plain"
+    support = _SUPPORT[Support(mechanism.support)]
     yield Line(f"{support}{f': {seen}' if seen else ''}.", tone)
 
 
-def counter_text(check: Mapping[str, Any]) -> str:
+def counter_text(check: CounterCheck) -> str:
     """``dtlb_misses 10.3x, as predicted (more)``."""
-    if check["change"] is None:
-        return f"{check['counter']} {absent_text(check)}"
+    if check.change is None:
+        return f"{check.counter} {absent_text(check)}"
     verdict = {True: "as predicted", False: "against the prediction", None: "unclear"}
     return (
-        f"{check['counter']} {times(check['change'])}, {verdict[check['agrees']]} "
-        f"({_PREDICTED[check['predicted']]})"
+        f"{check.counter} {times(check.change)}, {verdict[check.agrees]} "
+        f"({_PREDICTED[check.predicted]})"
     )
 
 
-def absent_text(check: Mapping[str, Any]) -> str:
+def absent_text(check: CounterCheck) -> str:
     """``not available (the kernel does not count it)``."""
-    reason = check["reason"].removeprefix(_ABSENT).lstrip(": ")
+    reason = check.reason.removeprefix(_ABSENT).lstrip(": ")
     return f"{_ABSENT} ({reason})" if reason else _ABSENT
 
 
-def _origins(document: Document, cause: Mapping[str, Any]) -> Iterator[Line]:
-    for origin in cause["origins"]:
-        side = document[origin["side"]]
-        if origin["kind"] == NOT_FOUND:
+def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[Line]:
+    for origin in cause.origins:
+        side = diagnosis.name(origin.side)
+        if origin.kind == NOT_FOUND:
             # Where it was looked for is in the evidence page.
-            yield Line(f"{side}: by none of the files that were searched; a default, perhaps.")
+            yield Line(f"{side}: by none of the files searched; perhaps a default.")
             continue
-        doubt = "" if origin["certain"] else ", perhaps"
-        yield Line(f"{place(origin)}  ({origin['kind']} on {side}{doubt})", "strong")
-        if origin["text"]:
-            yield Line(origin["text"], code=True)
-        if origin["note"]:
-            yield Line(_sentence(origin["note"]), "muted")
-    if not cause["origins"]:
-        yield Line("No file was found that sets it: it may be a default, or set by a program.")
+        doubt = "" if origin.certain else ", perhaps"
+        yield Line(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
+        if origin.text:
+            yield Line(origin.text, code=True)
+        if origin.note:
+            yield Line(_sentence(origin.note), "muted")
+    if not cause.origins:
+        yield Line("No file that sets it was found: it may be a default, or set by a program.")
 
 
-def place(origin: Mapping[str, Any]) -> str:
+def place(origin: Origin) -> str:
     """``/etc/rc.local:12``."""
-    return f"{origin['file']}:{origin['line']}" if origin["line"] else str(origin["file"])
+    return f"{origin.file}:{origin.line}" if origin.line else str(origin.file)
 
 
-def _remedies(cause: Mapping[str, Any]) -> Iterator[Line]:
+def _remedies(cause: Cause) -> Iterator[Line]:
     """The first way of each system; a person at a terminal uses one of them."""
     said = {"", "none"}
     every = remedies(cause)
-    shown: dict[str, Mapping[str, str]] = {}
+    shown: dict[str, Remedy] = {}
     for remedy in every:
-        shown.setdefault(remedy["system"], remedy)
+        shown.setdefault(remedy.system, remedy)
     for remedy in shown.values():
-        cost = remedy["cost"]
-        yield Line(f"{remedy['system']}{'' if cost in said else f'  ({cost})'}", "muted")
+        cost = remedy.cost
+        yield Line(f"{remedy.system}{'' if cost in said else f'  ({cost})'}", "muted")
         said.add(cost)
-        yield from (Line(line, code=True) for line in remedy["text"].split("\n"))
+        yield from (Line(line, code=True) for line in remedy.text.split("\n"))
     if len(shown) < len(every):
-        yield Line(f"{len(every) - len(shown)} other ways are in the evidence page", "muted")
+        yield Line(f"{len(every) - len(shown)} other ways are on the evidence page", "muted")
 
 
-def _interaction(document: Document) -> Block:
-    found = document["interaction"]
+def _interaction(diagnosis: Diagnosis) -> Block:
+    found = diagnosis.interaction
     if not found:
         return Block("Together", ())
-    one, other = (share_text(bounds) for bounds in found["alone"])
-    excess = f"{share_text(found['excess'])} more than the sum of both"
-    said = "they need each other" if found["shown"] else "no interaction shown"
+    one, other = (share_text(bounds) for bounds in found.alone)
+    excess = f"{share_text(found.excess)} more than the sum of both"
+    said = "they need each other" if found.shown else "no interaction shown"
     text = (
-        f"{found['one']} alone {one}, {found['other']} alone {other}, both "
-        f"{share_text(found['together'])}: {excess}: {said}."
+        f"{found.one} alone {one}, {found.other} alone {other}, both "
+        f"{share_text(found.together)}: {excess}: {said}."
     )
     return Block("Together", (Line(text),))
 
@@ -356,75 +370,73 @@ def _interaction(document: Document) -> Block:
 # -- the rest --------------------------------------------------------------------------------------
 
 
-def _rest(document: Document) -> Iterator[Block]:
-    if document["verdict"] not in (Verdict.EXPLAINED, Verdict.NO_DIFFERENCE):
-        yield Block("Ruled out", tuple(_ruled_out(document)))
-    yield Block("Untested", tuple(_untested(document)))
-    milder = [f for f in document["findings"] if f["grade"] != Grade.STOPS]
+def _rest(diagnosis: Diagnosis) -> Iterator[Block]:
+    if diagnosis.verdict not in (Verdict.EXPLAINED, Verdict.NO_DIFFERENCE):
+        yield Block("Tested", tuple(_ruled_out(diagnosis)))
+    yield Block("Untested", tuple(_untested(diagnosis)))
+    milder = [f for f in diagnosis.findings if f.grade != Grade.STOPS]
     yield Block("Note", tuple(line for f in milder for line in _finding(f, "plain")))
-    yield Block("Next", tuple(Line(_sentence(text), "strong") for text in document["needed"]))
-    yield Block("Done", tuple(_done(document)))
-    yield Block("Repeat", (Line(repeat_command(document), code=True),))
+    yield Block("Next", tuple(Line(_sentence(text), "strong") for text in diagnosis.needed))
+    yield Block("Effort", tuple(_done(diagnosis)))
+    yield Block("Repeat", (Line(repeat_command(diagnosis), code=True),))
 
 
-def _finding(finding: Mapping[str, Any], tone: Tone) -> Iterator[Line]:
-    yield Line(_sentence(finding["sentence"]), tone)
-    told = (("Seen", finding["evidence"]), ("Remedy", finding["remedy"]))
+def _finding(finding: Finding, tone: Tone) -> Iterator[Line]:
+    yield Line(_sentence(finding.sentence), tone)
+    told = (("Seen", finding.evidence), ("Remedy", finding.remedy))
     more = " ".join(f"{name}: {_sentence(text)}" for name, text in told if text)
     if more:
         yield Line(more, "muted" if tone == "plain" else "plain")
 
 
-def _ruled_out(document: Document) -> Iterator[Line]:
-    causes = {s["id"] for cause in document["causes"] for s in cause["suspects"]}
-    for experiment in ruled_out(document):
-        flipped = experiment["flipped"]
+def _ruled_out(diagnosis: Diagnosis) -> Iterator[Line]:
+    causes = {s.id for cause in diagnosis.causes for s in cause.suspects}
+    for experiment, share in ruled_out(diagnosis):
+        flipped = experiment.flipped
         few = len(flipped) <= _FEW
         what = named(flipped) if few else f"all {len(flipped)} differences at once"
-        how = "" if experiment["purpose"] == Purpose.ALL_IN else f" ({experiment['purpose']})"
+        how = "" if experiment.purpose == Purpose.ALL_IN else f" ({experiment.purpose})"
         verb = "closes" if len(flipped) == 1 else "close"
-        rest = ": what is left lies elsewhere" if causes & set(flipped) else ""
-        yield Line(
-            _upper(f"{what}{how} {verb} {share_text(experiment['share'])} of the gap{rest}.")
-        )
+        rest = ": the rest lies elsewhere" if causes & set(flipped) else ""
+        yield Line(_upper(f"{what}{how} {verb} {share_text(share)} of the gap{rest}."))
 
 
-def _untested(document: Document) -> Iterator[Line]:
+def _untested(diagnosis: Diagnosis) -> Iterator[Line]:
     # The very file that sets the cause differs too, of course.
-    files = [o["file"] for cause in document["causes"] for o in cause["origins"] if o["line"]]
-    cannot = [s for s in untested(document) if not any(file in s["id"] for file in files)]
+    files = [o.file for cause in diagnosis.causes for o in cause.origins if o.line]
+    cannot = [s for s in untested(diagnosis) if not any(file in s.id for file in files)]
     for suspect in cannot[:_SHOWN]:
-        values = f"{clean(suspect['good'], _VALUE)} / {clean(suspect['bad'], _VALUE)}"
-        yield Line(f"{suspect['id']} ({values}): {suspect['untestable']}")
+        values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"
+        yield Line(f"{suspect.id} ({values}): {suspect.untestable}")
     if len(cannot) > _SHOWN:
-        yield Line(f"and {len(cannot) - _SHOWN} more, in the evidence page", "muted")
-    for experiment in unresolved(document)[:_SHOWN]:
-        what = named(experiment["flipped"])
-        reason = experiment["reason"]
+        yield Line(f"and {len(cannot) - _SHOWN} more, on the evidence page", "muted")
+    for experiment in unresolved(diagnosis)[:_SHOWN]:
+        what = named(experiment.flipped)
+        reason = experiment.reason
         yield Line(reason if reason.startswith(what) else f"{what}: {reason}")
-    if document["verdict"] == Verdict.INCOMPLETE:
-        left = [suspect["id"] for suspect in still_open(document)]
+    if diagnosis.verdict == Verdict.INCOMPLETE:
+        left = [suspect.id for suspect in still_open(diagnosis)]
         if left:
             yield Line(f"not reached: {named(left, _SHOWN)}")
 
 
-def _done(document: Document) -> Iterator[Line]:
-    yield Line(f"{effort(document)}.")
-    suspects, excluded = len(document["suspects"]), len(document["excluded"])
+def _done(diagnosis: Diagnosis) -> Iterator[Line]:
+    yield Line(f"{effort(diagnosis)}.")
+    suspects, excluded = len(diagnosis.suspects), len(diagnosis.excluded)
     if suspects or excluded:
         yield Line(f"{counted(suspects, 'difference')} could matter, {excluded} could not.")
-    if document["restored"]:
-        made = sum(not write["undone"] for write in document["writes"])
+    if diagnosis.restored:
+        made = sum(not write.undone for write in diagnosis.writes)
         yield Line(
-            f"{counted(made, 'setting')} written, all put back." if made else "Nothing was set."
+            f"{counted(made, 'setting')} written, all restored." if made else "Nothing was set."
         )
 
 
-def effort(document: Document) -> str:
+def effort(diagnosis: Diagnosis) -> str:
     """``7 experiments, 58 trials in 3 min 12 s``."""
-    kinds = (("experiments", "experiment"), ("trials", "trial"))
-    made = [counted(len(document[key]), name) for key, name in kinds if document[key]]
-    return f"{', '.join(made) or 'nothing measured'} in {duration(document['seconds'])}"
+    kinds = ((len(diagnosis.experiments), "experiment"), (len(diagnosis.trials), "trial"))
+    made = [counted(number, name) for number, name in kinds if number]
+    return f"{', '.join(made) or 'nothing measured'} in {duration(diagnosis.seconds)}"
 
 
 def _upper(text: str) -> str:
@@ -432,8 +444,8 @@ def _upper(text: str) -> str:
     return f"A{text[1:]}" if text.startswith("all ") else text
 
 
-def _side(document: Document, holder: Mapping[str, Any]) -> str:
-    return str(document[holder["side"]])
+def _side(diagnosis: Diagnosis, write: Write) -> str:
+    return diagnosis.name(write.side)
 
 
 def _sentence(text: str) -> str:

@@ -19,7 +19,7 @@ from benchvise.rig.virtual.rigfile import RIG_FILE
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"
 SIMULATED = "simulated"
-"""The feature that marks boards whose figures are not those of hardware."""
+"""The feature of boards whose results are not those of hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class RigOptions:
     boot_patterns: str | None = None
 
     @classmethod
-    def from_config(cls, given: object, base: Path) -> RigOptions:
+    def from_config(cls, table: object, base: Path) -> RigOptions:
         """Checked; relative paths are taken from ``base``. UsageError names what is wrong."""
-        if not isinstance(given, Mapping):
+        if not isinstance(table, Mapping):
             raise UsageError("options: benchvise: is not a table", "write NAME: VALUE below it")
-        known = {f.name for f in fields(cls)}
+        names = {f.name for f in fields(cls)}
         values: dict[str, Any] = {}
-        for name, value in given.items():
-            if name not in known:
+        for name, value in table.items():
+            if name not in names:
                 raise UsageError(
                     f"options: benchvise: {name} is not known",
-                    f"known are {', '.join(sorted(known))}",
+                    f"known are {', '.join(sorted(names))}",
                 )
             if name in ("ssh_identity", "boot_patterns"):
                 path = base / Path(str(value)).expanduser()
@@ -83,35 +83,35 @@ class Rig:
         """The boards, in the file's order."""
         return list(self.features)
 
-    def select(self, words: Sequence[str]) -> list[str]:
+    def select(self, selectors: Sequence[str]) -> list[str]:
         """The boards that are meant by NAME, ``all`` and ``tag=FEATURE``, each once, in order.
 
         UsageError for a name or tag that no board has.
         """
         chosen: dict[str, None] = {}
-        for word in words:
-            chosen.update(dict.fromkeys(self._meant(word)))
+        for selector in selectors:
+            chosen.update(dict.fromkeys(self._meant(selector)))
         return list(chosen)
 
-    def _meant(self, word: str) -> list[str]:
-        if word == "all":
+    def _meant(self, selector: str) -> list[str]:
+        if selector == "all":
             return self.names
-        if word.startswith("tag="):
-            tag = word.removeprefix("tag=")
-            found = [name for name in self.names if tag in self.features[name]]
+        if selector.startswith("tag="):
+            tag = selector.removeprefix("tag=")
+            names = [name for name in self.names if tag in self.features[name]]
             tags = sorted({tag for tags in self.features.values() for tag in tags})
-            if not found:
+            if not names:
                 raise UsageError(
                     f"{self.path}: no board has the feature '{tag}'",
                     f"there are {', '.join(tags) or 'none'}: `features:` of a target",
                 )
-            return found
-        if word not in self.features:
+            return names
+        if selector not in self.features:
             raise UsageError(
-                f"{self.path}: there is no board '{word}'",
+                f"{self.path}: there is no board '{selector}'",
                 f"there are {', '.join(self.names) or 'none'}",
             )
-        return [word]
+        return [selector]
 
 
 def is_rig(name: str) -> bool:
@@ -119,12 +119,12 @@ def is_rig(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def find_rig_file(given: str | None = None) -> Path:
+def find_rig_file(named: str | None = None) -> Path:
     """The rig file that is meant: the one given, BENCHVISE_RIG's, or the running virtual bench's.
 
     UsageError when there is none.
     """
-    for name, source in ((given, "--rig"), (os.environ.get(VARIABLE), VARIABLE)):
+    for name, source in ((named, "--rig"), (os.environ.get(VARIABLE), VARIABLE)):
         if name:
             path = Path(name).expanduser()
             if not path.is_file():
@@ -160,9 +160,9 @@ def load_rig(path: Path) -> Rig:
     features, places = {}, {}
     for name, target in targets.items():
         table = target if isinstance(target, Mapping) else {}
-        given = table.get("features", ())
-        words = given if isinstance(given, list | tuple | set | frozenset | Mapping) else (given,)
-        features[str(name)] = frozenset(str(feature) for feature in words)
+        listed = table.get("features", ())
+        tags = listed if isinstance(listed, list | tuple | set | frozenset | Mapping) else (listed,)
+        features[str(name)] = frozenset(str(feature) for feature in tags)
         place = _remote_place(table.get("resources"))
         if place is not None:
             places[str(name)] = place or str(name)

@@ -41,7 +41,7 @@ class Fault(StrEnum):
 
 
 class RigError(BenchviseError):
-    """The rig itself does not do what it was told: power, mux, console, or the board is taken."""
+    """The rig itself fails (power, mux, console), or somebody else holds the board."""
 
     exit_code: ClassVar[int] = 3
 

@@ -1,6 +1,6 @@
 """Locks between processes on what only one of them may use: a board, a relay box, the muxes.
 
-The kernel holds them (flock), so that a process that is killed has let go of its own. They lie in
+The kernel holds them (flock), so that a process that is killed releases its own. They lie in
 a directory that all users of this machine share, as they share the hardware; BENCHVISE_LOCK_DIR
 names another one.
 """
@@ -15,10 +15,11 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
 from benchvise.rig.faults import Fault, RigError
 
@@ -28,15 +29,15 @@ _SHARED = Path("/run/lock")
 _POLL_SECONDS = 0.05
 _HOLDER_LIMIT = 4096
 _LEAVE_SECONDS = 30.0
-_UNNOTED_SECONDS = 1.0  # a holder notes itself at once, and who only looks has gone by then
+_UNNOTED_SECONDS = 1.0  # a holder leaves its note at once, a reader has gone by then
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Who holds a lock: a process, what it does, and since when (seconds since 1970).
 
-    One that is ``leaving`` has been told to end, and does nothing but what that takes. ``doing`` is
-    how far it is, for those who look on; small, and as untrusted as any note.
+    One that is ``leaving`` ends, and does nothing but what that takes. ``doing`` is its activity,
+    for others to see; small, and as untrusted as any note.
     """
 
     pid: int
@@ -94,12 +95,12 @@ def holder(key: str) -> Holder | None:
 
 
 def note_leaving(key: str) -> None:
-    """Notes that this process, which holds the lock, is about to let go: others may wait for it."""
+    """Notes that this process is about to release its lock: others may wait for it."""
     _renote(key, leaving=True)
 
 
 def note_activity(key: str, activity: Mapping[str, object]) -> None:
-    """Notes how far this process is, which holds the lock: nobody has to ask it."""
+    """Notes the activity of this process, which holds the lock, for others to read."""
     _renote(key, doing=activity)
 
 
@@ -166,11 +167,8 @@ def _try(descriptor: int) -> bool:
 
 def _noted(descriptor: int) -> Holder | None:
     """The note of the holder, or of one that was killed; None when there is none."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        noted = json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0))
-        pid, since, how = int(noted["pid"]), float(noted["since"]), noted.get("doing")
-        what = how if isinstance(how, dict) else {}
-        return Holder(pid, str(noted["what"]), since, bool(noted.get("leaving")), what)
+    with contextlib.suppress(OSError, ValueError):
+        return decode(Holder, json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0)))
     return None
 
 
@@ -184,9 +182,9 @@ def _note(descriptor: int, who: Holder | None) -> None:
         if who is None:
             os.ftruncate(descriptor, 0)
             return
-        text = json.dumps(asdict(who)).encode()
+        text = json.dumps(encode(who)).encode()
         if len(text) > _HOLDER_LIMIT:
-            text = json.dumps(asdict(replace(who, doing={}))).encode()
+            text = json.dumps(encode(replace(who, doing={}))).encode()
         os.pwrite(descriptor, text.ljust(_HOLDER_LIMIT), 0)
 
 

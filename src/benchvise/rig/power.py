@@ -13,10 +13,11 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from benchvise.documents import decode, encode
 from benchvise.rig import locks
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, RigError
@@ -34,6 +35,16 @@ class PowerDriver(Protocol):
 
     def off(self) -> None:
         """Switches off."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLedger:
+    """The boards of a rig that are on, with their watts, and when one was last switched on (s of
+    the machine's uptime).
+    """
+
+    last: float = -1e9
+    on: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +76,14 @@ class Outlet:
     def off(self) -> None:
         """Switches off, unless it is known to be off. RigError (relay-stuck) if it stays on.
 
-        It is tried also when asking fails; then that is raised, as nobody knows what came of it.
+        It is tried even when the state cannot be read; then that error is raised afterwards.
         """
         with self._device():
             try:
-                known = self.state()
+                state = self.state()
             except Exception:  # noqa: BLE001 - labgrid's drivers raise what they like
-                known = None
-            if known is not False:
+                state = None
+            if state is not False:
                 self.driver.off()
                 self._read_back(wanted=False)
             self._note(watts=None)
@@ -104,43 +115,38 @@ class Outlet:
 
     def _read_back(self, *, wanted: bool) -> None:
         deadline = time.monotonic() + _READ_BACK_SECONDS
-        while (found := self.state()) is not None and found is not wanted:
+        while (state := self.state()) is not None and state is not wanted:
             if time.monotonic() >= deadline:
                 raise RigError(
                     Fault.RELAY_STUCK,
-                    f"{self.board}: the relay was told to switch {'on' if wanted else 'off'} and "
-                    f"says that it is {'on' if found else 'off'}",
-                    "look at the relay and its cable; cut the power by hand if the board must be "
-                    "off",
+                    f"{self.board}: the relay was switched {'on' if wanted else 'off'} but "
+                    f"reports {'on' if state else 'off'}",
+                    "check the relay and its cable; cut the power by hand if the board must be off",
                 )
             time.sleep(0.05)
 
     def _may_switch(self) -> tuple[float, list[str]]:
         """For how long to wait, in seconds, and who else is on; within the device's lock."""
         with self._ledger_lock():
-            noted = self._read()
-            others = {name: e for name, e in noted["on"].items() if name != self.board}
+            ledger = self._read()
+            others = {name: watts for name, watts in ledger.on.items() if name != self.board}
             budget = self.options.budget_w
-            if budget is not None and others:
-                used = sum(float(watts) for watts in others.values())
-                if used + self.watts > budget:
-                    return 0.5, sorted(others)
+            if budget is not None and others and sum(others.values()) + self.watts > budget:
+                return 0.5, sorted(others)
             # The machine's uptime and not the date, which may be set while we wait.
-            since = time.clock_gettime(time.CLOCK_BOOTTIME) - noted["last"]
+            since = time.clock_gettime(time.CLOCK_BOOTTIME) - ledger.last
             wait = self.options.stagger_s - since if since >= 0 else 0.0
             if wait <= 0:
-                noted["last"] = time.clock_gettime(time.CLOCK_BOOTTIME)
-                self._write(noted)
+                now = time.clock_gettime(time.CLOCK_BOOTTIME)
+                self._write(replace(ledger, last=now))
             return wait, sorted(others)
 
     def _note(self, *, watts: float | None) -> None:
         with self._ledger_lock():
-            noted = self._read()
-            if watts is None:
-                noted["on"].pop(self.board, None)
-            else:
-                noted["on"][self.board] = watts
-            self._write(noted)
+            ledger = self._read()
+            own = {} if watts is None else {self.board: watts}
+            others = {name: other for name, other in ledger.on.items() if name != self.board}
+            self._write(replace(ledger, on=others | own))
 
     def _device(self) -> AbstractContextManager[None]:
         return locks.held(
@@ -150,20 +156,16 @@ class Outlet:
     def _ledger_lock(self) -> AbstractContextManager[None]:
         return locks.held(f"ledger {self.ledger}", self.board, wait_s=_DEVICE_WAIT_SECONDS)
 
-    def _read(self) -> dict[str, Any]:
-        """What is noted; nothing when there is no file or a power cut has left half of one."""
+    def _read(self) -> PowerLedger:
+        """The ledger; an empty one when there is no file or a power cut has left half of one."""
         try:
-            noted = json.loads(self.ledger.read_text())
-            return {
-                "last": float(noted["last"]),
-                "on": {str(name): float(watts) for name, watts in noted["on"].items()},
-            }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return {"last": -1e9, "on": {}}
+            return decode(PowerLedger, json.loads(self.ledger.read_text()))
+        except (OSError, ValueError):
+            return PowerLedger()
 
-    def _write(self, noted: dict[str, Any]) -> None:
+    def _write(self, ledger: PowerLedger) -> None:
         part = self.ledger.with_name(f".{self.ledger.name}.{os.getpid()}")
-        part.write_text(json.dumps(noted))
+        part.write_text(json.dumps(encode(ledger)))
         part.replace(self.ledger)
 
 
@@ -183,10 +185,10 @@ def device_key(resource: Any) -> str:
     box. A driver without a resource, one that runs commands for instance, is a box of its board's.
     """
     match = getattr(resource, "match", None)
-    found = " ".join(filter(None, (getattr(resource, key, None) for key in ("host", "path"))))
-    looked_for = ",".join(f"{k}={v}" for k, v in sorted(match.items())) if match else None
+    address = " ".join(filter(None, (getattr(resource, key, None) for key in ("host", "path"))))
+    matched = ",".join(f"{k}={v}" for k, v in sorted(match.items())) if match else None
     own = (getattr(resource, "name", None), getattr(resource, "cmd_on", None))
     target = getattr(getattr(resource, "target", None), "name", None)
-    where = found or looked_for or " ".join(filter(None, (*own, target)))
+    where = address or matched or " ".join(filter(None, (*own, target)))
     port = getattr(resource, "port", None)
     return f"{type(resource).__name__} {where}{f':{port}' if port else ''}"

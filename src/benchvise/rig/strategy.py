@@ -171,7 +171,7 @@ class CardStrategy(Strategy):
             assert mux is not None  # noqa: S101 - card_to_host has seen it
             mux.turn(MuxSide.DUT)
             time.sleep(self.options.settle_s)
-        # The kernel looks for partitions on what was just written; a mux that turns meanwhile
+        # The kernel scans what was just written for partitions; a mux that turns meanwhile
         # gives read errors (labgrid issue 1539).
         time.sleep(self.options.settle_s)
         self.status = Status.written
@@ -321,21 +321,21 @@ class CardStrategy(Strategy):
                     Fault.CARD_MISSING,
                     f"{self.target.name}: the mux has turned to this side, but no card came "
                     f"({path or 'no device'})",
-                    "look whether a card is in the mux and its contacts are clean",
+                    "check that a card is in the mux and its contacts are clean",
                 )
             time.sleep(0.2)
 
 
 def _missing(error: NoResourceFoundError) -> str:
     """What labgrid has waited for, in the words of the rig file."""
-    said = []
+    parts = []
     for resource in error.filter or ():
         match = getattr(resource, "match", {})
         # The rest is labgrid's own, the same for all devices of the class.
         own = {k: v for k, v in match.items() if k.lstrip("@") in _OWN_KEYS}
         where = " and ".join(f"{key} {value}" for key, value in own.items())
-        said.append(f"no {type(resource).__name__}{f' with {where}' if where else ''}")
-    return "; ".join(sorted(said)) or str(error)
+        parts.append(f"no {type(resource).__name__}{f' with {where}' if where else ''}")
+    return "; ".join(sorted(parts)) or str(error)
 
 
 def _no_console(name: str) -> RigError:

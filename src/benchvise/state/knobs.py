@@ -17,7 +17,6 @@ from benchvise.errors import UsageError
 from benchvise.quantities import parse_cpus
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Knob
-from benchvise.text import printable
 
 EACH = "each"
 
@@ -72,7 +71,7 @@ def parse_wish(text: str) -> SettingRequest:
     name, equals, values = text.partition("=")
     if not equals or not name or not all(values.split("+")):
         raise UsageError(
-            f"--set {printable(text)}: that is not KNOB=VALUE", "write for example memory.thp=never"
+            f"--set {text}: that is not KNOB=VALUE", "write for example memory.thp=never"
         )
     knob = find_knob(name)
     if values == EACH:
@@ -90,7 +89,7 @@ def find_knob(name: str) -> Knob:
     near = difflib.get_close_matches(name, known, n=3)
     area = [other for other in known if other.partition(".")[0] == name.partition(".")[0]]
     raise UsageError(
-        f"there is no setting '{printable(name)}' that may be made",
+        f"there is no setting '{name}' that may be made",
         f"did you mean {' or '.join(near)}?"
         if near
         else f"there are {', '.join(sorted(area or known))}",
@@ -173,4 +172,4 @@ def _meaning(text: str) -> Sequence[object]:
 
 
 def _refused(knob: Knob, text: str, remedy: str) -> UsageError:
-    return UsageError(f"{knob.name}={printable(text)} is no value for it", remedy)
+    return UsageError(f"{knob.name}={text} is no value for it", remedy)

@@ -111,7 +111,7 @@ def expand(knob: Knob, roles: Roles) -> str:
             )
         if ".." in name.split("/") or not name.isprintable():
             raise SettingError(
-                f"{knob.name}: '{printable(name)}' is no name of a {match[1].replace('_', ' ')}",
+                f"{knob.name}: '{name}' is no name of a {match[1].replace('_', ' ')}",
                 "see what the device is called on the board",
             )
         return literal(name)
@@ -207,7 +207,7 @@ def offered(files: BoardFiles, places: Sequence[SettingPlace]) -> tuple[str, ...
 def unwritable(glob: str) -> SettingError:
     """The error for a path that nothing may be written to."""
     return SettingError(
-        f"'{printable(glob)}' is not among the files that may be written",
+        f"'{glob}' is not among the files that may be written",
         f"settings are files of {' and '.join(root.rstrip('/') for root in ROOTS)}",
     )
 

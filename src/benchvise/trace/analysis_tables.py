@@ -1,6 +1,6 @@
 """What the events of a kernel trace say together, made part by part when it is first asked for.
 
-A time line needs no system calls, which are most of the events of many traces, so that the parts of
+A timeline needs no system calls, which are most of the events of many traces, so that the parts of
 ``crates/traceanalysis`` are made and kept apart.
 """
 

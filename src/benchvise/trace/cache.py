@@ -58,7 +58,7 @@ class NotCached(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CachedPart:
     """A part of the cache: tables whose columns are mapped, and what else belongs to them."""
 
     tables: Mapping[str, pa.Table]
@@ -72,7 +72,7 @@ class Part:
     """What the file system said of its files."""
 
 
-def load(trace: Path, part: str) -> Part | None:
+def load(trace: Path, part: str) -> CachedPart | None:
     """The part, when it is there, whole, and holds for the trace as it is now."""
     for place in _places(trace):
         try:
@@ -106,7 +106,7 @@ def store(
     facts: Mapping[str, Any],
     stats: list[Stat],
     content: str = "",
-) -> Part:
+) -> CachedPart:
     """Keeps a part that was made from the trace when its files looked like ``stats``.
 
     ``content`` is their hash, when it is known already. Returns the part as the next program
@@ -142,7 +142,7 @@ def _places(trace: Path) -> Iterator[Path]:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _load(trace: Path, directory: Path) -> Part | None:
+def _load(trace: Path, directory: Path) -> CachedPart | None:
     manifest = _unsealed((directory / _MANIFEST).read_bytes())
     if manifest["version"] != _version():
         return None
@@ -155,7 +155,7 @@ def _load(trace: Path, directory: Path) -> Part | None:
             _write_manifest(directory, {**manifest, "signature": now})
     tables = _Tables(directory, manifest["tables"])
     size = sum(entry.get("size", 0) for entry in manifest["tables"])
-    return Part(tables, manifest["facts"], directory, size, manifest["content"], now)
+    return CachedPart(tables, manifest["facts"], directory, size, manifest["content"], now)
 
 
 class _Tables(Mapping[str, pa.Table]):

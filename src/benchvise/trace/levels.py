@@ -1,4 +1,4 @@
-"""The time line of a trace at every zoom: rows, and what is drawn of them in a span of time.
+"""The timeline of a trace at every zoom: rows, and what is drawn of them in a span of time.
 
 Made once from the analysis by ``crates/tracelevels``, which says how, and kept beside the trace.
 Times are nanoseconds since the trace's first event.
@@ -21,8 +21,8 @@ _LARGEST_SHIFT = 62
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the time line; ``id`` is its place.
+class TimelineRow:
+    """A row of the timeline; ``id`` is its place.
 
     ``kind``: ``cpu``, ``irq``, ``softirq`` or ``thread``. A handler has a row for each CPU that it
     ran on. ``actor`` is None for a CPU, on whose row each item has its own. ``busy``: ns on a CPU.
@@ -42,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TimelineItem:
     """What a row shows at a time."""
 
     begin: int
@@ -52,7 +52,7 @@ class Item:
 
 
 class Levels:
-    """The time line of an open trace; may be asked by many threads at once."""
+    """The timeline of an open trace; may be asked by many threads at once."""
 
     def __init__(self, trace: OpenTrace) -> None:
         self._trace = trace
@@ -61,13 +61,13 @@ class Levels:
         if kept is not None:
             self._native = decoder().Levels(dict(kept))
             return
-        found, span = trace.analysis, trace.span or (0, 0)
+        tables, span = trace.analysis, trace.span or (0, 0)
         self._native = decoder().Levels.build(
-            found["actors"], found["fragments"], found["waits"], trace.index, span
+            tables["actors"], tables["fragments"], tables["waits"], trace.index, span
         )
         trace.put("levels", self._native.tables)
 
-    def rows(self, analysis: Analysis) -> list[Row]:
+    def rows(self, analysis: Analysis) -> list[TimelineRow]:
         """All rows in the order in which they are shown."""
         table = self._native.rows()
         instances = _instances(analysis)
@@ -106,13 +106,13 @@ class Levels:
         """
         return self._native.overview(width)
 
-    def at(self, row: int, time: int) -> Item | None:
+    def at(self, row: int, time: int) -> TimelineItem | None:
         """What a row shows at a time; None for nothing."""
-        found = self._native.at(row, time)
-        if found is None:
+        item = self._native.at(row, time)
+        if item is None:
             return None
-        begin, end, actor, state = found
-        return Item(begin, end, actor, states()[state])
+        begin, end, actor, state = item
+        return TimelineItem(begin, end, actor, states()[state])
 
     @cached_property
     def _events(self) -> Any:
@@ -156,7 +156,9 @@ def _instances(analysis: Analysis) -> _Instances:
     )
 
 
-def _row(number: int, row: dict[str, Any], actors: tuple[Actor, ...], instances: _Instances) -> Row:
+def _row(
+    number: int, row: dict[str, Any], actors: tuple[Actor, ...], instances: _Instances
+) -> TimelineRow:
     actor, cpu = row["actor"], row["cpu"]
     if actor is None:
         name, tid, count = f"CPU {cpu}", None, instances.of_cpu.get(cpu, 0)
@@ -164,7 +166,7 @@ def _row(number: int, row: dict[str, Any], actors: tuple[Actor, ...], instances:
         name, tid = actors[actor].name, actors[actor].tid
         own = int(instances.of_actor[actor])
         count = own if cpu is None else instances.of_both.get((actor, cpu), 0)
-    return Row(
+    return TimelineRow(
         id=number,
         kind=row["kind"],
         name=name,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.quantities import format_clock
-from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, Span
+from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
 from benchvise.trace.catalogue.options import NamedActors
 from benchvise.trace.opening import OpenTrace, open_trace
@@ -79,7 +79,7 @@ def load_opened(
     """
     if trace.span is None:
         raise UsageError(f"{path} holds no event", "")
-    whole = Span(trace.span[0], trace.span[1])
+    whole = TraceSpan(trace.span[0], trace.span[1])
     within = _span(whole, since, until)
 
     def events(name: str) -> pa.Table | None:
@@ -93,7 +93,7 @@ def load_opened(
     return LoadedTrace(path, trace, analysis, tuple(_cautions(trace, analysis)))
 
 
-def _span(whole: Span, since: str | None, until: str | None) -> Span:
+def _span(whole: TraceSpan, since: str | None, until: str | None) -> TraceSpan:
     """The part asked for. An answer's span holds its last event, so the end is exclusive."""
     begin = whole.begin if since is None else _parse_moment(since, whole.begin)
     end = whole.end + 1 if until is None else _parse_moment(until, whole.begin)
@@ -102,7 +102,7 @@ def _span(whole: Span, since: str | None, until: str | None) -> Span:
             "nothing of the trace lies in the span asked for",
             f"it has events from {format_clock(whole.begin)} to {format_clock(whole.end)} s",
         )
-    return Span(max(begin, whole.begin), min(end, whole.end + 1))
+    return TraceSpan(max(begin, whole.begin), min(end, whole.end + 1))
 
 
 def _parse_moment(text: str, first: int) -> int:

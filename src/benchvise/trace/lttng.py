@@ -19,7 +19,7 @@ from benchvise.board.protocol import Board, Completed
 from benchvise.errors import BenchviseError, ProbeError, TraceError
 from benchvise.output_files import check_new_directory, new_directory
 from benchvise.text import last_line, printable
-from benchvise.trace.record import Observer, Recorded, Wish
+from benchvise.trace.recording import Observer, Recorded, RecordingPlan
 
 _PATTERNS: Mapping[str, tuple[str, ...]] = {
     "sched": ("sched_*",),
@@ -44,9 +44,9 @@ class LttngSession:
     Raises NotAvailable where the board cannot record with LTTng.
     """
 
-    def __init__(self, board: Board, wish: Wish, observe: Observer | None = None) -> None:
+    def __init__(self, board: Board, plan: RecordingPlan, observe: Observer | None = None) -> None:
         self._board = board
-        self._wish = wish
+        self._plan = plan
         self._observe = observe or (lambda _kind, _line: None)
         self._name = f"benchvise-{secrets.token_hex(4)}"
         self._directory = ""
@@ -67,18 +67,18 @@ class LttngSession:
             raise
 
     def run(self) -> None:
-        """Records for the time wished for, or while the command runs."""
+        """Records for the time that was asked for, or while the command runs."""
         self._ask("start", self._name)
         self._begun = time.monotonic()
         self._observe("recording", {"type": "recording", "tracer": self._version})
         try:
-            if self._wish.command:
-                limit = self._wish.seconds or 24 * 3600.0
-                said = self._board.run(self._wish.command, timeout=limit)
-                for line in (said.stdout + said.stderr).splitlines():
+            if self._plan.command:
+                limit = self._plan.seconds or 24 * 3600.0
+                completed = self._board.run(self._plan.command, timeout=limit)
+                for line in (completed.stdout + completed.stderr).splitlines():
                     self._observe("said", printable(line, 500))
-            elif self._wish.seconds is not None:
-                time.sleep(self._wish.seconds)
+            elif self._plan.seconds is not None:
+                time.sleep(self._plan.seconds)
             else:
                 while True:  # until Ctrl-C
                     time.sleep(3600)
@@ -89,21 +89,21 @@ class LttngSession:
     def fetch(self, path: Path) -> Recorded:
         """Takes what was recorded: ``path`` becomes a directory, which must not be there yet."""
         check_new_directory(path, "the trace")
-        said = self._ask("destroy", self._name).stdout.decode("utf-8", "replace")
+        report = self._ask("destroy", self._name).stdout.decode("utf-8", "replace")
         child = self._board.spawn(["tar", "-cf", "-", "-C", self._directory, "."])
         try:
             files = _unpack(child, path)
         except tarfile.TarError as error:
             raise TraceError(
-                f"{path}: the trace did not arrive ({printable(str(error))})",
+                f"{path}: the trace did not arrive ({error})",
                 "see whether there is room, and whether the board has tar",
             ) from error
         finally:
             child.kill()
             child.communicate()
-        lost = [printable(line) for line in said.splitlines() if "discarded" in line.lower()]
+        lost = [printable(line) for line in report.splitlines() if "discarded" in line.lower()]
         ended = {
-            "ended": "command" if self._wish.command else "time",
+            "ended": "command" if self._plan.command else "time",
             "recorded_ns": round(self.seconds * 1e9),
             "file_bytes": files,
             "caveats": lost,
@@ -126,44 +126,44 @@ class LttngSession:
         self.close()
 
     def _prepare(self) -> None:
-        made = self._board.run(["mktemp", "-d", "/tmp/benchvise-lttng-XXXXXX"])  # noqa: S108
-        name = made.stdout.decode("ascii", "replace").strip()
-        if made.returncode != 0 or not name.startswith("/tmp/benchvise-lttng-"):  # noqa: S108
+        completed = self._board.run(["mktemp", "-d", "/tmp/benchvise-lttng-XXXXXX"])  # noqa: S108
+        name = completed.stdout.decode("ascii", "replace").strip()
+        if completed.returncode != 0 or not name.startswith("/tmp/benchvise-lttng-"):  # noqa: S108
             raise ProbeError(
-                f"{self._board.name}: no directory for the trace ({last_line(made.stderr)})",
+                f"{self._board.name}: no directory for the trace ({last_line(completed.stderr)})",
                 "free room in /tmp there",
             )
         self._directory = name
         self._ask("create", self._name, f"--output={name}")
-        words = ("--kernel", f"--session={self._name}")
-        self._ask("enable-channel", *words, *_BUFFERS, _CHANNEL)
+        session = ("--kernel", f"--session={self._name}")
+        self._ask("enable-channel", *session, *_BUFFERS, _CHANNEL)
         enabled = 0
-        for event in self._wish.events:
-            enabled += self._enable(event, words)
+        for event in self._plan.events:
+            enabled += self._enable(event, session)
         if not enabled:
             raise NotAvailable(
                 f"{self._board.name}: LTTng has none of the events asked for",
                 "see `lttng list --kernel` there: are its kernel modules loaded?",
             )
 
-    def _enable(self, event: str, words: Sequence[str]) -> int:
+    def _enable(self, event: str, session: Sequence[str]) -> int:
         """How many of the patterns behind a name the kernel has events for."""
         channel = f"--channel={_CHANNEL}"
         if event == "syscalls":
-            self._ask("enable-event", *words, channel, "--syscall", "--all")
+            self._ask("enable-event", *session, channel, "--syscall", "--all")
             return 1
         patterns = _PATTERNS.get(event, (event.replace("/", "_").replace(":", "_"),))
         done = [
-            self._board.run(["lttng", "enable-event", *words, channel, pattern])
+            self._board.run(["lttng", "enable-event", *session, channel, pattern])
             for pattern in patterns
         ]
         return sum(result.returncode == 0 for result in done)
 
-    def _ask(self, *words: str) -> Completed:
-        result = self._board.run(["lttng", *words])
+    def _ask(self, *arguments: str) -> Completed:
+        result = self._board.run(["lttng", *arguments])
         if result.returncode != 0:
             raise ProbeError(
-                f"{self._board.name}: `lttng {words[0]}` failed "
+                f"{self._board.name}: `lttng {arguments[0]}` failed "
                 f"({last_line(result.stderr) or last_line(result.stdout)})",
                 "see whether a session daemon runs there, as root, with its kernel modules",
             )

@@ -183,7 +183,7 @@ def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
 
 @final
 class Levels:
-    """The time line of a trace. Times are nanoseconds since its first event."""
+    """The timeline of a trace. Times are nanoseconds since its first event."""
 
     def __new__(cls, tables: Mapping[str, pa.Table]) -> Levels:
         """From what ``tables`` gave.
@@ -223,7 +223,7 @@ class Levels:
 
 @final
 class LevelEvents:
-    """The events of a trace, to be shown as marks on its time line."""
+    """The events of a trace, to be shown as marks on its timeline."""
 
     def __new__(cls, index: pa.Table, origin: int) -> LevelEvents:
         """From the index of all events, and the time of the first.

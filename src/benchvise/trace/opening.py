@@ -46,7 +46,7 @@ class Keeping:
     later: list[Callable[[], bool]] | None = None
     """What is still to be written, for programs that answer first; else it is written at once."""
 
-    def take(self, part: cache.Part) -> None:
+    def take(self, part: cache.CachedPart) -> None:
         """Counts a part that is there."""
         self.size += part.size
         self.directory = part.directory.parent
@@ -77,7 +77,7 @@ class OpenTrace:
     keeping: Keeping
     remarks: list[str] = field(default_factory=list)
     """What a reader must know of how it was opened."""
-    _part: cache.Part | None = None
+    _part: cache.CachedPart | None = None
     """Where in the cache it came from."""
     _stats: list[Stat] = field(default_factory=list)
     """What the file system said of its files when it was decoded, if it was."""
@@ -98,17 +98,19 @@ class OpenTrace:
         tables = {name: self.tables[name] for name in self.counts}
         if columns is not None:
             for name, table in tables.items():
-                tables[name] = table.select([one for one in table.column_names if one in columns])
-        found: native.Decoded = decoder().Decoded.kept(
+                tables[name] = table.select(
+                    [column for column in table.column_names if column in columns]
+                )
+        decoded: native.Decoded = decoder().Decoded.kept(
             self.source, tables, self.index, self.losses, self.span
         )
-        return found
+        return decoded
 
     @cached_property
     def description(self) -> dict[str, Any]:
         """Format, clock, environment, streams, event types with their fields."""
-        said: dict[str, Any] = json.loads(self._description_text)
-        return said
+        description: dict[str, Any] = json.loads(self._description_text)
+        return description
 
     @property
     def _description_text(self) -> str:
@@ -286,7 +288,7 @@ class _Events(Mapping[str, pa.Table]):
         return sum(1 for _ in self)
 
 
-def _from_part(path: Path, part: cache.Part) -> OpenTrace:
+def _from_part(path: Path, part: cache.CachedPart) -> OpenTrace:
     facts = part.facts
     keeping = Keeping(wanted=True, reused=True)
     keeping.take(part)

@@ -49,7 +49,7 @@ _INDEX = "event_index"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QueryLimits:
     """What a query may use."""
 
     rows: int = 1000
@@ -138,7 +138,7 @@ class ListedTable:
     columns: str
 
 
-class Tables:
+class QueryTables:
     """All that SQL can name, by name; letters' case does not matter to SQL."""
 
     def __init__(self, trace: OpenTrace) -> None:
@@ -239,7 +239,7 @@ def _listed(name: str, kind: str, table: pa.Table) -> ListedTable:
 def ask(
     trace: OpenTrace,
     sql: str,
-    limits: Limits | None = None,
+    limits: QueryLimits | None = None,
     more: Mapping[str, pa.Table] | None = None,
 ) -> QueryAnswer:
     """Runs one query. ``more`` are tables that it may name besides those of the trace.
@@ -247,9 +247,9 @@ def ask(
     Raises:
         UsageError: it is no query, names what is not there, or needs more than it may use.
     """
-    limits = limits or Limits()
+    limits = limits or QueryLimits()
     begun = monotonic()
-    tables = Tables(trace)
+    tables = QueryTables(trace)
     wanted = _names(sql)
     config = {**_CONFIG, "memory_limit": f"{limits.memory_mb}MB"}
     with duckdb.connect(":memory:", config=config) as connection:
@@ -275,7 +275,7 @@ def ask(
 
 
 def _run(
-    connection: duckdb.DuckDBPyConnection, sql: str, limits: Limits, begun: float
+    connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits, begun: float
 ) -> QueryAnswer:
     late = threading.Event()
 
@@ -360,20 +360,20 @@ def _references(parsed: object) -> Iterator[tuple[str, str]]:
 _LISTED = 12
 
 
-def _unknown(error: duckdb.Error, wanted: set[str], tables: Tables) -> UsageError:
+def _unknown(error: duckdb.Error, wanted: set[str], tables: QueryTables) -> UsageError:
     """Names what there is; the closest name first."""
     listed = tables.listing()
-    known = {table.name.lower(): table for table in listed}
-    missing = sorted(name for name in wanted if name not in known)
+    tables_by_name = {table.name.lower(): table for table in listed}
+    missing = sorted(name for name in wanted if name not in tables_by_name)
     if "Table with name" not in str(error) or not missing:
         return UsageError(_first_lines(error), "")
-    close = difflib.get_close_matches(missing[0], known, n=1)
-    hint = f"did you mean {known[close[0]].name}? " if close else ""
+    close = difflib.get_close_matches(missing[0], tables_by_name, n=1)
+    hint = f"did you mean {tables_by_name[close[0]].name}? " if close else ""
     some = ", ".join(table.name for table in listed if table.rows)
-    shown = ", ".join(some.split(", ")[:_LISTED])
+    names = ", ".join(some.split(", ")[:_LISTED])
     return UsageError(
         f"the trace has no table {missing[0]}",
-        f'{hint}There are {shown}, ...: "FROM tables" lists all',
+        f'{hint}There are {names}, ...: "FROM tables" lists all',
     )
 
 

@@ -16,11 +16,11 @@ def files_of(path: Path) -> list[Path]:
     """The file itself, or all files of a directory, in a fixed order; caches are left out."""
     if not path.is_dir():
         return [path]
-    found: list[Path] = []
+    paths: list[Path] = []
     for directory, names, files in os.walk(path):
         names[:] = sorted(name for name in names if not name.endswith(CACHE_SUFFIX))
-        found += [Path(directory, name) for name in sorted(files)]
-    return [file for file in found if file.is_file()]
+        paths += [Path(directory, name) for name in sorted(files)]
+    return [file for file in paths if file.is_file()]
 
 
 def signature(path: Path) -> list[Stat]:
@@ -29,12 +29,12 @@ def signature(path: Path) -> list[Stat]:
     Raises:
         OSError: a file cannot be looked at.
     """
-    found: list[Stat] = []
+    stats: list[Stat] = []
     for file in files_of(path):
         stat = file.stat()
         name = "" if file == path else str(file.relative_to(path))
-        found.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
-    return found
+        stats.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
+    return stats
 
 
 def sizes(stats: list[Stat]) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""What a trace holds, counted: the figures of ``benchvise trace info``."""
+"""What a trace holds, counted: what ``benchvise trace info`` shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StreamCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class TraceSummary:
     """What a trace holds. Times are nanoseconds of its clock."""
 
     path: str
@@ -60,7 +60,7 @@ class Summary:
     """Bytes that the cache takes; None when nothing is kept of this trace."""
 
 
-def summarise(path: Path, *, use_cache: bool = True) -> Summary:
+def summarise(path: Path, *, use_cache: bool = True) -> TraceSummary:
     """Counts what a trace holds: from the cache when there is one, else decoding times only.
 
     Raises:
@@ -68,25 +68,25 @@ def summarise(path: Path, *, use_cache: bool = True) -> Summary:
         TraceError: it cannot be read.
     """
     opened = open_trace(path, use_cache=use_cache, counting=True)
-    said = opened.description
+    description = opened.description
     counts = opened.counts
     types = [
         EventCount(kind["name"], kind["system"], counts[kind["name"]], len(kind["fields"]))
-        for kind in said["events"]
+        for kind in description["events"]
         if kind["name"] in counts
     ]
-    return Summary(
+    return TraceSummary(
         str(path),
-        said["format"],
-        said["byte_order"],
-        said["clock"],
-        said["environment"],
+        description["format"],
+        description["byte_order"],
+        description["clock"],
+        description["environment"],
         opened.events,
         opened.span[0] if opened.span else None,
         opened.span[1] if opened.span else None,
-        _streams(said["streams"], opened),
+        _streams(description["streams"], opened),
         sorted(types, key=lambda kind: (-kind.count, kind.name)),
-        len(said["events"]) - len(types),
+        len(description["events"]) - len(types),
         opened.losses,
         opened.damage,
         [*opened.notes, *opened.remarks],

@@ -23,7 +23,7 @@ import benchvise
 from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
 from benchvise.report.html import environment
-from benchvise.report.sinks import LINE_LIMIT, embedded
+from benchvise.report.sinks import LINE_LIMIT, PAGE_LIMIT, embedded
 from benchvise.text import printable
 from benchvise.web.assets import Built
 from benchvise.web.errors import status_of
@@ -114,7 +114,7 @@ def wants_json(request: Request) -> bool:
 @cache
 def templates() -> Environment:
     """The report's templates and filters, and those of the pages here."""
-    own = environment()
+    own = environment(PAGE_LIMIT)
     assert own.loader is not None  # noqa: S101 - given by environment()
     own.loader = ChoiceLoader([FileSystemLoader(Path(__file__).parent / "templates"), own.loader])
     filters: Mapping[str, Callable[..., object]] = {

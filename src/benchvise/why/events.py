@@ -1,4 +1,4 @@
-"""What a diagnosis tells while it goes on, for progress and a live page."""
+"""What a diagnosis reports while it goes on, for progress and a live page."""
 
 from __future__ import annotations
 
@@ -6,19 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchvise.why.model import Cause, Experiment, Finding, Gap, Purpose, Side, Suspect, Trial
+from benchvise.why.model import (
+    Cause,
+    Diagnosis,
+    Experiment,
+    Finding,
+    Gap,
+    Purpose,
+    Side,
+    SuspectRecord,
+    Trial,
+    Verdict,
+    Write,
+)
 
 
 class Stage(StrEnum):
     """The stages of a diagnosis, in their order."""
 
-    LOOKING = "looking at both sides"
+    LOOKING = "reading the state of both sides"
     GAP = "measuring the gap"
-    SUSPECTS = "ranking what differs"
+    SUSPECTS = "ranking the differences"
     SEARCH = "searching the settings"
     LAYERS = "searching the layers"
     TOGETHER = "measuring the causes together"
     EXPLANATION = "explaining the causes"
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisBegun:
+    """A diagnosis of which nothing is known yet but what was asked. ``format`` is the log's."""
+
+    format: int
+    diagnosis: Diagnosis
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +59,7 @@ class FindingMade:
 class SuspectsRanked:
     """What may be a cause, best first, and what cannot."""
 
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[SuspectRecord, ...]
     excluded: Mapping[str, str]
 
 
@@ -83,7 +103,7 @@ class GapMeasured:
 class LeftOut:
     """A suspect that cannot be tested on a side, and why; the rest goes on without it."""
 
-    suspect: Suspect
+    suspect: SuspectRecord
     side: Side
     reason: str
 
@@ -102,8 +122,24 @@ class CauseConfirmed:
     cause: Cause
 
 
+@dataclass(frozen=True, slots=True)
+class SettingWritten:
+    """Something was written to a board, or put back."""
+
+    write: Write
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisEnded:
+    """There is an answer; ``id`` is its id in the store, empty where it is not there."""
+
+    id: str
+    verdict: Verdict
+
+
 Event = (
-    StageBegun
+    DiagnosisBegun
+    | StageBegun
     | FindingMade
     | SuspectsRanked
     | ExperimentBegun
@@ -113,4 +149,6 @@ Event = (
     | LeftOut
     | ExperimentDecided
     | CauseConfirmed
+    | SettingWritten
+    | DiagnosisEnded
 )

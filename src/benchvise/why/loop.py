@@ -46,7 +46,7 @@ def diagnose(
             "give the board that is bad now, and the record of the good one",
         )
     lab = Laboratory(bench, log, observe, Budget.of(options.budget), options.seed)
-    lab.decided("diagnosis", [bench.metric.spec.canonical, str(options.seed)])
+    lab.decided("diagnosis", [bench.metric.canonical, str(options.seed)])
     case = DiagnosisState()
     stopped: Stop | None = None
     reason = ""
@@ -55,7 +55,7 @@ def diagnose(
     except (KeyboardInterrupt, Interrupted):
         stopped = Stop.INTERRUPTED
     except BudgetSpent as spent:
-        stopped, reason = Stop.BUDGET, f"no time is left for {spent.step}"
+        stopped, reason = Stop.BUDGET, f"the time budget does not allow {spent.step}"
     except BoardUnreachable as error:
         stopped, reason = Stop.UNREACHABLE, str(error)
     except (MeasurementError, NotAvailable) as error:

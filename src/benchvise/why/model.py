@@ -1,6 +1,8 @@
-"""The words of a diagnosis: side, suspect, trial, experiment, cause, verdict.
+"""The types of a diagnosis: side, suspect, trial, experiment, cause, verdict.
 
-Everything here is plain immutable data; nothing here measures, writes or prints.
+Everything here is plain immutable data; nothing here measures, writes or prints. ``Diagnosis`` and
+what it consists of are its JSON document too (see ``benchvise.documents``): fields are keys, and
+the text below each is what the reference page and the JSON Schema say of it.
 
 Values are compared as *goodness*: the logarithm of a value where higher is better, and minus that
 where lower is better. So a shift above zero is an improvement, and the gap is the goodness of the
@@ -13,8 +15,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Literal
 
+from benchvise.documents import computed, in_json
 from benchvise.measure.model import Better, SeriesSpec
 from benchvise.state.knobs import Setting
 
@@ -49,24 +52,38 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What is measured: a benchmark with its parameters, also where that runs a user's command.
+    """What is measured: a benchmark with its parameters, also where that runs a user's command."""
 
-    ``command`` is the command line where it does, else empty.
-    """
-
-    spec: SeriesSpec
+    name: str
+    """What a person calls it: the command, or the benchmark with its telling parameters."""
+    benchmark: str
+    """The benchmark."""
+    params: Mapping[str, str] = field(hash=False)
+    """Its parameters, those that have their default value too."""
     unit: str
+    """Unit of its values."""
     better: Better
+    """Which values are better."""
     counted: str = ""
+    """What the value counts."""
     command: str = ""
+    """The user's command line, where it is one."""
+
+    @classmethod
+    def of(
+        cls, spec: SeriesSpec, unit: str, better: Better, counted: str = "", command: str = ""
+    ) -> Metric:
+        """The metric of a series; ``command`` is the command line where that runs one."""
+        params = dict(spec.params)
+        return cls(command or spec.key, spec.benchmark, params, unit, better, counted, command)
 
     @property
-    def name(self) -> str:
-        """What a person calls it."""
-        return self.command or self.spec.key
+    def canonical(self) -> str:
+        """A stable text of benchmark and parameters: the same for what measures the same."""
+        return SeriesSpec(self.benchmark, tuple(self.params.items()), self.name).canonical
 
     def goodness(self, value: float) -> float:
-        """See the module. ValueError for a value of zero or less."""
+        """The goodness of a value (see the module). ValueError where that is zero or less."""
         return math.log(value) if self.better == "higher" else -math.log(value)
 
     def value(self, goodness: float) -> float:
@@ -124,61 +141,72 @@ class Term:
     """One addend of a suspect's score: natural-logarithm units, and why."""
 
     name: str
-    points: float
+    """What it stands for."""
+    points: float = field(metadata=in_json(digits=3))
+    """Its size, a natural logarithm."""
     reason: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The term as a mapping."""
-        return {"name": self.name, "points": round(self.points, 3), "reason": self.reason}
+    """Why it has that size."""
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
-    """A difference, or several that belong together, that may be a cause.
-
-    ``id`` is the knob's, item's or layer's name; ``good`` and ``bad`` are the values as shown.
-    ``members`` are the names of the snapshot entries in it. Where ``means`` is None it cannot be
-    tested here, and ``untestable`` says why. ``terms`` make up its score. Where it cannot be
-    flipped on the good side too, ``not_on_good`` says why.
-    """
+class SuspectRecord:
+    """A difference, or several that belong together, that may be a cause: what a document says."""
 
     id: str
+    """Its name: that of the knob, item or layer."""
     title: str
+    """What it is, in words."""
     layer: Layer
+    """Where it lies."""
     item: str
+    """The item of the catalogue of board state."""
     good: str
+    """Its value on the good side, as shown."""
     bad: str
+    """Its value on the bad side, as shown."""
     members: tuple[str, ...] = ()
-    means: Means | None = None
+    """The entries of the snapshots that belong to it."""
     untestable: str = ""
-    not_on_good: str = ""
+    """Why it could not be flipped here, where it could not."""
     terms: tuple[Term, ...] = ()
+    """What its score is made of."""
 
-    @property
+    @computed.before("untestable")
+    def testable(self) -> bool:
+        """Whether it could be flipped here."""
+        return not self.untestable
+
+    @computed.before("terms")
     def score(self) -> float:
         """The sum of its terms: a larger one is tested earlier."""
+        return round(self.log_odds, 3)
+
+    @property
+    def log_odds(self) -> float:
+        """The score, not rounded."""
         return sum(term.points for term in self.terms)
 
     @property
     def weight(self) -> float:
         """What it counts when a set is halved: e to its score."""
-        return math.exp(self.score)
+        return math.exp(self.log_odds)
 
-    def as_json(self) -> dict[str, Any]:
-        """The suspect as a mapping."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "layer": str(self.layer),
-            "item": self.item,
-            "good": self.good,
-            "bad": self.bad,
-            "members": list(self.members),
-            "testable": self.means is not None,
-            "untestable": self.untestable,
-            "score": round(self.score, 3),
-            "terms": [term.as_json() for term in self.terms],
-        }
+
+@dataclass(frozen=True, slots=True)
+class Suspect(SuspectRecord):
+    """A suspect with the way in which it is flipped.
+
+    Where ``means`` is None it cannot be tested here, and ``untestable`` says why. Where it cannot
+    be flipped on the good side too, ``not_on_good`` says why.
+    """
+
+    means: Means | None = field(default=None, metadata=in_json(hidden=True))
+    not_on_good: str = field(default="", metadata=in_json(hidden=True))
+
+    @computed.before("untestable")
+    def testable(self) -> bool:
+        """Whether it can be flipped here."""
+        return self.means is not None
 
 
 # -- experiments -----------------------------------------------------------------------------------
@@ -209,46 +237,25 @@ class Trial:
     """
 
     number: int
+    """Counts the trials."""
     side: Side
+    """The side that was measured."""
     flipped: tuple[str, ...]
+    """Ids of what was flipped to the other side's value."""
     value: float
+    """Median of its batches, in the metric's unit."""
     values: tuple[float, ...]
+    """The batches."""
     started: float
+    """Seconds since the diagnosis began."""
     seconds: float
+    """What it took, with setting and undoing."""
     counters: Mapping[str, float] = field(default_factory=dict)
+    """What was counted."""
     covariates: Mapping[str, float] = field(default_factory=dict)
+    """Temperature, clock, pressure of that moment."""
     flags: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The trial as a mapping."""
-        return {
-            "number": self.number,
-            "side": str(self.side),
-            "flipped": list(self.flipped),
-            "value": self.value,
-            "values": list(self.values),
-            "started": self.started,
-            "seconds": self.seconds,
-            "counters": dict(self.counters),
-            "covariates": dict(self.covariates),
-            "flags": list(self.flags),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Trial:
-        """The trial of ``as_json``; KeyError, TypeError or ValueError when it is not one."""
-        return cls(
-            number=int(data["number"]),
-            side=Side(data["side"]),
-            flipped=tuple(map(str, data["flipped"])),
-            value=float(data["value"]),
-            values=tuple(map(float, data["values"])),
-            started=float(data["started"]),
-            seconds=float(data["seconds"]),
-            counters={str(k): float(v) for k, v in data["counters"].items()},
-            covariates={str(k): float(v) for k, v in data["covariates"].items()},
-            flags=tuple(map(str, data["flags"])),
-        )
+    """What disturbed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,12 +263,11 @@ class Bounds:
     """An estimate with its 95 % interval, in any one unit."""
 
     value: float
+    """The estimate."""
     low: float
+    """Lower end of its 95 % interval."""
     high: float
-
-    def as_json(self) -> dict[str, float]:
-        """The estimate as a mapping."""
-        return {"value": self.value, "low": self.low, "high": self.high}
+    """Upper end of its 95 % interval."""
 
     def contains(self, value: float) -> bool:
         """Whether a value lies in the interval."""
@@ -304,38 +310,33 @@ class Experiment:
     """
 
     number: int
+    """Counts the experiments."""
     purpose: Purpose
+    """What it was made for."""
     question: str
+    """The question that it answers."""
     side: Side
+    """The side that was changed."""
     flipped: tuple[str, ...]
+    """Ids of what one of its two arms had flipped."""
     context: tuple[str, ...]
+    """Ids of what both arms had flipped."""
     outcome: Outcome
+    """What it showed."""
     shift: Bounds | None
+    """Goodness gained on that side."""
     share: Bounds | None
+    """Part of the gap that was closed, or opened."""
     p: float | None
+    """Of the paired sign-flip test."""
     blocks: int
+    """Repetitions, each with all arms in random order."""
     trials: tuple[int, ...]
-    seconds: float
+    """Its trials."""
+    seconds: float = field(metadata=in_json(digits=3))
+    """What it took."""
     reason: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """The experiment as a mapping."""
-        return {
-            "number": self.number,
-            "purpose": str(self.purpose),
-            "question": self.question,
-            "side": str(self.side),
-            "flipped": list(self.flipped),
-            "context": list(self.context),
-            "outcome": str(self.outcome),
-            "shift": None if self.shift is None else self.shift.as_json(),
-            "share": None if self.share is None else self.share.as_json(),
-            "p": self.p,
-            "blocks": self.blocks,
-            "trials": list(self.trials),
-            "seconds": round(self.seconds, 3),
-            "reason": self.reason,
-        }
+    """Why it is unresolved, where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,25 +349,28 @@ class Gap:
     """
 
     goodness: Bounds
+    """The gap: difference of the logarithms, above 0 when good is better."""
     floor: float
+    """The noise floor, in the unit of goodness."""
     good: float
+    """Median of the good side, in the metric's unit."""
     bad: float
+    """Median of the bad side, in the metric's unit."""
     blocks: int
+    """Repetitions."""
     p: float
+    """Of the sign-flip test."""
     trials: tuple[int, ...]
+    """Its trials."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The gap as a mapping; ``ratio`` is good to bad."""
-        return {
-            "goodness": self.goodness.as_json(),
-            "ratio": self.good / self.bad,
-            "floor": self.floor,
-            "good": self.good,
-            "bad": self.bad,
-            "blocks": self.blocks,
-            "p": self.p,
-            "trials": list(self.trials),
-        }
+    def of(self, side: Side) -> float:
+        """The median of a side."""
+        return self.good if side is Side.GOOD else self.bad
+
+    @computed.before("floor")
+    def ratio(self) -> float:
+        """Median of the good side to that of the bad one."""
+        return self.good / self.bad
 
 
 # -- the answer ------------------------------------------------------------------------------------
@@ -388,20 +392,15 @@ class Finding:
     """
 
     rule: str
+    """The rule that found it, in a word."""
     grade: Grade
+    """How much it weighs."""
     sentence: str
+    """What it is."""
     evidence: str = ""
+    """What was seen."""
     remedy: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """The finding as a mapping."""
-        return {
-            "rule": self.rule,
-            "grade": str(self.grade),
-            "sentence": self.sentence,
-            "evidence": self.evidence,
-            "remedy": self.remedy,
-        }
+    """What to do about it."""
 
 
 NOT_FOUND = "not found"
@@ -418,29 +417,24 @@ class Origin:
     """
 
     side: Side
+    """On which side."""
     kind: str
+    """``sysctl.d``, ``udev``, ``rc.local``, ``kernel config``, ``not found``, and so on."""
     file: str
+    """The file."""
     line: int
+    """Its line, counted from 1; 0 where it has none."""
     text: str
+    """What stands there."""
     certain: bool = True
+    """Whether it is sure that this place wins."""
     note: str = ""
+    """What else is to be known of it."""
 
     @property
     def where(self) -> str:
         """``/etc/rc.local:12``."""
         return f"{self.file}:{self.line}" if self.line else self.file
-
-    def as_json(self) -> dict[str, Any]:
-        """The origin as a mapping."""
-        return {
-            "side": str(self.side),
-            "kind": self.kind,
-            "file": self.file,
-            "line": self.line,
-            "text": self.text,
-            "certain": self.certain,
-            "note": self.note,
-        }
 
 
 class Support(StrEnum):
@@ -451,29 +445,28 @@ class Support(StrEnum):
     NOT_CHECKED = "not checked"
 
 
+PredictedSign = Literal["+", "-", "0", "?"]
+"""Of a counter: more, fewer, as many; ``?`` where the values of a case do not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class CounterCheck:
     """One counter's predicted sign when the cause is repaired, and what was seen.
 
-    ``predicted`` is ``+``, ``-`` or ``0``; ``change`` the ratio with to without, None where the
+    ``change`` the ratio with to without, None where the
     counter is not available, for the ``reason``.
     """
 
     counter: str
-    predicted: str
+    """Its name."""
+    predicted: PredictedSign
+    """Its predicted change when the cause is repaired."""
     change: float | None
+    """The ratio with to without."""
     agrees: bool | None
+    """Whether the two agree."""
     reason: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """The check as a mapping."""
-        return {
-            "counter": self.counter,
-            "predicted": self.predicted,
-            "change": self.change,
-            "agrees": self.agrees,
-            "reason": self.reason,
-        }
+    """Why it is not available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,12 +478,11 @@ class Remedy:
     """
 
     system: str
+    """Yocto, Debian, Buildroot, command line, now."""
     text: str
+    """What to write, ready to be pasted."""
     cost: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        """The remedy as a mapping."""
-        return {"system": self.system, "text": self.text, "cost": self.cost}
+    """What it costs elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,30 +495,25 @@ class Mechanism:
     """
 
     card: str
+    """Name of the card."""
     title: str
+    """The mechanism in a few words."""
     explanation: str
+    """How it works."""
     support: Support
+    """Do the counters agree?."""
     checks: tuple[CounterCheck, ...] = ()
+    """What was counted."""
     prediction: str = ""
+    """What the card computed for this case."""
     predicted: float | None = None
+    """That as a ratio."""
     artefact: str = ""
+    """What the metric does not measure, where so."""
     remedies: tuple[Remedy, ...] = ()
+    """How to make the good value last."""
     literature: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The mechanism as a mapping."""
-        return {
-            "card": self.card,
-            "title": self.title,
-            "explanation": self.explanation,
-            "support": str(self.support),
-            "checks": [check.as_json() for check in self.checks],
-            "prediction": self.prediction,
-            "predicted": self.predicted,
-            "artefact": self.artefact,
-            "remedies": [remedy.as_json() for remedy in self.remedies],
-            "literature": list(self.literature),
-        }
+    """Where to read on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,41 +525,34 @@ class Cause:
     once the repair was undone. ``share`` is of the gap.
     """
 
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[SuspectRecord, ...]
+    """Its suspects."""
     share: Bounds
+    """Its share of the gap: 0.97 is 97 %."""
     repair: Experiment
+    """The good value on the bad side."""
     breaking: Experiment | None
+    """The bad value on the good side."""
     again: Experiment | None
+    """The bad side once all was put back."""
     not_broken: str = ""
+    """Why the good side was not broken, where so."""
     mechanism: Mechanism | None = None
+    """Why it has that effect, where a card knows."""
     origins: tuple[Origin, ...] = ()
+    """The places that set the value persistently."""
     remedies: tuple[Remedy, ...] = ()
+    """How to make the good value last."""
 
-    @property
-    def interacts(self) -> bool:
-        """Whether it takes all its suspects together."""
-        return len(self.suspects) > 1
-
-    @property
+    @computed.before("suspects")
     def name(self) -> str:
         """The ids, joined."""
         return " with ".join(suspect.id for suspect in self.suspects)
 
-    def as_json(self) -> dict[str, Any]:
-        """The cause as a mapping."""
-        return {
-            "name": self.name,
-            "interacts": self.interacts,
-            "suspects": [suspect.as_json() for suspect in self.suspects],
-            "share": self.share.as_json(),
-            "repair": self.repair.as_json(),
-            "breaking": None if self.breaking is None else self.breaking.as_json(),
-            "again": None if self.again is None else self.again.as_json(),
-            "not_broken": self.not_broken,
-            "mechanism": None if self.mechanism is None else self.mechanism.as_json(),
-            "origins": [origin.as_json() for origin in self.origins],
-            "remedies": [remedy.as_json() for remedy in self.remedies],
-        }
+    @computed.before("suspects")
+    def interacts(self) -> bool:
+        """Whether it takes all its suspects together."""
+        return len(self.suspects) > 1
 
 
 class Verdict(StrEnum):
@@ -605,22 +585,17 @@ class Interaction:
     """
 
     one: str
+    """One cause."""
     other: str
+    """The other."""
     alone: tuple[Bounds, Bounds]
+    """The share of each alone."""
     together: Bounds
+    """The share of both together."""
     excess: Bounds
+    """Together minus the sum of both."""
     shown: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """The interaction as a mapping."""
-        return {
-            "one": self.one,
-            "other": self.other,
-            "alone": [bounds.as_json() for bounds in self.alone],
-            "together": self.together.as_json(),
-            "excess": self.excess.as_json(),
-            "shown": self.shown,
-        }
+    """Whether that excludes zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -630,25 +605,20 @@ class Write:
     ``at`` is in seconds since the diagnosis began.
     """
 
-    at: float
+    at: float = field(metadata=in_json(digits=3))
+    """Seconds since the diagnosis began."""
     side: Side
+    """On which side."""
     knob: str
+    """The knob."""
     path: str
+    """The file."""
     old: str
+    """What it held."""
     new: str
+    """What it was set to."""
     undone: bool
-
-    def as_json(self) -> dict[str, Any]:
-        """The write as a mapping."""
-        return {
-            "at": round(self.at, 3),
-            "side": str(self.side),
-            "knob": self.knob,
-            "path": self.path,
-            "old": self.old,
-            "new": self.new,
-            "undone": self.undone,
-        }
+    """Whether this put an old value back."""
 
 
 FORMAT = 1
@@ -667,64 +637,59 @@ class Diagnosis:
     """
 
     metric: Metric
+    """What was measured."""
     good: str
+    """Name of the good side."""
     bad: str
+    """Name of the bad side."""
     verdict: Verdict
+    """How the diagnosis ended."""
     headline: str
+    """The answer in one sentence."""
     gap: Gap | None = None
+    """How far the two sides are apart; null where not measured."""
     unexplained: Bounds | None = None
+    """Share of the gap that no cause accounts for."""
     findings: tuple[Finding, ...] = ()
+    """What must be known of the comparison itself."""
     causes: tuple[Cause, ...] = ()
+    """What accounts for the gap, each confirmed on fresh data."""
     interaction: Interaction | None = None
-    suspects: tuple[Suspect, ...] = ()
+    """The top two causes alone and together."""
+    suspects: tuple[SuspectRecord, ...] = ()
+    """All suspects, in the order of their score."""
     excluded: Mapping[str, str] = field(default_factory=dict)
+    """Differences that cannot matter, by name."""
     experiments: tuple[Experiment, ...] = ()
+    """Every question that was put to a board, in order."""
     trials: tuple[Trial, ...] = ()
+    """Every measurement, in order of time."""
     writes: tuple[Write, ...] = ()
+    """The journal: everything that was set and put back."""
     needed: tuple[str, ...] = ()
+    """What would be needed to know more."""
     stopped: Stop | None = None
+    """What ended it early, if anything did."""
     reached: str = ""
+    """How far it got, where it did not come to its end."""
     restored: bool = True
+    """Whether everything that was set is as before."""
     simulated: bool = False
+    """Whether a side is an emulated board."""
     started: str = ""
-    seconds: float = 0.0
+    """When it began, ISO 8601."""
+    seconds: float = field(default=0.0, metadata=in_json(digits=3))
+    """How long it took."""
     seed: int = 0
+    """Of all random orders."""
     repeat: str = ""
+    """The command line that makes this diagnosis again."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The diagnosis as a document; ``benchvise.why.shape`` says what each field means."""
-        return {
-            "format": FORMAT,
-            "metric": {
-                "name": self.metric.name,
-                "benchmark": self.metric.spec.benchmark,
-                "params": dict(self.metric.spec.params),
-                "unit": self.metric.unit,
-                "better": self.metric.better,
-                "counted": self.metric.counted,
-                "command": self.metric.command,
-            },
-            "good": self.good,
-            "bad": self.bad,
-            "verdict": str(self.verdict),
-            "headline": self.headline,
-            "gap": None if self.gap is None else self.gap.as_json(),
-            "unexplained": None if self.unexplained is None else self.unexplained.as_json(),
-            "findings": [finding.as_json() for finding in self.findings],
-            "causes": [cause.as_json() for cause in self.causes],
-            "interaction": None if self.interaction is None else self.interaction.as_json(),
-            "suspects": [suspect.as_json() for suspect in self.suspects],
-            "excluded": dict(self.excluded),
-            "experiments": [experiment.as_json() for experiment in self.experiments],
-            "trials": [trial.as_json() for trial in self.trials],
-            "writes": [write.as_json() for write in self.writes],
-            "needed": list(self.needed),
-            "stopped": None if self.stopped is None else str(self.stopped),
-            "reached": self.reached,
-            "restored": self.restored,
-            "simulated": self.simulated,
-            "started": self.started,
-            "seconds": round(self.seconds, 3),
-            "seed": self.seed,
-            "repeat": self.repeat,
-        }
+    @computed.before("metric")
+    def format(self) -> int:
+        """1; raised when the meaning of a field changes."""
+        return FORMAT
+
+    def name(self, side: Side) -> str:
+        """What the user calls a side."""
+        return self.good if side is Side.GOOD else self.bad

@@ -47,9 +47,9 @@ def needed(
         yield f"not tested: {names} ({reason})"
     for found in case.refuted:
         if found.breaking is not None or found.again is not None:
-            yield f"{found.name} changes {bad}, but is not proven: {found.why_not}"
+            yield f"{found.name} changes {bad}, but is not confirmed: {found.why_not}"
     if case.by_all_in:
-        yield "the gap is only what the record's settings change: measure the good side itself"
+        yield "the gap is only the effect of the recorded settings: measure the good side itself"
     if verdict is Verdict.INCOMPLETE:
         return
     yield from _settings(case, lab, options)
@@ -65,8 +65,8 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
     is_apart = not bounds.low <= 0.0 <= bounds.high
     if is_apart and lab.bench.is_one_boot_each() and gap.floor <= LEAST_BOOT_FLOOR:
         yield (
-            f"two boots of one board may be {apart(LEAST_BOOT_FLOOR)} apart: for a smaller gap, "
-            "give the images of both sides and one board, which then boots anew for each trial"
+            f"two boots of one board can be {apart(LEAST_BOOT_FLOOR)} apart: to see a smaller gap, "
+            "give the images of both sides and one board, which is then rebooted for each trial"
         )
     if not scatters(bounds.value, bounds.low, bounds.high, gap.floor):
         return
@@ -76,11 +76,11 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
     for side in (Side.GOOD, Side.BAD):
         values = [goodness(trial.value) for trial in taken if trial.side is side]
         if len(values) > 1:
-            said.append(f"of {lab.bench.name(side)} up to {apart(max(values) - min(values))} apart")
+            said.append(f"up to {apart(max(values) - min(values))} apart on {lab.bench.name(side)}")
     if said:
         yield (
-            f"the values are {', '.join(said)}: ask again while nothing else runs and clocks and "
-            "temperature are steady, or with a command that takes longer"
+            f"the values are {', '.join(said)}: repeat while nothing else runs and clock and "
+            "temperature are steady, or use a command that takes longer"
         )
 
 
@@ -97,10 +97,10 @@ def _settings(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterat
     if risky:
         yield f"--risky, to test {_any_of(risky)}"
     if (share := _hidden(case, lab)) is not None:
-        proven = "more than what is proven of them" if case.proven else "and none is proven alone"
+        proven = "more than is confirmed" if case.proven else "and none is confirmed alone"
         yield (
-            f"all settings at once close {percent(share)} % of the gap, {proven}: ask again while "
-            "the boards are quiet"
+            f"all settings at once close {percent(share)} % of the gap, {proven}: repeat while "
+            "the boards are idle"
         )
 
 
@@ -153,26 +153,26 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator
                 names = ", ".join(experiment.flipped)
                 yield f"{names} could not be swapped: {experiment.reason}"
         if not case.proven and _hidden(case, lab) is None:
-            yield f"it is in none of the layers that were swapped: {_hardware(case)}"
+            yield f"the cause is in none of the swapped layers: {_hardware(case)}"
         return
     if _hidden(case, lab) is not None:
         return
     if (share := _open(case, lab)) is not None:
         yield (
             f"the values scatter too much to rule the settings out: all at once they close "
-            f"{percent(share.low)} to {percent(share.high)} % of the gap: ask again while nothing "
+            f"{percent(share.low)} to {percent(share.high)} % of the gap: repeat while nothing "
             "else runs"
         )
         return
     words = _ruled_out(case, lab)
     if lab.bench.has_images() and not case.layers:
-        yield f"{words}, and the two images are alike: {_hardware(case)}"
+        yield f"{words}, and the two images do not differ: {_hardware(case)}"
     elif not options.layers:
-        yield f"{words}; next: the layers, without --no-layers"
+        yield f"{words}; next: test the layers, without --no-layers"
     else:
         yield (
-            f"{words}; next: swap userland and kernel, which takes images of both sides for one "
-            "board in a rig (rig compose)"
+            f"{words}; next: swap userland and kernel, which needs images of both sides for one "
+            "board of a rig (rig compose)"
         )
 
 
@@ -184,7 +184,7 @@ def _ruled_out(case: DiagnosisState, lab: Laboratory) -> str:
     if is_open and not resolved:
         return "no setting that differs could be tested"
     where = "that were tested" if is_open else "that can be changed at run time"
-    return f"{'what is left' if case.proven else 'it'} is not in the settings {where}"
+    return f"{'the rest' if case.proven else 'the cause'} is not among the settings {where}"
 
 
 def _hardware(case: DiagnosisState) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
+from benchvise.documents import computed, in_json
 from benchvise.errors import SettingError
 from benchvise.state import places
 from benchvise.state.model import Snapshot
@@ -14,7 +14,7 @@ from benchvise.why.bench import Bench
 from benchvise.why.case import Options
 from benchvise.why.experiments import confirm, gap
 from benchvise.why.experiments.search import testable
-from benchvise.why.model import Arm, Finding, Metric, ProcessMeans, SettingMeans, Side, Suspect
+from benchvise.why.model import Arm, Finding, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.rules import DiagnosisRules
 
 
@@ -28,48 +28,46 @@ class Flip:
     path: str
     value: str
 
-    def as_json(self) -> dict[str, str]:
-        """The flip as a mapping."""
-        return {
-            "side": str(self.side),
-            "suspect": self.suspect,
-            "what": self.what,
-            "path": self.path,
-            "value": self.value,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``suspects`` are in the order in which they would be tested, ``effort`` is about what it
-    takes where one of them is the cause. ``layers`` are what would be swapped after that, in their
-    order, ``effort_layers`` what it takes where one of those is it; None where there is none."""
+    """What would be done, and about what it takes where one of the suspects is the cause.
 
-    metric: Metric
+    ``metric`` is its name, ``suspects`` are in the order in which they would be tested. ``layers``
+    are what would be swapped after that, in their order, ``effort_layers`` what it takes where one
+    of those is the cause; None where there is none.
+    """
+
+    metric: str
     good: str
     bad: str
     findings: tuple[Finding, ...]
     suspects: tuple[Suspect, ...]
     excluded: Mapping[str, str]
     flips: tuple[Flip, ...]
-    effort: Effort
+    effort: Effort = field(metadata=in_json(hidden=True))
     layers: tuple[Suspect, ...] = ()
     effort_layers: Effort | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """The plan as a document."""
-        return {
-            "metric": self.metric.name,
-            "good": self.good,
-            "bad": self.bad,
-            "findings": [finding.as_json() for finding in self.findings],
-            "suspects": [suspect.as_json() for suspect in self.suspects],
-            "excluded": dict(self.excluded),
-            "flips": [flip.as_json() for flip in self.flips],
-            **self.effort.as_json(),
-            "layers": [layer.as_json() for layer in self.layers],
-            "effort_layers": None if self.effort_layers is None else self.effort_layers.as_json(),
-        }
+    @computed.before("layers")
+    def experiments(self) -> int:
+        """About how many experiments it takes."""
+        return self.effort.experiments
+
+    @computed.before("layers")
+    def trials(self) -> int:
+        """About how many trials."""
+        return self.effort.trials
+
+    @computed.before("layers")
+    def boots(self) -> int:
+        """About how many boots."""
+        return self.effort.boots
+
+    @computed.before("layers")
+    def seconds(self) -> float:
+        """About how long it takes."""
+        return round(self.effort.seconds, 1)
 
 
 def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
@@ -94,7 +92,7 @@ def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
     live = [side for side in Side if bench.is_live(side)]
     before = of_gap(bench)
     return Plan(
-        metric=bench.metric,
+        metric=bench.metric.name,
         good=bench.name(Side.GOOD),
         bad=bench.name(Side.BAD),
         findings=findings,
@@ -142,7 +140,7 @@ class Effort:
     experiments: int
     trials: int
     boots: int
-    seconds: float
+    seconds: float = field(metadata=in_json(digits=1))
 
     def __add__(self, other: Effort) -> Effort:
         return Effort(
@@ -151,15 +149,6 @@ class Effort:
             self.boots + other.boots,
             self.seconds + other.seconds,
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """The effort as a mapping."""
-        return {
-            "experiments": self.experiments,
-            "trials": self.trials,
-            "boots": self.boots,
-            "seconds": round(self.seconds, 1),
-        }
 
 
 def of_gap(bench: Bench) -> Effort:

@@ -1,14 +1,13 @@
 """The progress log: what a diagnosis reports while it goes on, in a file that others can follow.
 
-A file of JSON lines beside the evidence. The first says what is being diagnosed, each other one is
-an event or a write:
+A file of JSON lines beside the evidence. Each is an event of ``why.events``, by name and time:
 
-    {"told": "begun", "format": 1, "at": 0.0, "document": {...}}
-    {"told": "trial", "at": 12.5, "trial": {...}, "replayed": false}
-    {"told": "ended", "at": 80.1, "id": "0c3f...", "verdict": "explained"}
+    {"event": "begun", "at": 0.0, "format": 2, "diagnosis": {...}}
+    {"event": "trial", "at": 12.5, "trial": {...}, "replayed": false}
+    {"event": "ended", "at": 80.1, "id": "0c3f...", "verdict": "explained"}
 
-It holds nothing that the evidence and the document do not: a diagnosis that is resumed reports all
-of it anew. Whoever writes it holds a lock on the file, so that a reader knows whether anybody still
+It holds nothing that the evidence and the answer do not: a diagnosis that is resumed reports all of
+it anew. Whoever writes it holds a lock on the file, so that a reader knows whether anybody still
 does. It may be read while it is written: a last line that is not whole yet is left for the next
 reading.
 """
@@ -21,83 +20,105 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
+from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
 from benchvise.why.events import (
     CauseConfirmed,
+    DiagnosisBegun,
+    DiagnosisEnded,
     Event,
     ExperimentBegun,
     ExperimentDecided,
     FindingMade,
     GapMeasured,
     LeftOut,
+    SettingWritten,
     StageBegun,
     SuspectsRanked,
     TrialFailed,
     TrialTaken,
 )
-from benchvise.why.model import Diagnosis, Write
+from benchvise.why.model import Cause, Diagnosis, Experiment, Finding, Gap, Side, Trial, Write
 
-FILE = "told.jsonl"
-FORMAT = 1
-
-_LOCK_TRIES = 20  # looking takes a shared lock for a moment
-_LOCK_SECONDS = 0.05
+FILE = "progress.jsonl"
+FORMAT = 2
 
 MOST_BYTES = 256 << 20
 """Of a file that is read; a diagnosis of a day has a hundredth of that."""
 
 _LINE = 4 << 20
+_LOCK_TRIES = 20  # a reader takes a shared lock for a moment
+_LOCK_SECONDS = 0.05
+
+_EVENTS: Mapping[str, type[Event]] = MappingProxyType(
+    {
+        "begun": DiagnosisBegun,
+        "stage": StageBegun,
+        "finding": FindingMade,
+        "suspects": SuspectsRanked,
+        "question": ExperimentBegun,
+        "trial": TrialTaken,
+        "failed": TrialFailed,
+        "gap": GapMeasured,
+        "left out": LeftOut,
+        "decided": ExperimentDecided,
+        "cause": CauseConfirmed,
+        "write": SettingWritten,
+        "ended": DiagnosisEnded,
+    }
+)
+_NAMES = {kind: name for name, kind in _EVENTS.items()}
 
 
 # -- writing ---------------------------------------------------------------------------------------
 
 
-class Telling:
-    """Writes the file. What cannot be written is not told, and disturbs nothing.
+class ProgressWriter:
+    """Writes the file. What cannot be written is left out, and disturbs nothing.
 
-    ``so_far`` is the document of a diagnosis that has just begun; ``now`` gives the seconds since
-    then, ``writes`` all that was written to the boards so far.
+    ``begun`` is a diagnosis of which nothing is known but what was asked; ``now`` gives the seconds
+    since then, ``writes`` all that was written to the boards so far.
     """
 
     def __init__(
         self,
         directory: Path,
-        so_far: Diagnosis,
+        begun: Diagnosis,
         now: Callable[[], float],
         writes: Callable[[], Sequence[Write]],
     ) -> None:
         self._now = now
         self._writes = writes
-        self._told_writes = 0
+        self._written = 0
         self._descriptor = _open(directory / FILE)
-        self._line("begun", {"format": FORMAT, "document": so_far.as_json()})
+        self._line(DiagnosisBegun(FORMAT, begun))
 
     def observe(self, event: Event) -> None:
-        """Tells an event, after what was written to a board until then."""
-        for write in self._writes()[self._told_writes :]:
-            self._told_writes += 1
-            self._line("write", {"write": write.as_json()})
-        what, said = _told(event)
-        self._line(what, said)
+        """Logs an event, after what was written to a board until then."""
+        for write in self._writes()[self._written :]:
+            self._written += 1
+            self._line(SettingWritten(write))
+        self._line(event)
 
-    def end(self, found: Diagnosis, identity: str) -> None:
-        """Tells that it came to an end, and under which id the store has it (empty: it has not)."""
-        self._line("ended", {"id": identity, "verdict": str(found.verdict)})
+    def end(self, answer: Diagnosis, identity: str) -> None:
+        """Logs the end, and the id of the answer in the store (empty: it is not there)."""
+        self._line(DiagnosisEnded(identity, answer.verdict))
 
     def close(self) -> None:
-        """Lets the file go. May be called more than once."""
+        """Closes and unlocks the file. May be called more than once."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _line(self, what: str, said: Mapping[str, Any]) -> None:
+    def _line(self, event: Event) -> None:
         if self._descriptor < 0:
             return
-        line = {"told": what, "at": round(self._now(), 3), **said}
+        line = {"event": _NAMES[type(event)], "at": round(self._now(), 3), **encode(event)}
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         try:
             while data:
@@ -122,43 +143,15 @@ def _open(path: Path) -> int:
     return -1
 
 
-def _told(event: Event) -> tuple[str, dict[str, Any]]:
-    """An event's name and what is said of it."""
-    match event:
-        case StageBegun(stage):
-            return "stage", {"stage": str(stage)}
-        case FindingMade(finding):
-            return "finding", {"finding": finding.as_json()}
-        case SuspectsRanked(suspects, excluded):
-            ranked = [suspect.as_json() for suspect in suspects]
-            return "suspects", {"suspects": ranked, "excluded": dict(excluded)}
-        case ExperimentBegun(purpose, question, side, blocks, most):
-            asked = {"purpose": str(purpose), "question": question, "side": str(side)}
-            return "asked", {**asked, "blocks": blocks, "most": most}
-        case TrialTaken(trial, replayed):
-            return "trial", {"trial": trial.as_json(), "replayed": replayed}
-        case TrialFailed(side, flipped, reason, replayed):
-            failed = {"side": str(side), "flipped": list(flipped), "reason": reason}
-            return "failed", {**failed, "replayed": replayed}
-        case GapMeasured(gap):
-            return "gap", {"gap": gap.as_json()}
-        case LeftOut(suspect, side, reason):
-            return "left out", {"suspect": suspect.id, "side": str(side), "reason": reason}
-        case ExperimentDecided(experiment):
-            return "decided", {"experiment": experiment.as_json()}
-        case CauseConfirmed(cause):
-            return "cause", {"cause": cause.as_json()}
-
-
 # -- reading ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    """A diagnosis in a list: what it is about, and how it stands. ``document`` is as it began."""
+class ProgressSummary:
+    """A diagnosis in a list: what it is about (``diagnosis`` as it began), and how it stands."""
 
     directory: Path
-    document: Mapping[str, Any]
+    diagnosis: Diagnosis
     running: bool
     ended: bool
     identity: str
@@ -166,44 +159,45 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CurrentQuestion:
     """The question that is put to a board now: ``taken`` of at first ``trials`` trials."""
 
     question: str
-    side: str
+    side: Side
     taken: int
     trials: int
 
 
 @dataclass(slots=True)
-class Told:
-    """See the module. ``document`` is of the shape of ``Diagnosis.as_json``.
+class Progress:
+    """What is known so far.
 
-    ``lines`` counts what was told, ``at`` is when the last of it was, in seconds since the
-    beginning. ``running`` is whether somebody still tells. ``identity`` is the diagnosis' id in the
-    store, where it came to an end and is there. ``left_out`` and ``failed`` are sentences.
+    ``diagnosis`` is as far as it has got. ``lines`` counts what was logged, ``at`` is when the last
+    of it was, in seconds since the beginning. ``running`` is whether somebody still writes.
+    ``identity`` is the diagnosis' id in the store, where it came to an end and is there.
+    ``left_out`` and ``failed`` are sentences.
     """
 
     directory: Path
-    document: dict[str, Any]
+    diagnosis: Diagnosis
     running: bool = False
     ended: bool = False
     identity: str = ""
     stage: str = ""
-    asked: Asked | None = None
+    question: CurrentQuestion | None = None
     lines: int = 0
     at: float = 0.0
     left_out: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
 
-def is_told(directory: Path) -> bool:
-    """Whether a diagnosis tells, or told, there."""
+def has_log(directory: Path) -> bool:
+    """Whether a diagnosis has its progress log there."""
     return (directory / FILE).is_file()
 
 
 def size(directory: Path) -> int:
-    """Of the file by now, in bytes, so that a look costs next to nothing; 0 where there is none."""
+    """Bytes of the log by now: enough to see that there is more. 0 where there is none."""
     try:
         return (directory / FILE).stat().st_size
     except OSError:
@@ -211,7 +205,7 @@ def size(directory: Path) -> int:
 
 
 def is_running(directory: Path) -> bool:
-    """Whether somebody still tells."""
+    """Whether somebody still writes the log."""
     try:
         with (directory / FILE).open("rb") as file:
             return _is_held(file.fileno())
@@ -219,33 +213,39 @@ def is_running(directory: Path) -> bool:
         return False
 
 
-def heading(directory: Path) -> Heading:
-    """What a list says of a diagnosis, from the first and the last line; UsageError as ``read``."""
+def summary(directory: Path) -> ProgressSummary:
+    """A diagnosis as a list shows it, from the first and the last line; UsageError as ``read``."""
     path = directory / FILE
     with _opened(path) as file, _explained(path):
         running = _is_held(file.fileno())
-        first = json.loads(file.readline(_LINE))
+        _, begun = _event(json.loads(file.readline(_LINE)))
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - _LINE))
-        last = json.loads(file.read(_LINE).rpartition(b"\n")[0].rpartition(b"\n")[2] or b"{}")
-        begun = _begun(first)
-        ended = last.get("told") == "ended"
-        identity = str(last["id"]) if ended else ""
-        return Heading(directory, begun, running, ended, identity, float(last.get("at", 0.0)))
+        at, last = _event(json.loads(file.read(_LINE).rpartition(b"\n")[0].rpartition(b"\n")[2]))
+        ended = isinstance(last, DiagnosisEnded)
+        identity = last.id if isinstance(last, DiagnosisEnded) else ""
+        return ProgressSummary(directory, _beginning(begun), running, ended, identity, at)
 
 
-def read(directory: Path) -> Told:
-    """What was told until now; UsageError where there is nothing, or nothing that can be read."""
+def read(directory: Path) -> Progress:
+    """What was logged until now; UsageError where there is nothing, or nothing that can be read."""
     path = directory / FILE
     with _opened(path) as file, _explained(path):
         running = _is_held(file.fileno())
-        lines = _lines(file.read(MOST_BYTES))
-        told = Told(directory, _begun(next(lines, {})), running=running, lines=1)
-        for line in lines:
-            _take(told, line)
-    told.document["seconds"] = told.at
-    told.document["reached"] = "" if told.running or told.ended else f"it stopped: {told.stage}"
-    return told
+        events = _events(file.read(MOST_BYTES))
+        _, begun = next(events, (0.0, None))
+        progress = Progress(directory, _beginning(begun), running=running, lines=1)
+        collected = _Collected()
+        for at, event in events:
+            progress.lines += 1
+            progress.at = max(progress.at, at)
+            collected.take(event)
+            _take(progress, event)
+    reached = "" if running or progress.ended else f"it stopped: {progress.stage}"
+    progress.diagnosis = replace(
+        collected.into(progress.diagnosis), seconds=progress.at, reached=reached
+    )
+    return progress
 
 
 @contextlib.contextmanager
@@ -269,56 +269,90 @@ def _explained(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _begun(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of the first line; KeyError, TypeError or ValueError where it is none."""
-    if line["told"] != "begun" or line["format"] != FORMAT:
-        raise ValueError("another format")
-    return dict(line["document"])
+def _event(line: Mapping[str, Any]) -> tuple[float, Event]:
+    """Time and event of a line; KeyError, TypeError or ValueError where it is none."""
+    return float(line["at"]), decode(_EVENTS[line["event"]], line)
 
 
-def _lines(data: bytes) -> Iterator[Mapping[str, Any]]:
+def _events(data: bytes) -> Iterator[tuple[float, Event]]:
     whole, newline, _cut = data.rpartition(b"\n")
     for text in whole.split(b"\n") if newline else ():
-        yield json.loads(text)
+        yield _event(json.loads(text))
 
 
-def _take(told: Told, line: Mapping[str, Any]) -> None:
-    """Puts one line where it belongs in the document."""
-    document = told.document
-    told.lines += 1
-    told.at = max(told.at, float(line["at"]))
-    match line["told"]:
-        case "stage":
-            told.stage, told.asked = str(line["stage"]), None
-        case "finding":
-            document["findings"].append(line["finding"])
-        case "suspects":
-            document["suspects"], document["excluded"] = line["suspects"], line["excluded"]
-        case "asked":
+def _beginning(event: Event | None) -> Diagnosis:
+    if not isinstance(event, DiagnosisBegun) or event.format != FORMAT:
+        raise ValueError("another format")
+    return event.diagnosis
+
+
+class _Collected:
+    """What grows in a diagnosis, event by event."""
+
+    def __init__(self) -> None:
+        self._findings: list[Finding] = []
+        self._ranked = SuspectsRanked((), {})
+        self._trials: list[Trial] = []
+        self._gap: Gap | None = None
+        self._experiments: list[Experiment] = []
+        self._causes: list[Cause] = []
+        self._writes: list[Write] = []
+
+    def take(self, event: Event) -> None:
+        """Puts an event where it belongs in the diagnosis."""
+        match event:
+            case FindingMade(finding):
+                self._findings.append(finding)
+            case SuspectsRanked():
+                self._ranked = event
+            case TrialTaken(trial):
+                self._trials.append(trial)
+            case GapMeasured(gap):
+                self._gap = gap
+            case ExperimentDecided(experiment):
+                self._experiments.append(experiment)
+            case CauseConfirmed(cause):
+                self._causes.append(cause)
+            case SettingWritten(write):
+                self._writes.append(write)
+
+    def into(self, diagnosis: Diagnosis) -> Diagnosis:
+        """The diagnosis with what was collected."""
+        return replace(
+            diagnosis,
+            findings=tuple(self._findings),
+            suspects=self._ranked.suspects,
+            excluded=self._ranked.excluded,
+            trials=tuple(self._trials),
+            gap=self._gap,
+            experiments=tuple(self._experiments),
+            causes=tuple(self._causes),
+            writes=tuple(self._writes),
+        )
+
+
+def _take(progress: Progress, event: Event) -> None:
+    """Takes note of what is going on now."""
+    match event:
+        case StageBegun(stage):
+            progress.stage, progress.question = str(stage), None
+        case ExperimentBegun(_, question, side, blocks):
             # Two arms a block, or more: what is promised is the least.
-            told.asked = Asked(str(line["question"]), str(line["side"]), 0, 2 * line["blocks"])
-        case "trial":
-            document["trials"].append(trial := line["trial"])
+            progress.question = CurrentQuestion(question, side, 0, 2 * blocks)
+        case TrialTaken(trial):
             # Of one that was resumed, those before it count too.
-            told.at = max(told.at, float(trial["started"]) + float(trial["seconds"]))
-            if (asked := told.asked) is not None:
-                most = max(asked.trials, asked.taken + 1)
-                told.asked = Asked(asked.question, asked.side, asked.taken + 1, most)
-        case "failed":
-            told.failed.append(f"{' with '.join(line['flipped']) or 'as it is'}: {line['reason']}")
-        case "gap":
-            document["gap"] = line["gap"]
-        case "left out":
-            told.left_out.append(f"{line['suspect']} on the {line['side']} side: {line['reason']}")
-        case "decided":
-            document["experiments"].append(line["experiment"])
-            told.asked = None
-        case "cause":
-            document["causes"].append(line["cause"])
-        case "write":
-            document["writes"].append(line["write"])
-        case "ended":
-            told.ended, told.identity = True, str(line["id"])
+            progress.at = max(progress.at, trial.started + trial.seconds)
+            if (current := progress.question) is not None:
+                most = max(current.trials, current.taken + 1)
+                progress.question = replace(current, taken=current.taken + 1, trials=most)
+        case TrialFailed(_, flipped, reason):
+            progress.failed.append(f"{' with '.join(flipped) or 'as it is'}: {reason}")
+        case LeftOut(suspect, side, reason):
+            progress.left_out.append(f"{suspect.id} on the {side} side: {reason}")
+        case ExperimentDecided():
+            progress.question = None
+        case DiagnosisEnded(identity):
+            progress.ended, progress.identity = True, identity
 
 
 def _is_held(descriptor: int) -> bool:
@@ -333,10 +367,10 @@ def _is_held(descriptor: int) -> bool:
     return False
 
 
-def tellings(root: Path, most: int = 100) -> list[Path]:
-    """The directories below ``root`` in which a diagnosis tells or told, the newest name first."""
+def logged_directories(root: Path, most: int = 100) -> list[Path]:
+    """The directories below ``root`` that have a progress log, the newest name first."""
     try:
-        found = sorted(root.iterdir(), reverse=True)
+        directories = sorted(root.iterdir(), reverse=True)
     except OSError:
         return []
-    return [directory for directory in found[: 10 * most] if is_told(directory)][:most]
+    return [directory for directory in directories[: 10 * most] if has_log(directory)][:most]

@@ -23,7 +23,7 @@ from benchvise.why.rules import DiagnosisRules
 
 def look(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
     """Facts and snapshots of both sides, and whether they may be compared."""
-    case.reached = "looking at both sides"
+    case.reached = "reading the state of both sides"
     sides = (Side.GOOD, Side.BAD)
     case.facts = {side: lab.bench.facts(side) for side in sides}
     case.snapshots = {side: lab.snapshot(side) for side in sides}
@@ -42,7 +42,7 @@ def rank_suspects(
     case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: Options
 ) -> None:
     """What differs, in the order in which it will be tested."""
-    case.reached = "ranking what differs"
+    case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
     found = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
     checks = lab.cross_check(options.cross_checks)
@@ -127,10 +127,10 @@ def _gap_by_all_in(
     """All as recorded, as the gap itself."""
     if not suspects:
         return None
-    words = f"all {len(suspects)} as recorded: what changes?"
+    words = f"what changes with all {len(suspects)} settings as recorded?"
     question = Question(Purpose.ALL_IN, words, Side.BAD, tuple(suspects), (), gap.RANKED, gap.MOST)
     arms = [Arm(Side.BAD), Arm(Side.BAD, question.flipped)]
-    lab.require(lab.seconds(arms, question.least), "the gap itself")
+    lab.require(lab.seconds(arms, question.least), "measuring the gap")
     try:
         reading = ask(lab, None, question, lambda effect, _: abs(effect.value) > 5.0 * effect.error)
     except Unresolved:
@@ -185,7 +185,7 @@ def _look_inside(
             others = [part for part in parts if part.means is None]
             if others:
                 case.needed.append(
-                    f"what in {layer.id} it is takes building it anew: "
+                    f"which part of {layer.id} it is takes building it anew: "
                     + "; ".join(f"{p.title}: {p.untestable}" for p in others[:5])
                 )
 
@@ -210,7 +210,7 @@ def explain(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> Non
     causes = []
     for found in sorted(case.proven, key=lambda found: -abs(found.share.value)):
         case.reached = f"explaining {found.name}"
-        cause = _explained(case, lab, rules, as_cause(found))
+        cause = _explained(case, lab, rules, found)
         causes.append(cause)
         lab.observe(CauseConfirmed(cause))
         case.causes = tuple(causes)
@@ -228,8 +228,11 @@ def as_cause(found: Confirmation) -> Cause:
     )
 
 
-def _explained(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, cause: Cause) -> Cause:
+def _explained(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, proof: Confirmation
+) -> Cause:
     """The cause with what is known of it; a part that fails is left out, the proof stands."""
+    cause = as_cause(proof)
     mechanism: Mechanism | None = None
     origins: list[Origin] = []
     remedies: list[Remedy] = []
@@ -237,7 +240,7 @@ def _explained(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, cau
     try:
         mechanism = rules.explain(
             lab.bench.metric,
-            cause.suspects,
+            proof.suspects,
             snapshots=case.snapshots,
             facts=case.facts,
             effect=cause.repair.shift,
@@ -248,7 +251,7 @@ def _explained(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, cau
         raise
     except BenchviseError as error:
         case.needed.append(f"the mechanism of {cause.name} could not be checked: {error}")
-    for suspect in cause.suspects:
+    for suspect in proof.suspects:
         found: list[Origin] = []
         for side in (Side.BAD, Side.GOOD):
             try:

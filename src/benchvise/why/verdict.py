@@ -148,20 +148,22 @@ def _answer(
             return f"{words}; {reached}"
         if verdict is Verdict.PARTLY and case.unexplained is not None:
             if case.unexplained.value < 0:
-                return f"{words}: more than all of it, so something else works the other way"
+                return (
+                    f"{words}: more than the whole gap, so something else has the opposite effect"
+                )
             return f"{words}; {_share_text(case.unexplained)} is unexplained"
         return words
     if verdict is Verdict.INCOMPLETE:
-        return f"No cause is proven yet; {reached}"
+        return f"No cause is confirmed yet; {reached}"
     if case.measured is None:
-        return "Nothing that differs can be set here, so there is nothing to measure"
+        return "None of the differences can be set here, so there is no gap to measure"
     gap = case.measured.gap
     if verdict is Verdict.NO_DIFFERENCE:
         if case.by_all_in:
-            return f"With everything as in the record of {good}, {bad} does not change"
+            return f"Setting everything as recorded for {good} does not change {bad}"
         return f"No difference is shown between {good} and {bad}: {_no_gap(gap)}"
     if verdict is Verdict.REVERSED:
-        return f"{good}, which was called good, is the worse one, by {apart(gap.goodness.value)}"
+        return f"{good}, given as the good side, is worse by {apart(gap.goodness.value)}"
     return f"{bad} is worse by {apart(gap.goodness.value)}, and no cause was found"
 
 

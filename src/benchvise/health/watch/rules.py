@@ -50,9 +50,7 @@ def _load(path: Path) -> tuple[tuple[AlertRule, ...], set[str]]:
             f"{path}: the rules cannot be read ({error.strerror})", "check its name and permissions"
         ) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{path}: no TOML ({printable(str(error))})", "correct it there"
-        ) from error
+        raise UsageError(f"{path}: no TOML ({error})", "correct it there") from error
     entries = content.get("alert")
     if set(content) - {"alert"} or not isinstance(entries, list):
         raise UsageError(f"{path}: no rules", "write [[alert]] tables, and nothing else")

@@ -101,7 +101,7 @@ class CommandOutput:
                 re.compile(params["match"])
         except (re.error, RecursionError, OverflowError) as error:
             raise UsageError(
-                f"{ID}: '{printable(params['match'])}' is no regular expression ({error})",
+                f"{ID}: '{params['match']}' is no regular expression ({error})",
                 "Python's syntax holds: put a backslash before a character meant as itself",
             ) from error
 

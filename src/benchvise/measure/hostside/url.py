@@ -94,7 +94,7 @@ def first_answer(url: str, *, is_asked_for: bool) -> FirstAnswer:
     except (OSError, http.client.HTTPException) as error:
         kind = MeasurementError if is_asked_for else NotAvailable
         raise kind(
-            f"{ID}: no web server answers on {printable(url)} ({_reason(error)})",
+            f"{ID}: no web server answers on {url} ({_reason(error)})",
             "see whether it runs there and whether a firewall lets its port through"
             if is_asked_for
             else "name what to ask for: url=http://HOST/PAGE",
@@ -102,7 +102,7 @@ def first_answer(url: str, *, is_asked_for: bool) -> FirstAnswer:
     if not 200 <= response.status < 300:
         where = printable(response.getheader("location", ""))
         raise MeasurementError(
-            f"{ID}: {printable(url)} is answered with {response.status}"
+            f"{ID}: {url} is answered with {response.status}"
             + (f" (it has moved to {where})" if where else ""),
             "name a page that is there: url=http://HOST/PAGE",
         )

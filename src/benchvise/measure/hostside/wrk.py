@@ -93,7 +93,7 @@ def find_generator() -> Generator:
         _, said, _ = process.finish(process.spawn([path, "-v"]), b"", _ENDING_SECONDS)
     except (OSError, process.OutputTooLong) as error:
         raise NotAvailable(
-            f"the load generator {printable(path)} does not run ({error or 'it says too much'})",
+            f"the load generator {path} does not run ({error or 'it says too much'})",
             "install your distribution's: apt-get install wrk",
         ) from error
     return Generator(path, printable(said.split(b"Copyright")[0], 60) or "wrk")

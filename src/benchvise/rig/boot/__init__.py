@@ -1,1 +1,1 @@
-"""How a board boots: recorded, told in phases, and judged from what its console says."""
+"""How a board boots: a timeline of phases and a verdict, from what its console says."""

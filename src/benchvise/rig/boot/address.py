@@ -85,22 +85,22 @@ def addresses(board: Board) -> list[BoardAddress]:
 
     Raises what ``board.run`` raises.
     """
-    said = board.run(["sh", "-c", _ASK]).stdout.decode("utf-8", "replace")
-    return parse_addresses(said)
+    output = board.run(["sh", "-c", _ASK]).stdout.decode("utf-8", "replace")
+    return parse_addresses(output)
 
 
-def parse_addresses(said: str) -> list[BoardAddress]:
+def parse_addresses(output: str) -> list[BoardAddress]:
     """From what ``ip -o addr``, either kind of ``ifconfig``, or /proc/net/fib_trie says."""
-    found: dict[Ip, BoardAddress] = {}
-    for interface, text, prefix in (*_of_ip(said), *_of_ifconfig(said), *_of_trie(said)):
+    by_ip: dict[Ip, BoardAddress] = {}
+    for interface, text, prefix in (*_of_ip(output), *_of_ifconfig(output), *_of_trie(output)):
         with contextlib.suppress(ValueError):
             ip = ipaddress.ip_address(text)
             if not (ip.is_loopback or ip.is_unspecified or ip.is_multicast) and interface != "lo":
-                found.setdefault(ip, BoardAddress(interface, ip, prefix))
-    return list(found.values())[:_MOST]
+                by_ip.setdefault(ip, BoardAddress(interface, ip, prefix))
+    return list(by_ip.values())[:_MOST]
 
 
-def by_preference(found: Iterable[BoardAddress], host: Iterable[Ip]) -> list[BoardAddress]:
+def by_preference(candidates: Iterable[BoardAddress], host: Iterable[Ip]) -> list[BoardAddress]:
     """Those that this machine can most likely reach first.
 
     In one of its own networks before others, IPv4 before IPv6, addresses without DHCP
@@ -113,7 +113,7 @@ def by_preference(found: Iterable[BoardAddress], host: Iterable[Ip]) -> list[Boa
         near = network is not None and any(ip in network for ip in own)
         return (address.ip.is_link_local, not near, address.ip.version == 6)
 
-    usable = (a for a in found if not (a.ip.version == 6 and a.ip.is_link_local))
+    usable = (a for a in candidates if not (a.ip.version == 6 and a.ip.is_link_local))
     return sorted(usable, key=order)
 
 
@@ -131,15 +131,17 @@ def reachable_address(
     answers = connects or can_connect
     deadline = time.monotonic() + timeout
     while True:
-        found = addresses(board)
-        hosts = [ip for address in found if (ip := own_address_towards(address.ip)) is not None]
-        for address in by_preference(found, hosts):
+        candidates = addresses(board)
+        hosts = [
+            ip for address in candidates if (ip := own_address_towards(address.ip)) is not None
+        ]
+        for address in by_preference(candidates, hosts):
             if answers(address.ip, port):
                 return address
         if time.monotonic() >= deadline:
             break
         time.sleep(_AGAIN_SECONDS)
-    tried = ", ".join(str(address.ip) for address in found)
+    tried = ", ".join(str(address.ip) for address in candidates)
     if not tried:
         raise BoardUnreachable(
             f"{board.name}: it has no address after {timeout:g} s",
@@ -176,14 +178,14 @@ def host_keys(board: Board) -> list[str]:
 
     Raises what ``board.run`` raises; the list is empty where there is no server.
     """
-    said = board.run(["sh", "-c", _KEYS]).stdout.decode("ascii", "replace")
-    return parse_keys(said)
+    output = board.run(["sh", "-c", _KEYS]).stdout.decode("ascii", "replace")
+    return parse_keys(output)
 
 
-def parse_keys(said: str) -> list[str]:
+def parse_keys(output: str) -> list[str]:
     """The keys among lines. One whose parts do not add up, as when a byte was lost, is none."""
     keys = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         match = _KEY_LINE.match(line.strip())
         if match and _is_key(match[1], match[2]):
             keys.append(f"{match[1]} {match[2]}")
@@ -216,14 +218,14 @@ def _is_key(kind: str, text: str) -> bool:
     return len(parts) >= 2 and parts[0] == kind.encode()
 
 
-def _of_ip(said: str) -> Iterator[tuple[str, str, int | None]]:
-    for match in _IP_LINE.finditer(said):
+def _of_ip(output: str) -> Iterator[tuple[str, str, int | None]]:
+    for match in _IP_LINE.finditer(output):
         yield match[1], match[2], int(match[3]) if match[3] else None
 
 
-def _of_ifconfig(said: str) -> Iterator[tuple[str, str, int | None]]:
+def _of_ifconfig(output: str) -> Iterator[tuple[str, str, int | None]]:
     interface = ""
-    for line in said.splitlines():
+    for line in output.splitlines():
         if re.match(r"\d+: ", line):
             continue  # a line of `ip`
         name = _IFCONFIG_NAME.match(line)
@@ -238,8 +240,8 @@ def _of_ifconfig(said: str) -> Iterator[tuple[str, str, int | None]]:
         yield interface, inet[1], int(length) if length else _prefix(mask[1] if mask else "")
 
 
-def _of_trie(said: str) -> Iterator[tuple[str, str, int | None]]:
-    for match in _TRIE_LEAF.finditer(said):
+def _of_trie(output: str) -> Iterator[tuple[str, str, int | None]]:
+    for match in _TRIE_LEAF.finditer(output):
         yield "", match[1], None
 
 

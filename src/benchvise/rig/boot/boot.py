@@ -80,7 +80,7 @@ class BoardBoot:
         switch()
 
     def watch(self) -> BootReport:
-        """Until somebody can log in, or it is certain that nobody will."""
+        """Watches until a login is possible, or it is certain that none will be."""
         timeline = self._begun()
 
         def checked(timeout: float) -> bytes:
@@ -129,7 +129,7 @@ class BoardBoot:
             raise self.failed(self._reported(outcome)) from error
 
     def failed(self, report: BootReport) -> BootError:
-        """What a boot that came to no good is told as."""
+        """The error of a boot that failed."""
         remedy = f"{report.remedy}; its" if report.remedy else "its"
         return BootError(
             report.fault or Fault.HANG,

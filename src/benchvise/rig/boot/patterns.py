@@ -1,4 +1,4 @@
-"""What is looked for on a console: the records of ``phases.toml`` and of a user's own file.
+"""Patterns of a console's text: the records of ``phases.toml`` and of a user's own file.
 
 A user's file has the same form. A record whose ``id`` is known replaces that record; with an
 empty ``match`` it takes it away. Records are asked in the order of the files, the user's own first.
@@ -99,9 +99,9 @@ class BootPatterns:
     @classmethod
     def of(cls, patterns: Iterable[BootPattern], phrases: Iterable[str]) -> BootPatterns:
         """These patterns, in this order."""
-        given = list(patterns)
-        prompts = (pattern for pattern in given if pattern.prompt is not None)
-        others = (pattern for pattern in given if pattern.prompt is None)
+        ordered = list(patterns)
+        prompts = (pattern for pattern in ordered if pattern.prompt is not None)
+        others = (pattern for pattern in ordered if pattern.prompt is None)
         return cls(tuple(prompts), tuple(others), tuple(phrases))
 
     @property
@@ -143,10 +143,10 @@ def load_patterns(path: str | Path | None = None) -> BootPatterns:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"the boot patterns '{name}' are not UTF-8", "save them so") from error
-    given, phrases = _parse(text, name)
-    ids = {pattern.id for pattern in given}
+    patterns, phrases = _parse(text, name)
+    ids = {pattern.id for pattern in patterns}
     kept = [pattern for pattern in own.all if pattern.id not in ids]
-    wanted = [pattern for pattern in given if pattern.regex.pattern]
+    wanted = [pattern for pattern in patterns if pattern.regex.pattern]
     return BootPatterns.of([*wanted, *kept], [*phrases, *own.phrases])
 
 

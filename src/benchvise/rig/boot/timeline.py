@@ -104,8 +104,8 @@ class Timeline:
         """The prompt that the board stands at, if nothing but white space follows it."""
         text = self._splitter.open
         for pattern in self.patterns.prompts:
-            for found in pattern.regex.finditer(text):
-                if not text[found.end() :].strip():
+            for match in pattern.regex.finditer(text):
+                if not text[match.end() :].strip():
                     return pattern
         return None
 
@@ -129,7 +129,7 @@ class Timeline:
         return ""
 
     def settle(self) -> None:
-        """Looks at the line that is not at its end as if it were: nothing more is awaited."""
+        """Takes the open line as complete: nothing more is awaited."""
         for line in self._splitter.pending:
             self._match(line)
 
@@ -160,14 +160,14 @@ class Timeline:
 
         In the order in which they were complete, as if the text had come byte by byte.
         """
-        found = [
+        matches = [
             (match.end(), match[0], pattern)
             for pattern in self.patterns.prompts
             if pattern.id not in self._seen and (match := pattern.regex.search(text))
         ]
-        for _, shown, pattern in sorted(found, key=lambda item: item[0]):
+        for _, text_shown, pattern in sorted(matches, key=lambda item: item[0]):
             self._seen.add(pattern.id)
-            self._saw(pattern, shown)
+            self._saw(pattern, text_shown)
 
     def _saw(self, pattern: BootPattern, text: str) -> None:
         if pattern.banner:
@@ -184,7 +184,7 @@ class Timeline:
         phase = pattern.phase or self.phase
         later = PHASES.index(self.phase) - PHASES.index(phase)
         if phase == "kernel" and self.phase in PHASES[7:]:
-            return  # `cat /proc/version`, or a log that somebody looks at
+            return  # `cat /proc/version`, or a log that is shown
         if pattern.id in self._banners or later > 0:
             self.restarts += 1
             self._banners.clear()

@@ -44,10 +44,10 @@ _REMEDIES = {
     Fault.BOOTLOADER_PROMPT: "see what its boot command is, and what pressed a key",
     Fault.BOOTLOADER_HANG: "check that this image is for this board",
     Fault.NO_BOOT_MEDIUM: "check that the card is in the board and holds a bootable image",
-    Fault.KERNEL_PANIC: "look at the whole of the console's log",
+    Fault.KERNEL_PANIC: "read the whole console log",
     Fault.NO_ROOT: "compare root= of the kernel's command line with the card's partitions",
     Fault.LOGIN_LOOP: "check user name and password in the rig file, and the image's login shell",
-    Fault.HANG: "look at the end of the console's log",
+    Fault.HANG: "read the end of the console log",
     Fault.TOO_SLOW: "raise the time limit if the board is known to be slow",
     Fault.NO_NETWORK: "check cable and DHCP, or let the console carry the results",
 }
@@ -214,7 +214,7 @@ def _damaged(timeline: Timeline) -> BootVerdict | None:
 
 
 def _failed(timeline: Timeline, outcome: BootOutcome) -> BootVerdict | None:
-    """A failure that the board itself told of, or a prompt where it should not stand."""
+    """A failure that the board itself reported, or a prompt where it should not stand."""
     events = _standing(timeline, outcome)
     if events:
         event = min(events, key=_importance)

@@ -15,7 +15,7 @@ SILENCE_SECONDS = 30.0
 
 LIMIT_SECONDS = 180.0
 
-_PIECE_SECONDS = 0.5  # longest single wait: so often is looked whether something is due
+_PIECE_SECONDS = 0.5  # longest single wait: then it is checked whether something is due
 _STANDS_SECONDS = 2.0  # a prompt that nothing follows for so long is where the board stays
 _OVERLAID_SECONDS = 2.0  # a login prompt that kernel messages follow for so long is one too
 _LINGER_SECONDS = 1.0  # after a failure, until its last words are said

@@ -78,10 +78,10 @@ def read_bmap(path: Path) -> Bmap:
         raise _damaged(path, f"is larger than {FILE_LIMIT >> 20} MiB")
     elements = _parse(path, data)
     version = elements.version
-    found = _VERSION.fullmatch(version)
-    if found is None or int(found[1]) not in (1, 2):
+    match = _VERSION.fullmatch(version)
+    if match is None or int(match[1]) not in (1, 2):
         raise _damaged(path, f"has version '{version}'; 1.0 to 2.0 can be read")
-    kind = _checksum_type(path, elements, (int(found[1]), int(found[2])))
+    kind = _checksum_type(path, elements, (int(match[1]), int(match[2])))
     if kind is not None:
         _check_own(path, data, kind, elements.text("BmapFileChecksum", "BmapFileSHA1"))
     size = _count(path, elements, "ImageSize")
@@ -116,21 +116,21 @@ def _parse(path: Path, data: bytes) -> _Elements:
     texts: list[str] = []
     attributes: list[dict[str, str]] = []
 
-    def start(name: str, given: dict[str, str]) -> None:
+    def start(name: str, values: dict[str, str]) -> None:
         if name == "bmap":
-            elements.version = given.get("version", "").strip()
-        attributes.append(given)
+            elements.version = values.get("version", "").strip()
+        attributes.append(values)
         texts.clear()
 
     def end(name: str) -> None:
-        text, given = "".join(texts).strip(), attributes.pop()
+        text, values = "".join(texts).strip(), attributes.pop()
         texts.clear()
         if name == "Range":
-            elements.ranges.append((given, text))
+            elements.ranges.append((values, text))
         else:
             elements.texts.setdefault(name, text)
 
-    def doctype(*_given: object) -> None:
+    def doctype(*_declaration: object) -> None:
         raise _damaged(path, "has a document type, which a block map has not")
 
     parser = expat.ParserCreate()
@@ -154,13 +154,13 @@ def _checksum_type(path: Path, elements: _Elements, version: tuple[int, int]) ->
     return kind
 
 
-def _check_own(path: Path, data: bytes, kind: str, said: str) -> None:
-    digits = said.encode()
+def _check_own(path: Path, data: bytes, kind: str, checksum: str) -> None:
+    digits = checksum.encode()
     digest = hashlib.new(kind, usedforsecurity=False)
     if len(digits) != 2 * digest.digest_size:
         raise _damaged(path, "has no checksum of its own")
     digest.update(data.replace(digits, b"0" * len(digits), 1))
-    if digest.hexdigest() != said.lower():
+    if digest.hexdigest() != checksum.lower():
         raise _damaged(path, "does not have the checksum that it says it has")
 
 
@@ -175,9 +175,9 @@ def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[Map
     ranges: list[MappedRange] = []
     end = 0
     for attributes, text in elements.ranges:
-        found = _RANGE.fullmatch(text)
-        first = int(found[1]) if found else -1
-        last = int(found[2] or found[1]) if found else -1
+        match = _RANGE.fullmatch(text)
+        first = int(match[1]) if match else -1
+        last = int(match[2] or match[1]) if match else -1
         offset, stop = first * block, min((last + 1) * block, size)
         if not end <= offset < stop or last * block >= size:
             raise _damaged(path, f"has a range '{text}' that cannot be")

@@ -180,9 +180,9 @@ class ImageSource:
         self.check()
 
     def _other_size(self, size: int) -> FlashError:
-        said = "its block map is of" if self._image.bmap else "it says it has"
+        claim = "its block map is of" if self._image.bmap else "it says it has"
         return decompress.damaged(
-            self._image.path, f"has {size} bytes when decompressed, but {said} {self._image.size}"
+            self._image.path, f"has {size} bytes when decompressed, but {claim} {self._image.size}"
         )
 
 

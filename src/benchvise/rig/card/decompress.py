@@ -97,12 +97,12 @@ class _Program:
 
     def __init__(self, path: Path, file: IO[bytes], program: tuple[str, ...]) -> None:
         self._path, self._name = path, program[0]
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._child = subprocess.Popen(
             program,
             stdin=file,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._stderr,
             pipesize=_PIPE,
             bufsize=0,
         )
@@ -111,9 +111,9 @@ class _Program:
     def readinto(self, buffer: memoryview) -> int:
         done = os.readv(self._output.fileno(), [buffer])
         if done == 0 and self._child.wait() != 0:
-            self._said.seek(0)
-            said = last_line(self._said.read(64 << 10))
-            raise damaged(self._path, f"cannot be decompressed ({said or self._name})")
+            self._stderr.seek(0)
+            reason = last_line(self._stderr.read(64 << 10))
+            raise damaged(self._path, f"cannot be decompressed ({reason or self._name})")
         return done
 
     def stop(self) -> None:
@@ -123,7 +123,7 @@ class _Program:
         self._child.kill()
         self._child.wait()
         self._output.close()
-        self._said.close()
+        self._stderr.close()
 
 
 class _Library:
@@ -146,12 +146,12 @@ class _Library:
                 if not data:
                     raise damaged(self._path, "is cut off")
             try:
-                made = self._decoder.decompress(data, len(buffer))
+                output = self._decoder.decompress(data, len(buffer))
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise damaged(self._path, f"cannot be decompressed ({error})") from error
-            if made:
-                buffer[: len(made)] = made
-                return len(made)
+            if output:
+                buffer[: len(output)] = output
+                return len(output)
 
     def stop(self) -> None:
         pass  # a buffer takes no time
@@ -211,9 +211,9 @@ class _Gzip:
         return self._inner.unused_data
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        made = self._inner.decompress(self._inner.unconsumed_tail + data, max(max_length, 0))
-        self._full = len(made) == max_length  # zlib may hold more without any input left
-        return made
+        output = self._inner.decompress(self._inner.unconsumed_tail + data, max(max_length, 0))
+        self._full = len(output) == max_length  # zlib may hold more without any input left
+        return output
 
 
 class _Zstandard:
@@ -294,7 +294,7 @@ def _numbers(data: bytes) -> list[int]:
 def _zst_size(path: Path, file: IO[bytes]) -> int | None:
     """From its frames' headers, walking from block to block (RFC 8878, 3.1)."""
     end = file.seek(0, os.SEEK_END)
-    position, total, known = 0, 0, True
+    position, total, is_known = 0, 0, True
     while position < end:
         head = _at(file, position, 18)
         if head[:4] in MAGIC["zst"][1:]:
@@ -305,8 +305,8 @@ def _zst_size(path: Path, file: IO[bytes]) -> int | None:
             position += zstandard.frame_header_size(head)
         except zstandard.ZstdError as error:
             raise damaged(path, f"cannot be decompressed ({error})") from error
-        known = known and frame.content_size != zstandard.CONTENTSIZE_UNKNOWN
-        total += frame.content_size if known else 0
+        is_known = is_known and frame.content_size != zstandard.CONTENTSIZE_UNKNOWN
+        total += frame.content_size if is_known else 0
         last = False
         while not last:
             block = int.from_bytes(_at(file, position, 3), "little")
@@ -317,7 +317,7 @@ def _zst_size(path: Path, file: IO[bytes]) -> int | None:
         position += 4 if frame.has_checksum else 0
     if position > end:
         raise damaged(path, "is cut off")
-    return total if known else None
+    return total if is_known else None
 
 
 def _at(file: IO[bytes], position: int, length: int) -> bytes:

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from benchvise.board.shell import command_line
+from benchvise.documents import decode
 from benchvise.rig.card import decompress, writer
 from benchvise.rig.card.chunks import ImageSource, RangeChecks, frames_of
 from benchvise.rig.card.image import Image, changed
@@ -96,7 +97,7 @@ def write_card(
     ``progress`` is called a few times a second, in this thread. Raises FlashError with the fault,
     and RigError (rig-broken) when the machine with the card cannot be reached. Then the card holds
     anything. Whenever this ends, however, no process holds the card any more, but for one that the
-    kernel does not let go.
+    kernel does not release.
     """
     with contextlib.ExitStack() as cleanup:
         source = ImageSource(image)
@@ -108,6 +109,24 @@ def write_card(
         cleanup.callback(feeder.stop)
         cleanup.callback(process.kill)
         return _Watch(image, medium, process, feeder, source, progress).run()
+
+
+@dataclass(frozen=True, slots=True)
+class WriterLine:
+    """A line of the writer: one of these is set, ``sha256`` beside ``verified``.
+
+    ``written``, ``synced`` and ``verified`` are bytes. Of a failure ``fault`` is its name.
+    """
+
+    card: object = None
+    written: int | None = None
+    synced: int | None = None
+    verified: int | None = None
+    sha256: str = ""
+    end: bool | None = None
+    fault: str | None = None
+    message: str = ""
+    remedy: str = ""
 
 
 class _Watch:
@@ -133,7 +152,7 @@ class _Watch:
         order = {
             "path": self._medium.path,
             "size": self._image.size,
-            **self._process.given,
+            **self._process.order,
         }
         send(self._process, json.dumps(order).encode() + b"\n")
         self._feeder.start()
@@ -161,27 +180,27 @@ class _Watch:
         self._meter.begin("write", self._image.mapped)
         while True:
             line = self._next(("written", "synced"), STALL_S, self._owes_frames)
-            if "synced" in line:
+            if line.synced is not None:
                 self._feeder.card_synced()
-                return int(line["synced"])
-            self._done = int(line["written"])
+                return line.synced
+            self._done = line.written or 0
             self._feeder.frame_written()
             self._meter.at(self._done, self._source.fraction())
 
     def _owes_frames(self) -> bool:
-        return self._feeder.sent > self._done
+        return self._feeder.sent_bytes > self._done
 
     def _verified(self, written: int) -> str:
         self._meter.begin("verify", written)
         done, sha256 = 0, ""
         while done < written:
             line = self._next("verified", STALL_S)
-            before, done, sha256 = done, int(line["verified"]), str(line["sha256"])
+            before, done, sha256 = done, line.verified or 0, line.sha256
             if sha256 != self._expected():
                 self._source.check()  # the writer may have read what is not there any more
                 raise FlashError(
                     Fault.CARD_VERIFY,
-                    f"the card in '{self._medium.shown}' does not hold what was written to it "
+                    f"the card in '{self._medium.name}' does not hold what was written to it "
                     f"(wrong between {before / 1e6:.0f} and {done / 1e6:.0f} MB of "
                     f"{written / 1e6:.0f} MB written)",
                     "the card is worn out, counterfeit or badly seated: try another one",
@@ -202,8 +221,8 @@ class _Watch:
         keys: str | tuple[str, ...],
         limit_s: float,
         owed: Callable[[], bool] = lambda: True,
-    ) -> dict[str, Any]:
-        """The writer's next line, which has one of the keys.
+    ) -> WriterLine:
+        """The writer's next line, in which one of the keys is set.
 
         ``limit_s`` counts while the writer owes an answer.
         """
@@ -220,19 +239,18 @@ class _Watch:
             elif time.monotonic() - waiting_since > limit_s:
                 raise FlashError(
                     Fault.CARD_WRITE,
-                    f"the card in '{self._medium.shown}' has not answered for {limit_s:.0f} s",
+                    f"the card in '{self._medium.name}' has not answered for {limit_s:.0f} s",
                     "take the power of the mux or reader away and give it again",
                 )
-        if "fault" in line:
-            raise self._fault(line)
-        if not any(key in line for key in keys):
+        if line.fault is not None:
+            raise self._fault(line.fault, line)
+        if all(getattr(line, key) is None for key in keys):
             raise self._broken_off()
         return line
 
-    def _fault(self, line: dict[str, Any]) -> Exception:
-        said = [str(line.get(key, "")) for key in ("message", "remedy")]
+    def _fault(self, name: str, line: WriterLine) -> Exception:
         on = f"{self._medium.host}: " if self._medium.host else ""
-        return FlashError(Fault(str(line["fault"])), on + said[0], said[1])
+        return FlashError(Fault(name), on + line.message, line.remedy)
 
     def _broken_off(self) -> BaseException:
         """Why the writer ended without a word, or said something else."""
@@ -240,17 +258,17 @@ class _Watch:
             return self._feeder.error
         self._process.kill()
         status = self._process.child.wait()
-        self._process.said.seek(0)
-        said = last_line(self._process.said.read(64 << 10)) or f"it ended with {status}"
+        self._process.stderr.seek(0)
+        reason = last_line(self._process.stderr.read(64 << 10)) or f"it ended with {status}"
         if self._medium.host is None:
             return FlashError(
                 Fault.CARD_WRITE,
-                f"the writer of '{self._medium.shown}' broke off ({said})",
+                f"the writer of '{self._medium.name}' broke off ({reason})",
                 "write it again",
             )
         return RigError(
             Fault.RIG_BROKEN,
-            f"'{self._medium.host}' cannot write the card ({said})",
+            f"'{self._medium.host}' cannot write the card ({reason})",
             f"python3 must be there, and this must work: ssh {self._medium.host} true",
         )
 
@@ -264,22 +282,20 @@ class _Lines:
         self._selector.register(self._output, selectors.EVENT_READ)
         self._data = b""
 
-    def get(self, timeout: float) -> dict[str, Any] | None:
+    def get(self, timeout: float) -> WriterLine | None:
         """The next line, empty at the end; None when there is none in time."""
         while True:
-            line, found, rest = self._data.partition(b"\n")
-            if found:
+            line, newline, rest = self._data.partition(b"\n")
+            if newline:
                 self._data = rest
                 with contextlib.suppress(ValueError):
-                    answer = json.loads(line)
-                    if isinstance(answer, dict):
-                        return answer
+                    return decode(WriterLine, json.loads(line))
                 continue
             if not self._selector.select(timeout):
                 return None
             data = self._output.read(_LINE_LIMIT)
             if not data or len(self._data) > _LINE_LIMIT:
-                return {}
+                return WriterLine()
             self._data += data
 
 
@@ -290,23 +306,23 @@ class _Meter:
         self._progress = progress
         self._phase: Literal["write", "verify"] = "write"
         self._total: int | None = None
-        self._begun = self._told = 0.0
+        self._begun = self._reported_at = 0.0
         self._seen: deque[tuple[float, int]] = deque()
 
     def begin(self, phase: Literal["write", "verify"], total: int | None) -> None:
         """A phase begins; ``total`` is in bytes."""
         self._phase, self._total = phase, total
         self._begun = time.monotonic()
-        self._told = 0.0
+        self._reported_at = 0.0
         self._seen = deque([(self._begun, 0)])
 
     def at(self, done: int, fraction: float) -> None:
         """So many bytes are done; ``fraction`` of the image's file has been read."""
         now = time.monotonic()
         last = done == self._total
-        if now - self._told < _PROGRESS_S and not last:
+        if now - self._reported_at < _PROGRESS_S and not last:
             return
-        self._told = now
+        self._reported_at = now
         self._seen.append((now, done))
         while len(self._seen) > 2 and now - self._seen[0][0] > _RATE_S:
             self._seen.popleft()
@@ -334,7 +350,7 @@ class Medium:
     host: str | None = None
 
     @property
-    def shown(self) -> str:
+    def name(self) -> str:
         """For messages."""
         return f"{self.host}:{self.path}" if self.host else self.path
 
@@ -362,9 +378,9 @@ class WriterProcess:
     """
 
     child: subprocess.Popen[bytes]
-    said: IO[bytes]
+    stderr: IO[bytes]
     way: Transfer
-    given: dict[str, object]
+    order: dict[str, object]
     slots: list[memoryview]
 
     def kill(self) -> None:
@@ -376,7 +392,7 @@ class WriterProcess:
     def close(self) -> None:
         """Ends it if need be, and closes what leads to it."""
         self.kill()
-        self.said.close()
+        self.stderr.close()
         for pipe in (self.child.stdin, self.child.stdout):
             with contextlib.suppress(OSError):
                 cast("IO[bytes]", pipe).close()
@@ -397,13 +413,13 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
     )
     python = [sys.executable if medium.host is None else "python3", "-I", "-S", "-c", loader]
     command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
-    said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
     memory = os.memfd_create("benchvise-slots")
-    way, given, passed = Transfer.FRAMES, dict[str, object](), tuple[int, ...]()
+    way, order, passed = Transfer.FRAMES, dict[str, object](), tuple[int, ...]()
     if not medium.host and image is None:
-        way, given, passed = Transfer.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
+        way, order, passed = Transfer.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
     elif not medium.host and image is not None:
-        way, given, passed = Transfer.FILE, {"image": image}, (image,)
+        way, order, passed = Transfer.FILE, {"image": image}, (image,)
     try:
         os.ftruncate(memory, SLOTS * CHUNK)
         whole = memoryview(mmap.mmap(memory, SLOTS * CHUNK))
@@ -411,14 +427,14 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=stderr,
             bufsize=0,
             pipesize=_PIPE,
             start_new_session=True,
             pass_fds=passed,
         )
     except OSError as error:
-        said.close()
+        stderr.close()
         raise RigError(
             Fault.RIG_BROKEN,
             f"'{command[0]}' cannot be started ({error.strerror})",
@@ -427,7 +443,7 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
     finally:
         os.close(memory)
     slots = [whole[at : at + CHUNK] for at in range(0, len(whole), CHUNK)]
-    process = WriterProcess(child, said, way, given, slots)
+    process = WriterProcess(child, stderr, way, order, slots)
     send(process, memoryview(program))
     return process
 
@@ -476,7 +492,7 @@ class Feeder:
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in works
         ]
-        self.sent = 0  # bytes
+        self.sent_bytes = 0  # bytes
         self.ended = False  # all is sent
         self.error: BaseException | None = None
         self.digests: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -533,7 +549,7 @@ class Feeder:
         table = b"".join(itertools.starmap(PIECE.pack, pieces))
         if not send(self._process, FRAME.pack(len(pieces), length), table, data):
             return False
-        self.sent += length
+        self.sent_bytes += length
         return True
 
     def _send_end(self) -> None:

@@ -99,8 +99,8 @@ class Image:
 
 def stamp_of(file: int | Path) -> Stamp:
     """The stamp of a file as it is now; OSError when there is none."""
-    found = os.stat(file)  # noqa: PTH116 - of a descriptor too
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    status = os.stat(file)  # noqa: PTH116 - of a descriptor too
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def open_image(path: str | Path) -> Image:
@@ -110,10 +110,10 @@ def open_image(path: str | Path) -> Image:
     (image-damaged) when it is cut off, or it or its block map is not what it says it is.
     """
     path = Path(path)
-    shown = printable(str(path))
+    name = printable(str(path))
     if path.suffix.lower() in _OTHERS or ".tar" in path.suffixes[-2:]:
         raise UsageError(
-            f"'{shown}' is not an image that can be written ({path.suffix})",
+            f"'{name}' is not an image that can be written ({path.suffix})",
             "unpack it, or give one that is plain or ends in .gz, .bz2, .xz or .zst",
         )
     try:
@@ -126,7 +126,7 @@ def open_image(path: str | Path) -> Image:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UsageError(
-            f"the image '{shown}' cannot be read ({error.strerror})", "check the file's name"
+            f"the image '{name}' cannot be read ({error.strerror})", "check the file's name"
         ) from error
     compression = _compression(path, head)
     size = decompress.known_size(path, compression)
@@ -145,11 +145,11 @@ def _compression(path: Path, head: bytes) -> str:
     """By its name, if its first bytes agree."""
     if not head:
         raise decompress.damaged(path, "is empty")
-    said, found = decompress.SUFFIXES.get(path.suffix, decompress.NONE), decompress.by_magic(head)
-    if said != found:
-        what = f"is {found} data" if found != decompress.NONE else f"is not {said} data"
+    named, actual = decompress.SUFFIXES.get(path.suffix, decompress.NONE), decompress.by_magic(head)
+    if named != actual:
+        what = f"is {actual} data" if actual != decompress.NONE else f"is not {named} data"
         raise decompress.damaged(path, f"{what}, other than its name says")
-    return said
+    return named
 
 
 def _bmap(path: Path, size: int | None) -> Bmap | None:
@@ -159,7 +159,7 @@ def _bmap(path: Path, size: int | None) -> Bmap | None:
             if size not in (None, bmap.image_size):
                 raise decompress.damaged(
                     path,
-                    f"has {size} bytes, but its block map '{printable(candidate.name)}' is of one "
+                    f"has {size} bytes, but its block map '{candidate.name}' is of one "
                     f"of {bmap.image_size} bytes",
                 )
             return bmap
@@ -224,7 +224,8 @@ def _manifest(file: FileBeside, text: str) -> FileBeside:
     """Lines of ``name architecture version``."""
     lines = [line.split() for line in text.splitlines() if line.strip()]
     packages = {
-        printable(words[0], _WORD): printable(words[-1], _WORD) for words in lines[:PACKAGES_LIMIT]
+        printable(fields[0], _WORD): printable(fields[-1], _WORD)
+        for fields in lines[:PACKAGES_LIMIT]
     }
     return replace(file, count=len(lines), packages=packages)
 

@@ -80,11 +80,11 @@ class Mux:
                     "see whether its tool is installed and its USB cable in place",
                 ) from error
             deadline = time.monotonic() + _READ_BACK_SECONDS
-            while (found := self.side()) not in (None, side):
+            while (now := self.side()) not in (None, side):
                 if time.monotonic() >= deadline:
                     raise RigError(
                         Fault.MUX_STUCK,
-                        f"{self.board}: the mux was told to turn to {side} and says {found}",
-                        "take its USB cable out and in again; look whether the card sits well",
+                        f"{self.board}: the mux was turned to {side} but reports {now}",
+                        "unplug its USB cable and plug it in again; check that the card sits well",
                     )
                 time.sleep(0.05)

@@ -112,7 +112,7 @@ def device_users(disk: Path) -> Iterator[tuple[str, str]]:
 
 
 def refuse_device(path: str, number: int) -> None:
-    """Raises Refused unless the block device is a card, whole, and in nobody's use.
+    """Raises WriteRefused unless the block device is a card, whole, and in nobody's use.
 
     Whether a card is in it is known once it has been opened: a reader does not always tell of one
     that was put in.
@@ -156,7 +156,7 @@ def _is_card(disk: Path) -> bool:
 
 
 def refuse_file(path: str) -> None:
-    """Raises Refused when a loop device lies over the file."""
+    """Raises WriteRefused when a loop device lies over the file."""
     name = os.path.realpath(path)
     for loop in (SYS / "block").glob("loop*"):
         if _text(loop / "loop" / "backing_file") == name:
@@ -193,11 +193,11 @@ def _text(path: Path) -> str:
 def _number(source: str) -> str:
     """``major:minor`` of a block device by its path, or nothing."""
     try:
-        found = os.stat(_unescaped(source))  # noqa: PTH116 - a Path would change the name
+        status = os.stat(_unescaped(source))  # noqa: PTH116 - a Path would change the name
     except (OSError, ValueError):
         return ""
-    number = found.st_rdev
-    return f"{os.major(number)}:{os.minor(number)}" if stat.S_ISBLK(found.st_mode) else ""
+    number = status.st_rdev
+    return f"{os.major(number)}:{os.minor(number)}" if stat.S_ISBLK(status.st_mode) else ""
 
 
 def _unescaped(text: str) -> str:
@@ -213,22 +213,22 @@ class CardDevice:
     """An open medium. All offsets and lengths are in bytes."""
 
     def __init__(self, path: str) -> None:
-        """Raises Refused when it is not a card that may be written."""
+        """Raises WriteRefused when it is not a card that may be written."""
         self.path = path
         self._direct: int | None = None
         self._unsynced = 0
         try:
-            found = os.stat(path)  # noqa: PTH116
-            self._is_device = stat.S_ISBLK(found.st_mode)
+            status = os.stat(path)  # noqa: PTH116
+            self._is_device = stat.S_ISBLK(status.st_mode)
             if self._is_device:
-                refuse_device(path, found.st_rdev)
-            elif stat.S_ISREG(found.st_mode):
+                refuse_device(path, status.st_rdev)
+            elif stat.S_ISREG(status.st_mode):
                 refuse_file(path)
             else:
                 raise WriteRefused(
                     "card-not-ours", f"'{path}' is neither disk nor file", "see the rig"
                 )
-            self._open(found)
+            self._open(status)
         except OSError as error:
             raise self._not_opened(error) from error
         if not self.size:
@@ -239,11 +239,11 @@ class CardDevice:
         """Whether it is written and read past the page cache."""
         return self._direct is not None
 
-    def _open(self, found: os.stat_result) -> None:
+    def _open(self, status: os.stat_result) -> None:
         # Of a block device O_EXCL claims the whole disk: no one can mount or use it meanwhile.
         exclusive = os.O_EXCL if self._is_device else 0
         self._cached = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | exclusive)
-        if not os.path.samestat(found, os.fstat(self._cached)):
+        if not os.path.samestat(status, os.fstat(self._cached)):
             raise _missing(f"'{self.path}' was exchanged just now")
         if self._is_device:
             self.size = self._ioctl(_BLKGETSIZE64, 8)
@@ -254,7 +254,7 @@ class CardDevice:
                 )
         else:
             fcntl.flock(self._cached, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.size, self._align = found.st_size, mmap.PAGESIZE
+            self.size, self._align = status.st_size, mmap.PAGESIZE
         with contextlib.suppress(OSError):  # some file systems have no direct access
             self._direct = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_DIRECT)
 
@@ -471,13 +471,13 @@ def say(**line: Any) -> None:
 def write_frames(source: IO[bytes], card: CardDevice, order: dict[str, Any]) -> list[Pieces]:
     """Writes all frames, and tells where each went."""
     done: list[Pieces] = []
-    written, said = 0, 0.0
+    written, reported = 0, 0.0
     for filled in ahead(frames(source, card, order)):
         card.write(filled.pieces, filled.data)
         done.append(filled.pieces)
         written += len(filled.data)
-        if "image" not in order or time.monotonic() - said >= _SAY_S:
-            said = time.monotonic()
+        if "image" not in order or time.monotonic() - reported >= _SAY_S:
+            reported = time.monotonic()
             say(written=written)
     card.sync()
     say(synced=written)

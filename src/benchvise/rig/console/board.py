@@ -89,9 +89,9 @@ class Job:
     def state(self) -> JobState:
         """Asks how it stands."""
         for line in self._files.call("state", self.name).lines:
-            found = _STATE.search(line)
-            if found:
-                status, *sizes = found.groups()
+            match = _STATE.search(line)
+            if match:
+                status, *sizes = match.groups()
                 return JobState(True, int(status) if status else None, *map(int, sizes))
         return JobState(False, None, 0, 0)
 
@@ -109,7 +109,7 @@ class Job:
 
 
 class ConsoleBoard:
-    """See Board. ``shell`` is at a shell's prompt, and is nobody else's while the board is used.
+    """A Board over its console. ``shell`` is at its prompt, and only this uses it meanwhile.
 
     ``place`` is given by a process that goes on where another has begun. Raises BoardUnreachable
     when nothing gets through and BoardUnusable when the board lacks the few programs needed.
@@ -134,7 +134,7 @@ class ConsoleBoard:
         input: bytes = b"",  # noqa: A002 - named as in subprocess.run
         timeout: float = RUN_SECONDS,
     ) -> Completed:
-        """See Board.run. ``timeout`` is the command's; carrying files to and fro comes on top."""
+        """Runs a command; ``timeout`` (s) is the command's, transfer of its files comes on top."""
         self._take_back()
         job = self.start(argv, input)
         state = job.wait(timeout)
@@ -143,7 +143,7 @@ class ConsoleBoard:
             job.drop()
             raise BoardUnusable(
                 f"{self.name}: '{argv[0]}' did not finish within {timeout:g} s",
-                "the board may be overloaded: look at its load and kernel log",
+                "the board may be overloaded: check its load and kernel log",
             )
         if max(state.stdout, state.stderr) > FILE_LIMIT:
             job.drop()
@@ -161,7 +161,7 @@ class ConsoleBoard:
         return Job(self.files, self._number, argv, data)
 
     def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """See Board.spawn: a bridge, a process of this machine that speaks for the command.
+        """Starts a bridge, a process of this machine that stands for the command.
 
         ``bvprobe serve`` is answered request by request; any other command gets no input.
         """
@@ -170,24 +170,24 @@ class ConsoleBoard:
         return self._bridge.child
 
     def contact_lost(self, returncode: int, stderr: bytes) -> BoardUnreachable | None:
-        """See Board.contact_lost."""
+        """The error to raise where a bridge ended because the console was lost."""
         if returncode not in (LOST_STATUS, -1) and returncode >= 0:
             return None
-        said = last_line(stderr) or "the bridge to the console ended"
+        reason = last_line(stderr) or "the bridge to the console ended"
         return BoardUnreachable(
-            f"{self.name}: the console was lost ({said})", "check the cable and the board's power"
+            f"{self.name}: the console was lost ({reason})", "check the cable and the board's power"
         )
 
     def host_address(self) -> str | None:
-        """See Board.host_address: the console has none."""
+        """None: a console has no addresses."""
         return None
 
     def board_address(self) -> str | None:
-        """See Board.board_address: the console has none."""
+        """None: a console has no addresses."""
         return None
 
     def close(self) -> None:
-        """See Board.close. Removes its files from the board; the shell stays."""
+        """Removes its files from the board; the shell stays."""
         if self._closed:
             return
         self._closed = True

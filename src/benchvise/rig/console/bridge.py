@@ -7,7 +7,7 @@ each request that comes on standard input is run on the board by itself, with it
 there, and the answer is fetched as a file and passed on line by line. So the probe's own protocol
 goes on unchanged at this end, while the board does not speak over the console as it measures. What
 a request would wait for in between (``--paced``) is taken away from it: acknowledgements that come
-here have nothing to let go on. What the probe keeps between requests (large test files) it makes
+here have nothing to release. What the probe keeps between requests (large test files) it makes
 anew for each.
 
 Any other command runs once, without input, and its two outputs are passed on when it has ended.
@@ -30,7 +30,7 @@ from benchvise.rig.console.board import LOST_STATUS, ConsoleBoard, Job
 from benchvise.rig.console.files import ConsoleTools
 
 _SOME_SECONDS = SILENCE_SECONDS / 3
-"""After so long, what there is of an answer is passed on: whoever waits for it must see life."""
+"""After so long, what there is of an answer is passed on: its reader must see life."""
 
 _READY_SECONDS = 30.0
 _FOR_EVER = 7 * 86400.0
@@ -64,8 +64,8 @@ class _Requests:
     def next(self) -> bytes | None:
         """The next line that is no acknowledgement, or None at the end of input."""
         while True:
-            line, found, rest = self._rest.partition(b"\n")
-            if found:
+            line, newline, rest = self._rest.partition(b"\n")
+            if newline:
                 self._rest = rest
                 if line.strip():
                     return line

@@ -124,9 +124,11 @@ class ConsoleFiles:
             raise ValueError("that is no place of ours")
         self.place = place
 
-    def call(self, verb: str, *words: object, timeout: float = ANSWER_SECONDS) -> CommandOutput:
+    def call(self, verb: str, *arguments: object, timeout: float = ANSWER_SECONDS) -> CommandOutput:
         """One call of the script, put again until it is answered."""
-        return self.link.patiently(f"'{verb}'", lambda: self._call(verb, *words, timeout=timeout))
+        return self.link.patiently(
+            f"'{verb}'", lambda: self._call(verb, *arguments, timeout=timeout)
+        )
 
     def put(self, name: str, data: bytes) -> None:
         """Makes the file ``name`` in the board's directory with this content."""
@@ -135,14 +137,14 @@ class ConsoleFiles:
             packed = gzip.compress(data, 6, mtime=0)
         for _ in range(_PUT_TRIES):
             if packed and len(packed) < len(data):
-                said = self._put_plain(f"{name}.gz", packed)
-                said = said or self._seal("unpack", f"{name}.gz", name, data)
+                damage = self._put_plain(f"{name}.gz", packed)
+                damage = damage or self._seal("unpack", f"{name}.gz", name, data)
             else:
-                said = self._put_plain(name, data)
-            if not said:
+                damage = self._put_plain(name, data)
+            if not damage:
                 return
         raise BoardUnusable(
-            f"{self.link.name}: a file of {len(data)} bytes did not arrive ({said})",
+            f"{self.link.name}: a file of {len(data)} bytes did not arrive ({damage})",
             f"see whether {self.place.directory} there is full",
         )
 
@@ -189,13 +191,13 @@ class ConsoleFiles:
 
         return self.link.patiently("'pack'", once)
 
-    def _call(self, verb: str, *words: object, timeout: float) -> CommandOutput:
+    def _call(self, verb: str, *arguments: object, timeout: float) -> CommandOutput:
         word = new_word()
-        self.link.write(b" " + self._typed(verb, word, *words) + b"\n")
+        self.link.write(b" " + self._typed(verb, word, *arguments) + b"\n")
         return self.link.collect(word, timeout)
 
-    def _typed(self, verb: str, word: str, *words: object) -> bytes:
-        texts = [str(word) for word in words]
+    def _typed(self, verb: str, word: str, *arguments: object) -> bytes:
+        texts = [str(word) for word in arguments]
         if not all(map(_NAME.fullmatch, texts)):
             raise ValueError(f"not all of {texts} are names")
         length = len(" ".join([verb, word, *texts])) + (not texts)
@@ -295,29 +297,29 @@ class ConsoleFiles:
 
         The answer itself may be torn, so it is asked for more than once.
         """
-        said = ""
+        output = ""
         for _ in range(_SEAL_TRIES):
             answer = self.call(verb, first, second, timeout=_at_work(len(data)))
             if self._fits(answer, data):
                 return ""
-            said = " ".join(answer.lines[-2:]) or "nothing said"
-        return said
+            output = " ".join(answer.lines[-2:]) or "nothing said"
+        return output
 
     def _fits(self, answer: CommandOutput, data: bytes) -> bool:
         """Whether the checksum in an answer is that of ``data``."""
         at = self._checksum_at(answer.lines)
         if at is None or answer.status:
             return False
-        words = answer.lines[at].split()
+        fields = answer.lines[at].split()
         if self.place.checksum == "cksum":
-            return words == [str(posix_cksum(data)), str(len(data))]
-        return words[0] == hashlib.md5(data, usedforsecurity=False).hexdigest()
+            return fields == [str(posix_cksum(data)), str(len(data))]
+        return fields[0] == hashlib.md5(data, usedforsecurity=False).hexdigest()
 
     def _checksum_at(self, lines: list[str]) -> int | None:
         """Which line is the checksum: the last that looks like one."""
         form = _CKSUM if self.place.checksum == "cksum" else _MD5SUM
-        found = (i for i in reversed(range(len(lines))) if form.fullmatch(lines[i].strip()))
-        return next(found, None)
+        matches = (i for i in reversed(range(len(lines))) if form.fullmatch(lines[i].strip()))
+        return next(matches, None)
 
 
 def _settle_in(link: Link) -> ConsoleTools:
@@ -338,20 +340,20 @@ def _settle_in(link: Link) -> ConsoleTools:
 
 def _tools(link: Link) -> set[str]:
     """Which of the programs are there. Each has to be answered for: a line may be torn."""
-    known: dict[str, bool] = {}
+    present: dict[str, bool] = {}
 
     def ask() -> None:
-        names = " ".join(name for name in _TOOLS if name not in known)
+        names = " ".join(name for name in _TOOLS if name not in present)
         question = f"for t in {names}; do command -v $t >/dev/null && echo +$t. || echo -$t.; done"
-        said = " ".join(link.ask(question).lines)
+        answer = " ".join(link.ask(question).lines)
         for name in names.split():
-            if f"+{name}." in said or f"-{name}." in said:
-                known[name] = f"+{name}." in said
-        if len(known) < len(_TOOLS):
+            if f"+{name}." in answer or f"-{name}." in answer:
+                present[name] = f"+{name}." in answer
+        if len(present) < len(_TOOLS):
             raise Damaged
 
     link.patiently("the question for its programs", ask)
-    return {name for name, there in known.items() if there}
+    return {name for name, there in present.items() if there}
 
 
 def _sums(link: Link, tool: str, tools: set[str]) -> bool:
@@ -368,7 +370,7 @@ def _sums(link: Link, tool: str, tools: set[str]) -> bool:
 
 def _directory(link: Link) -> str:
     own = f"benchvise-console-{new_word()}"
-    found = re.compile(rf"at (/[\w./-]{{1,200}}/{own})\.")
+    pattern = re.compile(rf"at (/[\w./-]{{1,200}}/{own})\.")
     question = (
         f'umask 077; k=0; for d in {" ".join(_PARENTS)}; do mkdir -p "$d/{own}" 2>/dev/null '
         f'&& echo > "$d/{own}/t" && k=1 && echo "at $d/{own}." && break; done; echo "found $k."'
@@ -376,7 +378,7 @@ def _directory(link: Link) -> str:
 
     def ask() -> str:
         lines = link.ask(question).lines
-        match = next((match for line in lines if (match := found.search(line))), None)
+        match = next((match for line in lines if (match := pattern.search(line))), None)
         if match is None and not any("found 0." in line for line in lines):
             raise Damaged
         return match[1] if match else ""
@@ -430,10 +432,10 @@ def _put_script(link: Link, place: ConsoleTools, tools: set[str]) -> None:
         while at + len(taken) < len(lines) and size + len(lines[at + len(taken)]) < room:
             size += len(lines[at + len(taken)])
             taken.append(lines[at + len(taken)])
-        words = " ".join(f"'{line}'" for line in taken)
+        quoted = " ".join(f"'{line}'" for line in taken)
         name = f"{directory}/h.{count}"
         try:
-            answer = link.ask(f"printf '%s\\n' {words} > {name}; {place.checksum} < {name}")
+            answer = link.ask(f"printf '%s\\n' {quoted} > {name}; {place.checksum} < {name}")
         except NoAnswer:
             room //= 2
             raise

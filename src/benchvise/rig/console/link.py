@@ -92,9 +92,9 @@ class Link:
         begin, end = f"B{word}", re.compile(rf"E{word} (\d{{1,3}})\.")
         lines: list[str] | None = [] if begun else None
         for text in self._texts(timeout):
-            found = end.search(text)
-            if found and lines is not None:
-                return CommandOutput([line for line in lines if line.strip()], int(found[1]))
+            match = end.search(text)
+            if match and lines is not None:
+                return CommandOutput([line for line in lines if line.strip()], int(match[1]))
             if lines is not None:
                 lines.append(text)
             elif begin in text:
@@ -138,7 +138,7 @@ class Link:
                 return answer
         raise BoardUnreachable(
             f"{self.name}: {what} does not get through the console ({_TRIES} tries)",
-            "it loses bytes, or the shell there hangs: look at it with `benchvise rig console`",
+            "it loses bytes, or the shell there hangs: open it with `benchvise rig console`",
         )
 
     def clear(self) -> None:
@@ -180,13 +180,13 @@ class Link:
             line.text for line in self._splitter.feed(data) if line.writer is LineWriter.PROGRAM
         ]
         for text in texts:
-            self.done.update(found[1] for found in _DONE.finditer(text))
+            self.done.update(match[1] for match in _DONE.finditer(text))
         return texts
 
     def _lost(self, error: Exception) -> BoardUnreachable:
-        said = str(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
         return BoardUnreachable(
-            f"{self.name}: the console was lost ({said})", "check the cable and the board's power"
+            f"{self.name}: the console was lost ({reason})", "check the cable and the board's power"
         )
 
 

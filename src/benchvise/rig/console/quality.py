@@ -61,7 +61,7 @@ class Quality:
         self._stamps = 0
 
     def feed(self, line: ConsoleLine) -> None:
-        """Looks at one line."""
+        """Counts the known texts of one line."""
         if line.writer is LineWriter.FRAGMENT:
             return
         if line.writer is LineWriter.KERNEL and _STAMP_SOUND.match(line.shown):
@@ -119,8 +119,8 @@ def damaged_stamp(text: str) -> Damage | None:
         )
         if 1 <= wrong <= 2:
             return Damage.ALTERED
-    found = _STAMP_LOOSE.match(text)
-    size = len(found[0].rstrip()) if found else 0
+    match = _STAMP_LOOSE.match(text)
+    size = len(match[0].rstrip()) if match else 0
     return Damage.LOST if 10 <= size < _STAMP_LENGTH else None
 
 
@@ -134,9 +134,9 @@ def damaged(phrase: str, text: str, mistakes: int) -> Damage | None:
         at = text.find(piece)
         while at >= 0:
             window = text[max(at - begin - mistakes, 0) : at - begin + len(phrase) + mistakes]
-            found = _distance(phrase, window)
-            if found is not None and found[0] <= mistakes:
-                return found[1]
+            distance = _distance(phrase, window)
+            if distance is not None and distance[0] <= mistakes:
+                return distance[1]
             at = text.find(piece, at + 1)
     return None
 
@@ -214,8 +214,8 @@ class ConsoleCheck:
             )
             if count
         ]
-        said = ", ".join(parts) or "none damaged"
-        sentence = f"of {self.expected} characters that the board printed, {said}"
+        counts = ", ".join(parts) or "none damaged"
+        sentence = f"of {self.expected} characters that the board printed, {counts}"
         if self.sent_ok < self.sent:
             sentence += f"; {self.sent - self.sent_ok} of {self.sent} typed lines did not arrive"
         return sentence
@@ -242,8 +242,8 @@ def check_console(shell: Shell, name: str = "the board", *, lines: int = LINES) 
     expected = "\n".join(f"{n}.{_LETTERS}.{n}" for n in range(lines)) + "\n"
     received = _printed(shell, link, command, word)
     counts = compare(expected, received)
-    sent = sum(_typed_arrives(link, number) for number in range(_SENT))
-    return ConsoleCheck(len(expected), *counts, sent=_SENT, sent_ok=sent)
+    typed_whole = sum(_typed_arrives(link, number) for number in range(_SENT))
+    return ConsoleCheck(len(expected), *counts, sent=_SENT, sent_ok=typed_whole)
 
 
 def _printed(shell: Shell, link: Link, command: str, word: str) -> str:
@@ -276,7 +276,7 @@ def _typed_arrives(link: Link, number: int) -> bool:
         return False
     data = text.encode()
     sums = (str(posix_cksum(data)), hashlib.md5(data, usedforsecurity=False).hexdigest())
-    return any(line.split()[:1] == [one] for line in answer.lines for one in sums)
+    return any(line.split()[:1] == [checksum] for line in answer.lines for checksum in sums)
 
 
 def compare(expected: str, received: str) -> tuple[int, int, int, int]:

@@ -42,7 +42,7 @@ class ConsoleRecorder:
     """Appends to a log; ``listen`` is called with the time and the bytes of each piece received.
 
     Raises OSError when the log cannot be made. A disk that is full later does not stop a boot: it
-    is told by ``failure``, and from then on nothing is kept.
+    sets ``failure``, and from then on nothing is kept.
     """
 
     def __init__(
@@ -217,10 +217,10 @@ def _records(path: Path) -> Iterator[tuple[int, str, int, str]]:
     try:
         with path.open("rb") as file:
             for raw in file.read(_TIMES_LIMIT).splitlines():
-                words = raw.decode("utf-8", "replace").split(" ", 2)
-                if len(words) != 3 or not words[0].isdecimal():
+                fields = raw.decode("utf-8", "replace").split(" ", 2)
+                if len(fields) != 3 or not fields[0].isdecimal():
                     continue
-                at, kind, rest = int(words[0]), words[1], words[2]
+                at, kind, rest = int(fields[0]), fields[1], fields[2]
                 if kind in ("rx", "tx") and rest.isdecimal():
                     yield at, kind, int(rest), ""
                 elif kind == "mark":

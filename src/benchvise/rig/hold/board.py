@@ -47,7 +47,7 @@ class RigBoard:
 
     @property
     def simulated(self) -> bool:
-        """Whether the rig file marks it as one whose figures are not those of hardware."""
+        """Whether the rig file marks it as simulated: its results are not those of hardware."""
         return SIMULATED in self.held.features
 
     def run(
@@ -57,27 +57,27 @@ class RigBoard:
         input: bytes = b"",  # noqa: A002 - named as in subprocess.run
         timeout: float = RUN_SECONDS,
     ) -> Completed:
-        """See Board.run."""
+        """Runs a command on the board, as ``Board.run``."""
         return self.reached.run(argv, input=input, timeout=timeout)
 
     def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """See Board.spawn."""
+        """Starts a command on the board with pipes, as ``Board.spawn``."""
         return self.reached.spawn(argv)
 
     def contact_lost(self, returncode: int, stderr: bytes) -> BoardUnreachable | None:
-        """See Board.contact_lost."""
+        """The error to raise where a command ended because the board was lost."""
         return self.reached.contact_lost(returncode, stderr)
 
     def host_address(self) -> str | None:
-        """See Board.host_address."""
+        """The address of this machine as the board sees it; None over a console."""
         return self.reached.host_address()
 
     def board_address(self) -> str | None:
-        """See Board.board_address."""
+        """The board's address as this machine sees it; None over a console."""
         return self.reached.board_address()
 
     def close(self) -> None:
-        """See Board.close: the connection first, then the power."""
+        """Ends the connection, then switches off and releases the board."""
         if not self._closed:
             self._closed = True
             with contextlib.suppress(BenchviseError):
@@ -165,7 +165,7 @@ class ConsoleShell:
 
 
 def open_board(name: str, rig_file: str | None = None) -> RigBoard:
-    """A single board for commands that look at it; booted afresh, and off again afterwards."""
+    """A single board for one command: booted afresh, and off again afterwards."""
     rig = load_rig(find_rig_file(rig_file))
     (chosen,) = rig.select([name.removeprefix(PREFIX)])[:1]
     ((_, board, error),) = open_all(rig, [chosen], purpose=f"benchvise with {name}")

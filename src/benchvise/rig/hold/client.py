@@ -51,7 +51,7 @@ _held: set[HeldBoard] = set()
 class HeldBoard:
     """One board, held by a process of its own until ``close``.
 
-    Without a ``purpose`` it is only looked at: nothing is locked. Raises RigError (board-busy)
+    Without a ``purpose`` only its state is read: nothing is locked. Raises RigError (board-busy)
     when somebody else holds it, UsageError when the rig file does not describe it.
     """
 
@@ -212,7 +212,7 @@ def all_at_once(
     """Does the work for all at once: each item with its result, or with its error.
 
     One that fails neither delays nor ends the others. On Ctrl-C all that are held are given up,
-    which switches off those that were told to be off at their end.
+    which switches off those that are to be off at their end.
     """
     listed = list(items)
     if not listed:

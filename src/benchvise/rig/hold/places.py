@@ -56,54 +56,54 @@ def acquired(rig: Path, place: str, what: str) -> Iterator[None]:
 
 
 def _take(address: str, place: str, note: Path) -> bool:
-    """Takes the place; False when its user had taken it himself, and it is his to give back."""
+    """Takes the place; False when its user had taken it by hand before, and gives it back."""
     session = _session(address)
-    found = _found(session, place)
-    has = _taker(session, found)
+    entry = _found(session, place)
+    has = _taker(session, entry)
     if has is not None:
         if not has.ours:
-            raise _busy(found.name, has.name)
-        return _left_behind(note, found.changed)
+            raise _busy(entry.name, has.name)
+        return _left_behind(note, entry.changed)
     _write(note, None)
     try:
-        _acquire(session, found)
+        _acquire(session, entry)
     except RigError:
         note.unlink(missing_ok=True)
         raise
-    _write(note, found.changed)
+    _write(note, entry.changed)
     return True
 
 
 def _give_back(address: str, place: str, note: Path) -> None:
-    """Gives the place back. Whoever cannot is told by `labgrid-client who`; we have ended then."""
+    """Gives the place back; where that fails, `labgrid-client who` shows that it is still taken."""
     from labgrid.remote.generated.labgrid_coordinator_pb2 import ReleasePlaceRequest
 
     with contextlib.suppress(RigError):
         session = _session(address)
-        found = _found(session, place)
-        request = ReleasePlaceRequest(placename=found.name, fromuser=_me(session))
+        entry = _found(session, place)
+        request = ReleasePlaceRequest(placename=entry.name, fromuser=_me(session))
         _run(session, session.stub.ReleasePlace(request))
         note.unlink(missing_ok=True)
 
 
-def _acquire(session: Any, found: Any) -> None:
+def _acquire(session: Any, entry: Any) -> None:
     from labgrid.remote.client import Error
     from labgrid.remote.generated.labgrid_coordinator_pb2 import AcquirePlaceRequest
 
     try:
-        session.check_matches(found)
+        session.check_matches(entry)
     except Error as error:
         raise RigError(
             Fault.RIG_BROKEN,
-            f"the place {found.name} lacks what belongs to it ({error})",
+            f"the place {entry.name} lacks what belongs to it ({error})",
             "see whether its exporter runs: labgrid-client resources",
         ) from error
-    _run(session, session.stub.AcquirePlace(AcquirePlaceRequest(placename=found.name)), found.name)
+    _run(session, session.stub.AcquirePlace(AcquirePlaceRequest(placename=entry.name)), entry.name)
     _run(session, session.sync_with_coordinator())
 
 
 def _session(address: str) -> Any:
-    """Connected with the coordinator, and told of the present state of its places.
+    """Connected with the coordinator, and synchronised with the state of its places.
 
     It is the session that RemotePlace uses: the coordinator knows its clients by their connection,
     which gRPC shares within a process, and refuses a second session on it.
@@ -140,12 +140,12 @@ def _run(session: Any, coroutine: Any, place: str = "") -> Any:
     try:
         return session.loop.run_until_complete(awaited())
     except RpcError as error:
-        said = str(error.details() or error.code())
-        if error.code() is StatusCode.PERMISSION_DENIED or "already" in said:
-            raise _busy(place, said) from error
+        reason = str(error.details() or error.code())
+        if error.code() is StatusCode.PERMISSION_DENIED or "already" in reason:
+            raise _busy(place, reason) from error
         raise RigError(
             Fault.RIG_BROKEN,
-            f"the coordinator refuses ({said})",
+            f"the coordinator refuses ({reason})",
             "see `labgrid-client places` and whether the exporter runs",
         ) from error
 
@@ -165,11 +165,11 @@ def _found(session: Any, place: str) -> Any:
         ) from error
 
 
-def _taker(session: Any, found: Any) -> PlaceOwner | None:
-    if not found.acquired:
+def _taker(session: Any, entry: Any) -> PlaceOwner | None:
+    if not entry.acquired:
         return None
     me = _me(session)
-    return PlaceOwner(str(found.acquired), found.acquired == me or me in found.allowed)
+    return PlaceOwner(str(entry.acquired), entry.acquired == me or me in entry.allowed)
 
 
 def _me(session: Any) -> str:

@@ -73,8 +73,8 @@ def open_target(path: Path, name: str) -> Any:
 
 def _said(error: BaseException) -> str:
     """The message of an exception of labgrid's, and of what caused it."""
-    words = str(getattr(error, "msg", "") or error)
-    return f"{words}: {error.__cause__}" if error.__cause__ is not None else words
+    message = str(getattr(error, "msg", "") or error)
+    return f"{message}: {error.__cause__}" if error.__cause__ is not None else message
 
 
 @attr.s(eq=False)

@@ -73,13 +73,14 @@ T = TypeVar("T")
 
 
 class ClientGone(BaseException):
-    """Nobody listens any more: give up what is under way. No Exception, so that no driver's
-    handling of errors swallows it.
+    """The client is gone: what is under way is given up.
+
+    No Exception, so that no driver's handling of errors swallows it.
     """
 
 
 class Worker:
-    """Holds the board until it is told to close, or its client is gone."""
+    """Holds the board until it is released, or its client is gone."""
 
     def __init__(self, rig: Rig, name: str, purpose: str) -> None:
         self._rig = rig
@@ -103,7 +104,7 @@ class Worker:
     def serve(self) -> int:
         """The whole life of the process; returns its exit code."""
         signal.signal(signal.SIGUSR1, self._stop)
-        # By `kill`, as those who wait for the board are told: as if the client were gone.
+        # By `kill`, as the error of those who wait suggests: as if the client were gone.
         signal.signal(signal.SIGTERM, self._stop)
         threading.Thread(target=self._listen, daemon=True).start()
         with self._stack:

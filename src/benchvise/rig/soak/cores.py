@@ -88,12 +88,12 @@ def core_at(name: str, pc: int | None, caller: int | None, symbols: Symbols | No
 
 
 def registers_of(architecture: str) -> Registers:
-    """The registers of an architecture. Raises UsageError when nobody knows them."""
+    """The registers of an architecture. Raises UsageError for an unknown one."""
     try:
         return REGISTERS[architecture]
     except KeyError:
         raise UsageError(
-            f"no core of the architecture {architecture} can be looked at",
+            f"cores of the architecture {architecture} cannot be read",
             f"known are {', '.join(REGISTERS)}",
         ) from None
 
@@ -172,13 +172,13 @@ class Symbols:
         """
         try:
             with Path(path).open("rb") as stream:
-                found = cls._read(ELFFile(stream))
+                symbols = cls._read(ELFFile(stream))
         except (OSError, ELFError) as error:
             reason = getattr(error, "strerror", None) or error or "damaged"
             raise _no_symbols(path, f"cannot be read as a program ({reason})") from error
-        if not found._addresses:
+        if not symbols._addresses:
             raise _no_symbols(path, "has no symbols")
-        return found
+        return symbols
 
     @classmethod
     def _read(cls, elf: ELFFile) -> Self:

@@ -48,19 +48,19 @@ class GdbStub:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection; cores that were not let go stay as they are."""
+        """Ends the connection; cores that were not resumed stay halted."""
         self._socket.close()
 
     def threads(self) -> list[str]:
         """The names by which the protocol calls the cores, in their order."""
-        found: list[str] = []
+        threads: list[str] = []
         answer = self._ask("qfThreadInfo")
         while answer.startswith("m"):
-            found += answer[1:].split(",")
-            if len(found) > _MOST_THREADS:
+            threads += answer[1:].split(",")
+            if len(threads) > _MOST_THREADS:
                 raise self._error("has more cores than there can be")
             answer = self._ask("qsThreadInfo")
-        return found
+        return threads
 
     def description(self, thread: str) -> str:
         """What the stub says of a core, printable: ``CPU#1 [running]``; empty when nothing."""

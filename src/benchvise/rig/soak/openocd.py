@@ -30,7 +30,7 @@ _MOST = 1024 * 1024  # bytes of an answer
 # Telnet's own commands: IAC, a verb, an option.
 _NEGOTIATION = re.compile(rb"\xff[\xfb-\xfe].|\xff[\xf0-\xfa]|\x00", re.DOTALL)
 
-# A server echoes what it is told, so the words that are looked for are made by the server.
+# A server echoes its input, so the words to match are put together by the server.
 _LINE = re.compile(
     r"benchvise-core (\S+) (\S+) (?:(?!benchvise-)[\s\S])*?\(/\d+\): 0x([0-9a-fA-F]+)"
 )
@@ -102,8 +102,10 @@ def cores_by_telnet(
         ) from error
     text = _NEGOTIATION.sub(b"", answer)
     if _END.encode() not in text:
-        said = last_line(text)
-        raise _error(address, f"has not answered (last: {said})" if said else "has not answered")
+        reason = last_line(text)
+        raise _error(
+            address, f"has not answered (last: {reason})" if reason else "has not answered"
+        )
     cores = parse(text.decode("utf-8", "replace"), architecture, symbols)
     if not cores:
         raise _error(address, "could read no core")
@@ -139,11 +141,11 @@ def cores_by_driver(
     OpenOCD is started where the adapter is plugged in, and ends again. Raises RigError when it
     fails or names no core, UsageError for an unknown architecture.
     """
-    said: list[bytes] = []
+    output: list[bytes] = []
 
     def keep(line: bytes, _process: object) -> None:
-        if sum(map(len, said)) < _MOST:
-            said.append(line)
+        if sum(map(len, output)) < _MOST:
+            output.append(line)
 
     commands = ["init", script(architecture, resume=resume), "shutdown"]
     # The driver keeps what OpenOCD says to itself, but all that labgrid runs can be listened to.
@@ -151,11 +153,11 @@ def cores_by_driver(
     try:
         driver.execute(commands)
     except (OSError, subprocess.CalledProcessError) as error:
-        why = last_line(b"\n".join(said)) or str(error)
-        raise RigError(Fault.RIG_BROKEN, f"OpenOCD failed: {why}", _REMEDY) from error
+        reason = last_line(b"\n".join(output)) or str(error)
+        raise RigError(Fault.RIG_BROKEN, f"OpenOCD failed: {reason}", _REMEDY) from error
     finally:
         processwrapper.unregister(keep)
-    cores = parse(b"\n".join(said).decode("utf-8", "replace"), architecture, symbols)
+    cores = parse(b"\n".join(output).decode("utf-8", "replace"), architecture, symbols)
     if not cores:
         raise RigError(Fault.RIG_BROKEN, "OpenOCD could read no core of the board", _REMEDY)
     return cores

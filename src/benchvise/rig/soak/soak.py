@@ -46,7 +46,7 @@ class SoakBoot:
     ``sentence`` and ``evidence`` as the verdict gave them. ``phases`` are seconds since power on.
     ``console`` is the path of the console's log, empty when there is none. ``conditions`` says
     what was special about this boot: what RAM held, or that it began again. ``cores`` is where the
-    cores stood when it had failed, as far as they could be looked at.
+    cores stood when it had failed, as far as they could be read.
     """
 
     number: int
@@ -227,7 +227,7 @@ def run(
     about: dict[str, str] | None = None,
     confidence: float = CONFIDENCE,
 ) -> SoakResult:
-    """The same as ``soak`` for whoever makes the record of each boot himself."""
+    """The same as ``soak`` for a caller that makes the record of each boot itself."""
     if boots < 1:
         raise UsageError(f"a soak of {boots} boots finds nothing", "ask for one at least")
     done: list[SoakBoot] = []

@@ -161,7 +161,7 @@ def outliers(boots: Mapping[int, Mapping[str, float]]) -> tuple[Outlier, ...]:
     for number, phases in boots.items():
         for name, seconds in durations(phases).items():
             by_phase.setdefault(name, []).append((number, seconds))
-    found = []
+    outlying = []
     for name, values in by_phase.items():
         if len(values) < _FEWEST_FOR_OUTLIERS:
             continue
@@ -171,5 +171,5 @@ def outliers(boots: Mapping[int, Mapping[str, float]]) -> tuple[Outlier, ...]:
         for number, seconds in values:
             far = seconds > third + margin or seconds < first - margin
             if far and abs(seconds - middle) > max(_LEAST_EXCESS * middle, _LEAST_SECONDS):
-                found.append(Outlier(number, name, seconds, middle))
-    return tuple(sorted(found, key=lambda outlier: outlier.boot))
+                outlying.append(Outlier(number, name, seconds, middle))
+    return tuple(sorted(outlying, key=lambda outlier: outlier.boot))

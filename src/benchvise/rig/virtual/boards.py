@@ -17,7 +17,7 @@ from benchvise.rig.virtual.consoles import SimulatedConsole
 from benchvise.rig.virtual.endpoints import RequestRefused
 from benchvise.rig.virtual.injectable import INJECTABLE, FaultValue, KeyPress, LineNoise
 from benchvise.rig.virtual.machine import Machine
-from benchvise.rig.virtual.messages import BoardPorts, BoardStatus
+from benchvise.rig.virtual.messages import BoardPorts, VirtualBoardStatus
 
 if TYPE_CHECKING:
     from benchvise.rig.virtual.kinds import BoardKind
@@ -138,9 +138,9 @@ class VirtualBoard:
             ssh_port=self.ssh_port,
         )
 
-    def status(self) -> BoardStatus:
+    def status(self) -> VirtualBoardStatus:
         """The board as it is now, for /status."""
-        return BoardStatus(
+        return VirtualBoardStatus(
             index=self.index,
             name=self.name,
             kind=self.kind.name,

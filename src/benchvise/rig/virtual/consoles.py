@@ -26,7 +26,7 @@ _TYPED_BUFFER = 64 << 10
 _LAST_BYTES_SECONDS = 1.0
 
 
-class ConsoleLog:
+class BoundedLog:
     """A file of raw bytes that is turned over when it is full. Each write is at once on the file.
 
     A full disk must not take the board down with it: what cannot be written is counted.
@@ -74,7 +74,7 @@ class SimulatedConsole:
     ) -> None:
         self.port = 0
         self.overrun = 0
-        self._log = ConsoleLog(log)
+        self._log = BoundedLog(log)
         self._line = line
         self._typist = typist
         self._readers: set[_Reader] = set()

@@ -34,7 +34,7 @@ class BenchFile:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardStatus:
+class VirtualBoardStatus:
     """A board as it is now.
 
     ``on_for_s`` are the seconds since the relay was switched on, ``ended`` how the machine ended by
@@ -69,4 +69,4 @@ class BenchStatus:
     simulated: bool
     pid: int
     directory: str
-    boards: tuple[BoardStatus, ...]
+    boards: tuple[VirtualBoardStatus, ...]

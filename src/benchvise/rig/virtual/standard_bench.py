@@ -10,7 +10,7 @@ from benchvise.errors import UsageError
 from benchvise.rig.virtual import bench
 from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
-from benchvise.rig.virtual.messages import BoardStatus
+from benchvise.rig.virtual.messages import VirtualBoardStatus
 from benchvise.rig.virtual.rigfile import RIG_FILE
 from benchvise.text import Untrusted
 
@@ -24,7 +24,7 @@ class RunningBench:
 
     directory: Path
     rig_file: Path
-    boards: tuple[BoardStatus, ...]
+    boards: tuple[VirtualBoardStatus, ...]
 
 
 def up(boards: str, directory: Path | None) -> RunningBench:
@@ -81,7 +81,7 @@ def bench_document(running: RunningBench) -> dict[str, object]:
     }
 
 
-def board_document(board: BoardStatus) -> dict[str, object]:
+def board_document(board: VirtualBoardStatus) -> dict[str, object]:
     """A board as it is shown: what the bench says of it, with power and faults in words."""
     power = "on" if board.relay else "off"
     if board.relay and not board.running:

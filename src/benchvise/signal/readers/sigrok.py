@@ -61,12 +61,12 @@ def read(path: Path, options: ReadOptions) -> Capture:
             return _read(path, archive, options)
     except (zipfile.BadZipFile, zlib.error, EOFError, struct.error) as error:
         raise CaptureError(
-            f"{path}: the sigrok session is damaged ({printable(str(error), 120)})",
+            f"{path}: the sigrok session is damaged ({error})",
             "it may have been cut short: copy it again, or record it again",
         ) from error
     except (NotImplementedError, RuntimeError) as error:
         raise CaptureError(
-            f"{path}: the zip file uses what sigrok does not ({printable(str(error), 120)})",
+            f"{path}: the zip file uses what sigrok does not ({error})",
             "save it again with PulseView or sigrok-cli",
         ) from error
 
@@ -121,7 +121,7 @@ def _metadata(path: Path, archive: zipfile.ZipFile, options: ReadOptions) -> _Me
         return _understood(dict(parser["device 1"]), options)
     except (configparser.Error, KeyError, ValueError) as error:
         raise CaptureError(
-            f"{path}: the metadata of the sigrok session is damaged ({printable(str(error), 120)})",
+            f"{path}: the metadata of the sigrok session is damaged ({error})",
             "save it again with PulseView or sigrok-cli",
         ) from error
 

@@ -70,7 +70,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
         )
     except (pa.ArrowInvalid, UnicodeDecodeError, ValueError) as error:
         raise CaptureError(
-            f"{path}: the table cannot be read ({printable(str(error), 160)})",
+            f"{path}: the table cannot be read ({error})",
             "a capture as a table has a row of numbers for each sample, with the time in seconds "
             "first, or with its sample rate said by --rate",
         ) from error

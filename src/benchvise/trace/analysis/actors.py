@@ -16,8 +16,8 @@ import numpy as np
 
 from benchvise.documents import in_json
 from benchvise.trace.analysis.distributions import (
-    Distribution,
     Groups,
+    TimeDistribution,
     distribution,
     minus,
     or_else,
@@ -71,11 +71,11 @@ class ActorMetrics:
     instances: int
     incomplete: int = field(metadata=in_json(name="unsure"))
     busy: int
-    execution: Distribution | None
-    response: Distribution | None
-    latency: Distribution | None
-    period: Distribution | None
-    fragments: Distribution | None
+    execution: TimeDistribution | None
+    response: TimeDistribution | None
+    latency: TimeDistribution | None
+    period: TimeDistribution | None
+    fragments: TimeDistribution | None
     preemptions: int
     migrations: int
     worst: tuple[Instance, ...]
@@ -162,11 +162,11 @@ def actor_metrics(
 
 def _top(instances: Ints, values: Ints, count: int) -> Ints:
     """The instances with the largest values, the largest first; without ``NONE``."""
-    known = instances[values[instances] != NONE]
-    if known.size > count:
-        known = known[np.argpartition(values[known], known.size - count)[known.size - count :]]
-    order: Ints = np.argsort(-values[known], kind="stable")
-    longest: Ints = known[order]
+    valued = instances[values[instances] != NONE]
+    if valued.size > count:
+        valued = valued[np.argpartition(values[valued], valued.size - count)[valued.size - count :]]
+    order: Ints = np.argsort(-values[valued], kind="stable")
+    longest: Ints = valued[order]
     return longest
 
 

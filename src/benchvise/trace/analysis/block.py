@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.trace.analysis.distributions import (
-    Distribution,
     Groups,
+    TimeDistribution,
     distribution,
     minus,
     numbered,
@@ -37,9 +37,9 @@ class Requests:
     unfinished: int
     bytes: int
     rate: float
-    queue: Distribution | None
-    service: Distribution | None
-    total: Distribution | None
+    queue: TimeDistribution | None
+    service: TimeDistribution | None
+    total: TimeDistribution | None
     worst_at: int | None
     worst_sector: int | None
 
@@ -54,22 +54,22 @@ def requests(analysis: Analysis) -> list[Requests]:
     numbers, pair = numbered(key)
     groups = Groups(pair, numbers.size)
     total = minus(rows["completed"], np.where(start == rows["completed"], NONE, start))
-    figures = {
+    durations = {
         "queue": minus(rows["issued"], rows["queued"]),
         "service": minus(rows["completed"], rows["issued"]),
         "total": total,
     }
-    ordered = {name: groups.sorted(values[kept]) for name, values in figures.items()}
+    ordered = {name: groups.sorted(values[kept]) for name, values in durations.items()}
     done = rows["completed"] != NONE
     unfinished = np.bincount(groups.groups[~done[kept]], minlength=numbers.size)
     size = sums(groups.groups, (rows["bytes"] * done)[kept], numbers.size)
-    found = []
+    described = []
     for at, number in enumerate(numbers):
         device, letter = divmod(int(number), max(1, len(letters)))
         mine = kept[groups.rows(at)]
         worst = mine[np.argmax(total[mine])]
-        known = bool(total[worst] != NONE)
-        found.append(
+        is_complete = bool(total[worst] != NONE)
+        described.append(
             Requests(
                 device=f"{device >> _MINOR_BITS}:{device & ((1 << _MINOR_BITS) - 1)}",
                 kind=letters[letter],
@@ -78,8 +78,8 @@ def requests(analysis: Analysis) -> list[Requests]:
                 bytes=int(size[at]),
                 rate=float(size[at]) / (analysis.span.duration / 1e9),
                 **{name: distribution(values[at]) for name, values in ordered.items()},
-                worst_at=int(start[worst]) if known else None,
-                worst_sector=int(rows["sector"].view(np.uint64)[worst]) if known else None,
+                worst_at=int(start[worst]) if is_complete else None,
+                worst_sector=int(rows["sector"].view(np.uint64)[worst]) if is_complete else None,
             )
         )
-    return sorted(found, key=lambda one: (one.device, -one.count, one.kind))
+    return sorted(described, key=lambda group: (group.device, -group.count, group.kind))

@@ -10,7 +10,13 @@ import numpy as np
 from benchvise.documents import in_json
 from benchvise.statistics import cliffs_delta, median_ratio
 from benchvise.trace.analysis.actors import instance_metrics
-from benchvise.trace.analysis.distributions import Bounds, Distribution, Groups, distribution, sums
+from benchvise.trace.analysis.distributions import (
+    Groups,
+    QuantileBounds,
+    TimeDistribution,
+    distribution,
+    sums,
+)
 from benchvise.trace.analysis.model import Actor, Analysis, Ints
 from benchvise.trace.analysis.names import Grouping
 from benchvise.trace.analysis.occupancy import own_time
@@ -34,10 +40,10 @@ class MetricChange:
 
     actor: str
     metric: str = field(metadata=in_json(name="figure"))
-    a: Distribution
-    b: Distribution
+    a: TimeDistribution
+    b: TimeDistribution
     ratio: float | None
-    interval: Bounds | None
+    interval: QuantileBounds | None
     delta: float | None
     p99_ratio: float | None
     changed: bool
@@ -45,7 +51,7 @@ class MetricChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class ActorRate:
     """How often the actors of a name ran, and their share of one CPU, in both traces."""
 
     actor: str
@@ -61,7 +67,7 @@ class TraceComparison:
     """
 
     changes: tuple[MetricChange, ...]
-    rates: tuple[Rate, ...]
+    rates: tuple[ActorRate, ...]
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
     incomplete: tuple[int, int] = field(metadata=in_json(name="unsure"))
@@ -123,9 +129,9 @@ class _Side:
         self.names = {name: at for at, name in enumerate(grouping.labels) if present[at]}
 
 
-def _rate(name: str, sides: Sequence[_Side]) -> Rate:
+def _rate(name: str, sides: Sequence[_Side]) -> ActorRate:
     at, other = (side.names[name] for side in sides)
-    return Rate(
+    return ActorRate(
         actor=name,
         per_second=(float(sides[0].per_second[at]), float(sides[1].per_second[other])),
         load=(float(sides[0].load[at]), float(sides[1].load[other])),
@@ -138,7 +144,7 @@ def _change(actor: str, metric: str, a: Ints, b: Ints) -> MetricChange:
     enough = min(a.size, b.size) >= LEAST
     ratio = median_ratio(b, a) if enough else None
     delta = cliffs_delta(b, a) if enough else None
-    interval = Bounds(ratio.interval.low, ratio.interval.high) if ratio else None
+    interval = QuantileBounds(ratio.interval.low, ratio.interval.high) if ratio else None
     reason = ""
     if not enough:
         reason = f"fewer than {LEAST} instances in one of them"

@@ -19,7 +19,7 @@ _DENSE = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class QuantileBounds:
     """A 95 % interval between order statistics."""
 
     low: float
@@ -27,7 +27,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class TimeDistribution:
     """What is said of many durations (ns) or counts.
 
     ``interval`` is the 95 % interval of the median, ``p99_interval`` that of the 99th percentile;
@@ -39,22 +39,22 @@ class Distribution:
     mean: float
     minimum: float
     median: float
-    interval: Bounds | None
+    interval: QuantileBounds | None
     p95: float
     p99: float
-    p99_interval: Bounds | None
+    p99_interval: QuantileBounds | None
     maximum: float
     total: float
 
 
-def distribution(values: Ints | Floats) -> Distribution | None:
+def distribution(values: Ints | Floats) -> TimeDistribution | None:
     """The distribution of values in ascending order; None for none."""
     if values.size == 0:
         return None
     if values.size < _LEAST:
         return _of_few(values.tolist())
     total = float(values.sum())
-    return Distribution(
+    return TimeDistribution(
         count=int(values.size),
         mean=total / values.size,
         minimum=float(values[0]),
@@ -68,10 +68,10 @@ def distribution(values: Ints | Floats) -> Distribution | None:
     )
 
 
-def _of_few(values: list[float]) -> Distribution:
+def _of_few(values: list[float]) -> TimeDistribution:
     """The same without arrays: there are tens of thousands of calls by actors that made few."""
     total = float(sum(values))
-    return Distribution(
+    return TimeDistribution(
         count=len(values),
         mean=total / len(values),
         minimum=float(values[0]),
@@ -97,17 +97,21 @@ def _between(values: Ints | Floats | list[float], share: float) -> float:
     return float(values[below]) + (at - below) * float(values[above] - values[below])
 
 
-def _median_bounds(values: Ints | Floats) -> Bounds:
-    found = median_interval(values, CONFIDENCE)
-    return Bounds(found.low, found.high)
+def _median_bounds(values: Ints | Floats) -> QuantileBounds:
+    interval = median_interval(values, CONFIDENCE)
+    return QuantileBounds(interval.low, interval.high)
 
 
-def quantile_bounds(values: Ints | Floats, share: float) -> Bounds | None:
+def quantile_bounds(values: Ints | Floats, share: float) -> QuantileBounds | None:
     """The 95 % interval of a quantile; None when there are too few values to have one."""
     if values.size * min(share, 1.0 - share) < 1.0:
         return None
-    found = quantile_interval(values, share, CONFIDENCE)
-    return Bounds(found.low, found.high) if found.coverage >= CONFIDENCE - 0.002 else None
+    interval = quantile_interval(values, share, CONFIDENCE)
+    return (
+        QuantileBounds(interval.low, interval.high)
+        if interval.coverage >= CONFIDENCE - 0.002
+        else None
+    )
 
 
 class Groups:
@@ -129,12 +133,12 @@ class Groups:
     def sorted(self, values: Ints) -> list[Ints]:
         """The values of each group in ascending order, without ``NONE``."""
         arranged = values[self.order]
-        found = []
+        parts = []
         for group in range(self.count):
             part = np.sort(arranged[self.starts[group] : self.starts[group + 1]])
             # NONE is the least of all integers: it stands in front.
-            found.append(part[np.searchsorted(part, NONE, side="right") :])
-        return found
+            parts.append(part[np.searchsorted(part, NONE, side="right") :])
+        return parts
 
 
 def numbered(keys: Ints) -> tuple[Ints, Ints]:
@@ -161,8 +165,8 @@ def sums(groups: Ints, values: Ints | Floats | Bools, count: int) -> Floats:
 
 def minus(a: Ints, b: Ints) -> Ints:
     """a - b where both are known, ``NONE`` elsewhere."""
-    known = (a != NONE) & (b != NONE)
-    difference: Ints = np.where(known, a - np.where(known, b, 0), NONE)
+    both_known = (a != NONE) & (b != NONE)
+    difference: Ints = np.where(both_known, a - np.where(both_known, b, 0), NONE)
     return difference
 
 

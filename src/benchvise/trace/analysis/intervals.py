@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchvise.trace.analysis.model import Floats, Ints, Span
+from benchvise.trace.analysis.model import Floats, Ints, TraceSpan
 
 
 class Cover:
@@ -25,7 +25,7 @@ class Cover:
         return covered
 
 
-def clipped(begin: Ints, end: Ints, span: Span) -> tuple[Ints, Ints]:
+def clipped(begin: Ints, end: Ints, span: TraceSpan) -> tuple[Ints, Ints]:
     """The parts of intervals that lie in the span; those outside it become empty."""
     first = np.clip(begin, span.begin, span.end)
     return first, np.maximum(first, np.clip(end, span.begin, span.end))
@@ -37,7 +37,7 @@ def binned(groups: Ints, begin: Ints, end: Ints, edges: Ints, count: int) -> Flo
     ``edges`` are ascending. Intervals of a group may overlap: their times add up.
     """
     bins = edges.size - 1
-    begin, end = clipped(begin, end, Span(int(edges[0]), int(edges[-1])))
+    begin, end = clipped(begin, end, TraceSpan(int(edges[0]), int(edges[-1])))
     kept = end > begin
     groups, begin, end = groups[kept], begin[kept], end[kept]
     first = np.searchsorted(edges, begin, side="right") - 1
@@ -58,11 +58,11 @@ def counted(groups: Ints, times: Ints, edges: Ints, count: int) -> Floats:
     bins = edges.size - 1
     kept = (times >= edges[0]) & (times < edges[-1])
     at = np.searchsorted(edges, times[kept], side="right") - 1
-    found = np.bincount(groups[kept] * bins + at, minlength=count * bins)
-    return found.reshape(count, bins).astype(np.float64)
+    counts = np.bincount(groups[kept] * bins + at, minlength=count * bins)
+    return counts.reshape(count, bins).astype(np.float64)
 
 
-def bin_edges(span: Span, bins: int) -> Ints:
+def bin_edges(span: TraceSpan, bins: int) -> Ints:
     """The edges of at most ``bins`` bins over the span: of equal width, but for the last."""
     width = max(1, -(-span.duration // bins))
     edges: Ints = np.append(np.arange(span.begin, span.end, width, dtype=np.int64), span.end)

@@ -29,7 +29,7 @@ NONE = int(np.iinfo(np.int64).min)
 
 
 class Flag(IntFlag):
-    """Why an instance's figures are incomplete."""
+    """Why an instance is incomplete."""
 
     CUT_BEGIN = 1
     CUT_END = 2
@@ -164,7 +164,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TraceSpan:
     """A half-open span of time in nanoseconds of the trace's clock."""
 
     begin: int
@@ -200,18 +200,18 @@ class Analysis:
     """
 
     tables: Mapping[str, pa.Table]
-    whole: Span
+    whole: TraceSpan
     losses: Sequence[Loss] = ()
     events: Events = field(default=_no_events)
     event_names: Sequence[str] = ()
-    within: Span | None = None
+    within: TraceSpan | None = None
 
     @property
-    def span(self) -> Span:
+    def span(self) -> TraceSpan:
         """The part of the trace that is asked about."""
         return self.within or self.whole
 
-    def asked_about(self, span: Span) -> Analysis:
+    def asked_about(self, span: TraceSpan) -> Analysis:
         """The same trace asked about another part; what was made of its tables is shared."""
         other = replace(self, within=span)
         other.__dict__.update({name: getattr(self, name) for name in _SHARED})

@@ -27,22 +27,22 @@ def find(actors: Sequence[Actor], pattern: str) -> list[Actor]:
     """
     kind, name = _split(pattern)
     of_kind = [actor for actor in actors if not kind or actor.kind == kind]
-    found = [actor for actor in of_kind if _is(actor, name)]
-    if not found:
+    matching = [actor for actor in of_kind if _is(actor, name)]
+    if not matching:
         raise UsageError(f"no actor of the trace is {pattern}", _nearest(actors, pattern, kind))
-    kinds = sorted({actor.kind for actor in found})
+    kinds = sorted({actor.kind for actor in matching})
     if len(kinds) > 1:
         choices = ", ".join(f"{kind}:{name}" for kind in kinds)
         raise UsageError(f"{pattern} may be several actors", f"say which: {choices}")
-    return found
+    return matching
 
 
 def find_all(actors: Sequence[Actor], patterns: Sequence[str]) -> list[Actor]:
     """The actors that any of the patterns means, by id; all of them for no pattern."""
     if not patterns:
         return list(actors)
-    found = {actor.id: actor for pattern in patterns for actor in find(actors, pattern)}
-    return [found[key] for key in sorted(found)]
+    matching = {actor.id: actor for pattern in patterns for actor in find(actors, pattern)}
+    return [matching[key] for key in sorted(matching)]
 
 
 def mask(actors: Sequence[Actor], chosen: Sequence[Actor]) -> Bools:

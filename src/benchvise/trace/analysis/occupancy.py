@@ -43,16 +43,16 @@ def nested(analysis: Analysis, rows: Bools) -> tuple[Ints, Ints, Ints]:
     fragments = analysis.fragments
     softirq = analysis.of_kind("softirq")[fragments["actor"]]
     handler = analysis.of_kind("irq")[fragments["actor"]] | softirq
-    found: list[tuple[Ints, Ints, Ints]] = []
+    spans: list[tuple[Ints, Ints, Ints]] = []
     for cpu in analysis.cpus:
         here = fragments["cpu"] == cpu
         irqs = merged(analysis, here & handler & ~softirq)
         both = merged(analysis, here & handler)
-        found.append(_placed(analysis, here & rows & softirq, irqs))
-        found.append(_placed(analysis, here & rows & ~handler, both))
-    if not found:
+        spans.append(_placed(analysis, here & rows & softirq, irqs))
+        spans.append(_placed(analysis, here & rows & ~handler, both))
+    if not spans:
         return _NOTHING
-    owners, begins, ends = zip(*found, strict=True)
+    owners, begins, ends = zip(*spans, strict=True)
     return np.concatenate(owners), np.concatenate(begins), np.concatenate(ends)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.distributions import Distribution, Groups, distribution, sums
+from benchvise.trace.analysis.distributions import Groups, TimeDistribution, distribution, sums
 from benchvise.trace.analysis.model import Actor, Analysis, Bools, Ended, Waited
 from benchvise.trace.analysis.names import Grouping
 
@@ -25,10 +25,10 @@ class TaskScheduling:
 
     actor: str
     actors: int
-    run_queue: Distribution | None
-    after_wakeup: Distribution | None
-    after_preemption: Distribution | None
-    time_slice: Distribution | None
+    run_queue: TimeDistribution | None
+    after_wakeup: TimeDistribution | None
+    after_preemption: TimeDistribution | None
+    time_slice: TimeDistribution | None
     switches: int
     preemptions: int
     yields: int
@@ -55,7 +55,7 @@ def scheduling(
     by_group = Groups(group[kept], count)
     time, state = (waits["end"] - waits["begin"])[kept], waits["state"][kept]
 
-    def waited(*states: int) -> list[Distribution | None]:
+    def waited(*states: int) -> list[TimeDistribution | None]:
         chosen_rows = np.isin(state, states)
         part = Groups(group[kept][chosen_rows], count)
         return [distribution(values) for values in part.sorted(time[chosen_rows])]
@@ -67,13 +67,13 @@ def scheduling(
     held = sums(group[kept], time * (state == Waited.UNINTERRUPTIBLE), count)
     on_cpu = _Slices(analysis, grouping)
     waiting = sums(group[kept], time * runnable, count)
-    found = []
+    described = []
     for at in np.lexsort((-on_cpu.switches, -waiting)):
         if by_group.sizes[at] == 0 and on_cpu.switches[at] == 0:
             continue
         mine = by_group.rows(at)[runnable[by_group.rows(at)]]
         longest = kept[mine[np.argmax(time[mine])]] if mine.size else None
-        found.append(
+        described.append(
             TaskScheduling(
                 actor=grouping.labels[at],
                 actors=len(grouping.members[at]),
@@ -90,7 +90,7 @@ def scheduling(
                 longest_wait_at=None if longest is None else int(waits["begin"][longest]),
             )
         )
-    return found
+    return described
 
 
 class _Slices:

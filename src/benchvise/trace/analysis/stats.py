@@ -17,7 +17,7 @@ from benchvise.trace.analysis.model import (
     Flag,
     Ints,
     Loss,
-    Span,
+    TraceSpan,
 )
 from benchvise.trace.analysis.names import Grouping
 from benchvise.trace.analysis.occupancy import own_time
@@ -67,7 +67,7 @@ class ActorStats:
 class Stats:
     """The whole answer; ``share`` of an actor is of one CPU."""
 
-    span: Span
+    span: TraceSpan
     cpus: tuple[CpuStats, ...]
     actors: tuple[ActorStats, ...]
 
@@ -143,12 +143,12 @@ def _actors(
     wakeups = np.bincount(woken[ready], minlength=count)
     ran = kept & (own > 0)
     pairs = np.unique(group[ran] * (1 << 16) + rows["cpu"][ran])
-    found = []
+    described = []
     for at in np.argsort(-busy, kind="stable"):
         if busy[at] == 0 and switches[at] == 0:
             continue
         on = pairs[(pairs >> 16) == at] & 0xFFFF
-        found.append(
+        described.append(
             ActorStats(
                 actor=grouping.labels[at],
                 ids=grouping.ids(at),
@@ -161,4 +161,4 @@ def _actors(
                 cpus=tuple(int(cpu) for cpu in on),
             )
         )
-    return found
+    return described

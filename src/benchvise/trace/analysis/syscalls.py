@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.trace.analysis.distributions import (
-    Distribution,
     Groups,
+    TimeDistribution,
     distribution,
     minus,
     numbered,
@@ -20,7 +20,7 @@ from benchvise.trace.analysis.names import Grouping
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SystemCall:
     """A system call, of one actor or of all (``actor`` is then empty). Times in ns.
 
     ``latency`` is from entry to exit, with all waiting, preemption and interrupts between.
@@ -33,26 +33,26 @@ class Call:
     count: int
     unfinished: int
     errors: int
-    latency: Distribution | None
+    latency: TimeDistribution | None
     worst_at: int | None
     worst_actor: str
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class SystemCalls:
     """By call, and by call and actor; those with the most time first.
 
     ``pairs`` is how many calls by actors there are, of which ``by_actor`` may hold the first.
     """
 
-    calls: tuple[Call, ...]
-    by_actor: tuple[Call, ...]
+    calls: tuple[SystemCall, ...]
+    by_actor: tuple[SystemCall, ...]
     pairs: int
 
 
 def syscalls(
     analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False, most: int | None = None
-) -> Calls:
+) -> SystemCalls:
     """The system calls of the chosen tasks that begin in the span; ``most`` calls by actors."""
     rows = Rows(analysis.tables["syscalls"])
     grouping = Grouping(analysis.actors, chosen, by_name=by_name)
@@ -65,21 +65,21 @@ def syscalls(
 
     def table(
         keys: np.ndarray, labels: list[tuple[str, str]], most: int | None = None
-    ) -> list[Call]:
+    ) -> list[SystemCall]:
         groups = Groups(keys, len(labels))
         ordered = groups.sorted(latency[kept])
         errors = np.bincount(keys[failed[kept]], minlength=len(labels))
         unfinished = np.bincount(keys[latency[kept] == NONE], minlength=len(labels))
         total = sums(keys, np.where(latency == NONE, 0, latency)[kept], len(labels))
-        found = []
+        described = []
         for at in np.lexsort((-groups.sizes, -total))[:most]:
             if groups.sizes[at] == 0:
                 continue
             mine = kept[groups.rows(at)]
             worst = mine[np.argmax(latency[mine])]
             done = bool(latency[worst] != NONE)
-            found.append(
-                Call(
+            described.append(
+                SystemCall(
                     name=labels[at][0],
                     actor=labels[at][1],
                     count=int(groups.sizes[at]),
@@ -90,7 +90,7 @@ def syscalls(
                     worst_actor=analysis.actors[rows["actor"][worst]].label if done else "",
                 )
             )
-        return found
+        return described
 
     pair = codes[kept] * max(1, len(grouping)) + group[kept]
     numbers, pairs = numbered(pair)
@@ -98,7 +98,7 @@ def syscalls(
         (names[n // max(1, len(grouping))], grouping.labels[n % max(1, len(grouping))])
         for n in numbers
     ]
-    return Calls(
+    return SystemCalls(
         calls=tuple(table(codes[kept], [(name, "") for name in names])),
         by_actor=tuple(table(pairs, both, most)),
         pairs=len(both),

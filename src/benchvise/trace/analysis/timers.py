@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.trace.analysis.distributions import (
-    Distribution,
     Groups,
+    TimeDistribution,
     distribution,
     minus,
     numbered,
@@ -31,10 +31,10 @@ class TimerMetrics:
     function: str
     timers: int
     count: int
-    lateness: Distribution | None
-    late_jiffies: Distribution | None
-    execution: Distribution | None
-    period: Distribution | None
+    lateness: TimeDistribution | None
+    late_jiffies: TimeDistribution | None
+    execution: TimeDistribution | None
+    period: TimeDistribution | None
     latest_at: int | None
     latest_cpu: int | None
 
@@ -46,7 +46,7 @@ class Tickless:
     cpu: int
     count: int
     share: float
-    length: Distribution | None
+    length: TimeDistribution | None
     longest_at: int | None
 
 
@@ -72,32 +72,32 @@ def _timers(analysis: Analysis) -> list[TimerMetrics]:
     key = (kinds * len(addresses) + function) * len(function_names) + names
     numbers, group = numbered(key[kept])
     groups = Groups(group, numbers.size)
-    figures = {
+    durations = {
         "lateness": rows["lateness"],
         "late_jiffies": rows["late_jiffies"],
         "execution": minus(rows["ended"], rows["ran"]),
         "period": _periods(rows["address"], rows["ran"]),
     }
-    ordered = {name: groups.sorted(values[kept]) for name, values in figures.items()}
-    found = []
+    ordered = {name: groups.sorted(values[kept]) for name, values in durations.items()}
+    described = []
     for at in np.argsort(-groups.sizes, kind="stable"):
         rest, name = divmod(int(numbers[at]), len(function_names))
         kind, address = divmod(rest, len(addresses))
         mine = kept[groups.rows(at)]
         latest = mine[np.argmax(rows["lateness"][mine])]
-        known = bool(rows["lateness"][latest] != NONE)
-        found.append(
+        has_lateness = bool(rows["lateness"][latest] != NONE)
+        described.append(
             TimerMetrics(
                 kind=kind_names[kind],
                 function=function_names[name] or _address(int(addresses[address])),
                 timers=int(np.unique(rows["address"][mine]).size),
                 count=int(groups.sizes[at]),
                 **{key: distribution(values[at]) for key, values in ordered.items()},
-                latest_at=int(rows["ran"][latest]) if known else None,
-                latest_cpu=int(rows["cpu"][latest]) if known else None,
+                latest_at=int(rows["ran"][latest]) if has_lateness else None,
+                latest_cpu=int(rows["cpu"][latest]) if has_lateness else None,
             )
         )
-    return found
+    return described
 
 
 def _address(value: int) -> str:
@@ -118,12 +118,12 @@ def _tickless(analysis: Analysis) -> list[Tickless]:
     begin = rows["begin"]
     end = np.where(rows["end"] == NONE, analysis.whole.end, rows["end"])
     first, last = clipped(begin, end, analysis.span)
-    found = []
+    described = []
     for cpu in np.unique(rows["cpu"]):
         here: Bools = (rows["cpu"] == cpu) & (last > first)
         whole = np.flatnonzero(here & (rows["end"] != NONE))
         length = (end - begin)[whole]
-        found.append(
+        described.append(
             Tickless(
                 cpu=int(cpu),
                 count=int(here.sum()),
@@ -132,4 +132,4 @@ def _tickless(analysis: Analysis) -> list[Tickless]:
                 longest_at=int(begin[whole[np.argmax(length)]]) if whole.size else None,
             )
         )
-    return found
+    return described

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchvise.documents import in_json
 from benchvise.trace.analysis.actors import Instance, describe, latency
-from benchvise.trace.analysis.distributions import Distribution, Groups, distribution, numbered
+from benchvise.trace.analysis.distributions import Groups, TimeDistribution, distribution, numbered
 from benchvise.trace.analysis.model import NONE, Actor, Analysis, Bools, Ints
 from benchvise.trace.analysis.names import Grouping
 
@@ -28,7 +28,7 @@ class Waking:
     by: str
     count: int
     incomplete: int = field(metadata=in_json(name="unsure"))
-    latency: Distribution | None
+    latency: TimeDistribution | None
     other_cpu: int
     worst: tuple[Instance, ...]
 
@@ -87,14 +87,14 @@ class _Parts:
         groups = Groups(group, len(names))
         ordered = groups.sorted(self.values[self.kept])
         away = np.bincount(group[self.away], minlength=len(names))
-        found = []
+        described = []
         for at in np.argsort(-groups.sizes, kind="stable"):
             if groups.sizes[at] == 0:
                 break
             mine = self.kept[groups.rows(at)]
             worst = mine[np.argmax(self.values[mine])]
-            shown = [worst] if self.values[worst] != NONE else []
-            found.append(
+            longest = [worst] if self.values[worst] != NONE else []
+            described.append(
                 Waking(
                     woken=names[at][0],
                     by=names[at][1],
@@ -102,7 +102,7 @@ class _Parts:
                     incomplete=int((~self.analysis.complete[mine]).sum()),
                     latency=distribution(ordered[at]),
                     other_cpu=int(away[at]),
-                    worst=tuple(describe(self.analysis, np.array(shown, dtype=np.int64))),
+                    worst=tuple(describe(self.analysis, np.array(longest, dtype=np.int64))),
                 )
             )
-        return found
+        return described

@@ -11,7 +11,7 @@ from typing import Any
 from benchvise.trace.catalogue.actors import ACTORS
 from benchvise.trace.catalogue.compare import COMPARE
 from benchvise.trace.catalogue.info import INFO
-from benchvise.trace.catalogue.kernel import BLOCK, SYSCALLS, TIMERS
+from benchvise.trace.catalogue.kernel import BLOCK, IDLE, SYSCALLS, TIMERS
 from benchvise.trace.catalogue.latency import LATENCY
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.catalogue.scheduling import SCHED, WAKEUPS
@@ -30,5 +30,6 @@ ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     SYSCALLS,
     BLOCK,
     TIMERS,
+    IDLE,
     COMPARE,
 )

@@ -15,11 +15,11 @@ from benchvise.trace.catalogue.options import (
     PartOfTrace,
 )
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
     durations,
     incomplete_left_out,
     several,
@@ -27,7 +27,7 @@ from benchvise.trace.catalogue.record import (
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.actors import ActorMetrics, Instance
-    from benchvise.trace.analysis.distributions import Distribution
+    from benchvise.trace.analysis.distributions import TimeDistribution
     from benchvise.trace.loaded import LoadedTrace
 
 
@@ -55,7 +55,7 @@ class _MetricLine:
 
     actor: str
     metric: str
-    values: Distribution | None
+    values: TimeDistribution | None
 
 
 def _why_incomplete(instance: Instance) -> str:
@@ -71,8 +71,8 @@ _ACTORS: TableShape[ActorMetrics] = TableShape(
     "One line an actor: how often, how long, how late, how regular",
     "more actors",
     (
-        Column("Actor", Unit.ACTOR, lambda actor: actor.actor + several(actor.actors)),
-        Column("Instances", Unit.COUNT, lambda actor: actor.instances),
+        AnswerColumn("Actor", ValueUnit.ACTOR, lambda actor: actor.actor + several(actor.actors)),
+        AnswerColumn("Instances", ValueUnit.COUNT, lambda actor: actor.instances),
         *durations(
             "Execution", lambda actor: actor.execution, "median", "p99", "maximum", strong=True
         ),
@@ -88,9 +88,9 @@ _METRICS: TableShape[_MetricLine] = TableShape(
     "One actor: every metric of its instances",
     "more metrics",
     (
-        Column("Actor", Unit.ACTOR, lambda line: line.actor, detail=True),
-        Column("Metric", Unit.TEXT, lambda line: line.metric),
-        Column("n", Unit.COUNT, lambda line: line.values.count if line.values else 0),
+        AnswerColumn("Actor", ValueUnit.ACTOR, lambda line: line.actor, detail=True),
+        AnswerColumn("Metric", ValueUnit.TEXT, lambda line: line.metric),
+        AnswerColumn("n", ValueUnit.COUNT, lambda line: line.values.count if line.values else 0),
         *durations(
             "",
             lambda line: line.values,
@@ -104,17 +104,17 @@ _INSTANCES: TableShape[Instance] = TableShape(
     "Instances, each with its times",
     "more instances",
     (
-        Column("Actor", Unit.ACTOR, lambda instance: instance.actor),
-        Column("CPU", Unit.NUMBER, lambda instance: instance.cpu),
-        Column("Woken at", Unit.MOMENT, lambda instance: instance.ready),
-        Column("Runs at", Unit.MOMENT, lambda instance: instance.begin),
-        Column("Ends at", Unit.MOMENT, lambda instance: instance.end),
-        Column("Execution", Unit.NS, lambda instance: instance.execution),
-        Column("Response", Unit.NS, lambda instance: instance.response),
-        Column("Latency", Unit.NS, lambda instance: instance.latency),
-        Column("Period", Unit.NS, lambda instance: instance.period),
-        Column("Parts", Unit.COUNT, lambda instance: instance.fragments),
-        Column("Woken by", Unit.TEXT, _why_incomplete, _reason_tone),
+        AnswerColumn("Actor", ValueUnit.ACTOR, lambda instance: instance.actor),
+        AnswerColumn("CPU", ValueUnit.NUMBER, lambda instance: instance.cpu),
+        AnswerColumn("Woken at", ValueUnit.MOMENT, lambda instance: instance.ready),
+        AnswerColumn("Runs at", ValueUnit.MOMENT, lambda instance: instance.begin),
+        AnswerColumn("Ends at", ValueUnit.MOMENT, lambda instance: instance.end),
+        AnswerColumn("Execution", ValueUnit.NS, lambda instance: instance.execution),
+        AnswerColumn("Response", ValueUnit.NS, lambda instance: instance.response),
+        AnswerColumn("Latency", ValueUnit.NS, lambda instance: instance.latency),
+        AnswerColumn("Period", ValueUnit.NS, lambda instance: instance.period),
+        AnswerColumn("Parts", ValueUnit.COUNT, lambda instance: instance.fragments),
+        AnswerColumn("Woken by", ValueUnit.TEXT, _why_incomplete, _reason_tone),
     ),
 )
 

@@ -16,15 +16,15 @@ from benchvise.trace.catalogue.options import (
     TraceRequest,
 )
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
 )
 
 if TYPE_CHECKING:
-    from benchvise.trace.analysis.compare import MetricChange, Rate, TraceComparison
+    from benchvise.trace.analysis.compare import ActorRate, MetricChange, TraceComparison
     from benchvise.trace.loaded import LoadedTrace
 
 
@@ -68,30 +68,36 @@ _CHANGES: TableShape[MetricChange] = TableShape(
     "What changed, the clearest first",
     "more",
     (
-        Column("Actor", Unit.ACTOR, lambda change: change.actor),
-        Column("Metric", Unit.TEXT, lambda change: change.metric),
-        Column("n A", Unit.COUNT, lambda change: change.a.count),
-        Column("n B", Unit.COUNT, lambda change: change.b.count),
-        Column("Median A", Unit.NS, lambda change: change.a.median),
-        Column("Median B", Unit.NS, lambda change: change.b.median),
-        Column("Change", Unit.RATIO, lambda change: change.ratio, _change_tone, key="ratio"),
-        Column("95 % of ratio", Unit.RATIO_RANGE, lambda change: change.interval, "muted"),
-        Column("Delta", Unit.EFFECT, lambda change: change.delta),
-        Column("p99 A", Unit.NS, lambda change: change.a.p99),
-        Column("p99 B", Unit.NS, lambda change: change.b.p99),
-        Column("Changed", Unit.NUMBER, lambda change: int(change.changed), detail=True),
+        AnswerColumn("Actor", ValueUnit.ACTOR, lambda change: change.actor),
+        AnswerColumn("Metric", ValueUnit.TEXT, lambda change: change.metric),
+        AnswerColumn("n A", ValueUnit.COUNT, lambda change: change.a.count),
+        AnswerColumn("n B", ValueUnit.COUNT, lambda change: change.b.count),
+        AnswerColumn("Median A", ValueUnit.NS, lambda change: change.a.median),
+        AnswerColumn("Median B", ValueUnit.NS, lambda change: change.b.median),
+        AnswerColumn(
+            "Change", ValueUnit.RATIO, lambda change: change.ratio, _change_tone, key="ratio"
+        ),
+        AnswerColumn(
+            "95 % of ratio", ValueUnit.RATIO_RANGE, lambda change: change.interval, "muted"
+        ),
+        AnswerColumn("Delta", ValueUnit.EFFECT, lambda change: change.delta),
+        AnswerColumn("p99 A", ValueUnit.NS, lambda change: change.a.p99),
+        AnswerColumn("p99 B", ValueUnit.NS, lambda change: change.b.p99),
+        AnswerColumn("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
     ),
 )
-_RATES: TableShape[Rate] = TableShape(
+_RATES: TableShape[ActorRate] = TableShape(
     "rates",
     "How often each actor ran, and its share of a CPU",
     "more actors",
     (
-        Column("Actor", Unit.ACTOR, lambda rate: rate.actor),
-        Column("Load A", Unit.SHARE, lambda rate: rate.load[0]),
-        Column("Load B", Unit.SHARE, lambda rate: rate.load[1]),
-        Column("Instances/s A", Unit.PER_SECOND, lambda rate: rate.per_second[0]),
-        Column("B", Unit.PER_SECOND, lambda rate: rate.per_second[1], key="instances_per_s_b"),
+        AnswerColumn("Actor", ValueUnit.ACTOR, lambda rate: rate.actor),
+        AnswerColumn("Load A", ValueUnit.SHARE, lambda rate: rate.load[0]),
+        AnswerColumn("Load B", ValueUnit.SHARE, lambda rate: rate.load[1]),
+        AnswerColumn("Instances/s A", ValueUnit.PER_SECOND, lambda rate: rate.per_second[0]),
+        AnswerColumn(
+            "B", ValueUnit.PER_SECOND, lambda rate: rate.per_second[1], key="instances_per_s_b"
+        ),
     ),
 )
 

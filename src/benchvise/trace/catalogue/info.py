@@ -11,16 +11,16 @@ from benchvise.command import CommandOption, Tone
 from benchvise.quantities import format_clock, format_count, format_size, format_value
 from benchvise.trace.catalogue.options import OneTrace
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
 )
 
 if TYPE_CHECKING:
     from benchvise.trace.loaded import LoadedTrace
-    from benchvise.trace.summary import EventCount, StreamCount, Summary
+    from benchvise.trace.summary import EventCount, StreamCount, TraceSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +68,8 @@ _PROPERTIES: TableShape[_Property] = TableShape(
     "The trace as a whole",
     "more properties",
     (
-        Column("property", Unit.TEXT, lambda line: line.name, "muted"),
-        Column("value", Unit.TEXT, lambda line: line.value),
+        AnswerColumn("property", ValueUnit.TEXT, lambda line: line.name, "muted"),
+        AnswerColumn("value", ValueUnit.TEXT, lambda line: line.value),
     ),
 )
 _STREAMS: TableShape[_StreamLine] = TableShape(
@@ -77,11 +77,11 @@ _STREAMS: TableShape[_StreamLine] = TableShape(
     "Its streams of events",
     "more streams",
     (
-        Column("stream", Unit.TEXT, lambda line: line.stream.name),
-        Column("CPU", Unit.NUMBER, lambda line: line.stream.cpu),
-        Column("events", Unit.COUNT, lambda line: line.stream.events),
-        Column("bytes", Unit.SIZE, lambda line: line.stream.bytes),
-        Column("lost", Unit.NUMBER, lambda line: line.lost, _lost_tone),
+        AnswerColumn("stream", ValueUnit.TEXT, lambda line: line.stream.name),
+        AnswerColumn("CPU", ValueUnit.NUMBER, lambda line: line.stream.cpu),
+        AnswerColumn("events", ValueUnit.COUNT, lambda line: line.stream.events),
+        AnswerColumn("bytes", ValueUnit.SIZE, lambda line: line.stream.bytes),
+        AnswerColumn("lost", ValueUnit.NUMBER, lambda line: line.lost, _lost_tone),
     ),
 )
 _TYPES: TableShape[_TypeLine] = TableShape(
@@ -89,23 +89,23 @@ _TYPES: TableShape[_TypeLine] = TableShape(
     "The types of events that occurred, the most frequent first",
     "rarer types",
     (
-        Column("event", Unit.TEXT, lambda line: line.kind.name),
-        Column("system", Unit.TEXT, lambda line: line.kind.system, "muted"),
-        Column("events", Unit.COUNT, lambda line: line.kind.count),
-        Column("share", Unit.SHARE, lambda line: line.share),
-        Column("fields", Unit.NUMBER, lambda line: line.kind.fields, "muted"),
+        AnswerColumn("event", ValueUnit.TEXT, lambda line: line.kind.name),
+        AnswerColumn("system", ValueUnit.TEXT, lambda line: line.kind.system, "muted"),
+        AnswerColumn("events", ValueUnit.COUNT, lambda line: line.kind.count),
+        AnswerColumn("share", ValueUnit.SHARE, lambda line: line.share),
+        AnswerColumn("fields", ValueUnit.NUMBER, lambda line: line.kind.fields, "muted"),
     ),
 )
 
 
-def _analyse(_traces: Sequence[LoadedTrace], request: InfoRequest) -> Summary:
+def _analyse(_traces: Sequence[LoadedTrace], request: InfoRequest) -> TraceSummary:
     from benchvise.trace.summary import summarise
 
     [path] = request.files
     return summarise(path, use_cache=request.cache)
 
 
-def _tables(answer: Summary, request: InfoRequest) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: TraceSummary, request: InfoRequest) -> Iterator[AnswerTable[Any]]:
     properties = [_Property(name, value) for name, value in _properties(answer)]
     yield _PROPERTIES.filled(answer.path, properties, *_troubles(answer))
     streams = [
@@ -123,7 +123,7 @@ def _tables(answer: Summary, request: InfoRequest) -> Iterator[AnswerTable[Any]]
     )
 
 
-INFO: TraceAnalysis[InfoRequest, Summary] = TraceAnalysis(
+INFO: TraceAnalysis[InfoRequest, TraceSummary] = TraceAnalysis(
     name="info",
     kind="trace-info",
     summary="Show what a trace holds: format, clock, streams, events, losses, damage.",
@@ -136,7 +136,7 @@ INFO: TraceAnalysis[InfoRequest, Summary] = TraceAnalysis(
 )
 
 
-def _properties(summary: Summary) -> Iterator[tuple[str, str]]:
+def _properties(summary: TraceSummary) -> Iterator[tuple[str, str]]:
     yield "format", f"{summary.format}, {summary.byte_order} endian"
     yield "clock", _clock(summary.clock)
     yield "recorded", _recorded(summary)
@@ -154,7 +154,7 @@ def _clock(clock: Mapping[str, Any]) -> str:
     return name if frequency == _NS else f"{name}, {format_value(frequency, 'Hz')}"
 
 
-def _recorded(summary: Summary) -> str:
+def _recorded(summary: TraceSummary) -> str:
     offset = summary.clock["epoch_offset_ns"]
     if offset is None or summary.first is None:
         return "not known: the trace does not say when its clock began"
@@ -165,14 +165,14 @@ def _recorded(summary: Summary) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _span(summary: Summary) -> str:
+def _span(summary: TraceSummary) -> str:
     if summary.first is None or summary.last is None:
         return "no events"
     length = (summary.last - summary.first) / _NS
     return f"{format_clock(summary.first)} to {format_clock(summary.last)}: {length:.6f} s"
 
 
-def _events(summary: Summary) -> str:
+def _events(summary: TraceSummary) -> str:
     events = format_count(summary.events)
     if summary.first is None or summary.last is None or summary.last == summary.first:
         return events
@@ -180,7 +180,7 @@ def _events(summary: Summary) -> str:
     return f"{events}, {format_value(rate, '/s')} on average"
 
 
-def _lost(summary: Summary, stream: int) -> str:
+def _lost(summary: TraceSummary, stream: int) -> str:
     """What a stream lost; a loss that was not counted is not 0."""
     own = [loss for loss in summary.losses if loss["stream"] == stream]
     parts = []
@@ -196,7 +196,7 @@ def _lost(summary: Summary, stream: int) -> str:
     return ", ".join(parts) or "0"
 
 
-def _troubles(summary: Summary) -> Iterator[str]:
+def _troubles(summary: TraceSummary) -> Iterator[str]:
     for loss in summary.losses[:_MOST_PLACES]:
         stream = summary.streams[loss["stream"]].name if summary.streams else "a stream"
         count = "an unknown number of" if loss["count"] is None else format_count(loss["count"])

@@ -1,4 +1,4 @@
-"""The records of ``benchvise trace syscalls``, ``block`` and ``timers``."""
+"""The records of ``benchvise trace syscalls``, ``block``, ``timers`` and ``idle``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
     durations,
 )
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.block import Requests
-    from benchvise.trace.analysis.syscalls import Call, Calls
+    from benchvise.trace.analysis.idle import IdleState
+    from benchvise.trace.analysis.syscalls import SystemCall, SystemCalls
     from benchvise.trace.analysis.timers import Tickless, TimerMetrics, Timers
     from benchvise.trace.loaded import LoadedTrace
 
@@ -35,29 +36,33 @@ class TimersRequest(PartOfTrace, ListedRows):
 
 # -- system calls ----------------------------------------------------------------------------------
 
-_CALL_COLUMNS: tuple[Column[Call], ...] = (
-    Column("n", Unit.COUNT, lambda call: call.count),
-    Column("Errors", Unit.COUNT, lambda call: call.errors),
+_CALL_COLUMNS: tuple[AnswerColumn[SystemCall], ...] = (
+    AnswerColumn("n", ValueUnit.COUNT, lambda call: call.count),
+    AnswerColumn("Errors", ValueUnit.COUNT, lambda call: call.errors),
     *durations("", lambda call: call.latency, "median", "p95", "p99", "maximum", strong=True),
-    Column("Longest at", Unit.MOMENT, lambda call: call.worst_at),
+    AnswerColumn("Longest at", ValueUnit.MOMENT, lambda call: call.worst_at),
     *durations("", lambda call: call.latency, "total"),
 )
-_NAME: Column[Call] = Column("Call", Unit.TEXT, lambda call: call.name)
-_CALLS: TableShape[Call] = TableShape(
+_NAME: AnswerColumn[SystemCall] = AnswerColumn("Call", ValueUnit.TEXT, lambda call: call.name)
+_CALLS: TableShape[SystemCall] = TableShape(
     "calls",
     "System calls by name, whoever made them",
     "more calls",
-    (_NAME, *_CALL_COLUMNS, Column("Longest by", Unit.TEXT, lambda c: c.worst_actor, "muted")),
+    (
+        _NAME,
+        *_CALL_COLUMNS,
+        AnswerColumn("Longest by", ValueUnit.TEXT, lambda c: c.worst_actor, "muted"),
+    ),
 )
-_BY_ACTOR: TableShape[Call] = TableShape(
+_BY_ACTOR: TableShape[SystemCall] = TableShape(
     "actors",
     "System calls by name and by who made them",
     "more lines",
-    (_NAME, Column("Actor", Unit.ACTOR, lambda call: call.actor), *_CALL_COLUMNS),
+    (_NAME, AnswerColumn("Actor", ValueUnit.ACTOR, lambda call: call.actor), *_CALL_COLUMNS),
 )
 
 
-def _syscalls(traces: Sequence[LoadedTrace], request: SyscallsRequest) -> Calls:
+def _syscalls(traces: Sequence[LoadedTrace], request: SyscallsRequest) -> SystemCalls:
     from benchvise.trace.analysis.syscalls import syscalls
 
     [trace] = traces
@@ -65,7 +70,9 @@ def _syscalls(traces: Sequence[LoadedTrace], request: SyscallsRequest) -> Calls:
     return syscalls(trace.analysis, chosen, by_name=request.by_name, most=request.top)
 
 
-def _call_tables(answer: Calls, request: SyscallsRequest) -> Iterator[AnswerTable[Call]]:
+def _call_tables(
+    answer: SystemCalls, request: SyscallsRequest
+) -> Iterator[AnswerTable[SystemCall]]:
     unfinished = sum(call.unfinished for call in answer.calls)
     remarks = [f"without an exit in the trace: {unfinished} calls, not in the metrics"]
     yield _CALLS.filled(
@@ -99,15 +106,15 @@ _REQUESTS: TableShape[Requests] = TableShape(
     "Requests by device and kind: in the queue, in the device, in all",
     "more kinds",
     (
-        Column("Device", Unit.TEXT, lambda kind: kind.device),
-        Column("Kind", Unit.TEXT, lambda kind: kind.kind),
-        Column("n", Unit.COUNT, lambda kind: kind.count),
+        AnswerColumn("Device", ValueUnit.TEXT, lambda kind: kind.device),
+        AnswerColumn("Kind", ValueUnit.TEXT, lambda kind: kind.kind),
+        AnswerColumn("n", ValueUnit.COUNT, lambda kind: kind.count),
         *durations("Queue", lambda kind: kind.queue, "median", "p99"),
         *durations("Device", lambda kind: kind.service, "median", "p99", "maximum", strong=True),
         *durations("In all", lambda kind: kind.total, "p99"),
-        Column("Longest\nat", Unit.MOMENT, lambda kind: kind.worst_at),
-        Column("Bytes", Unit.BYTES, lambda kind: kind.bytes),
-        Column("Rate", Unit.BYTES_PER_SECOND, lambda kind: kind.rate),
+        AnswerColumn("Longest\nat", ValueUnit.MOMENT, lambda kind: kind.worst_at),
+        AnswerColumn("Bytes", ValueUnit.BYTES, lambda kind: kind.bytes),
+        AnswerColumn("Rate", ValueUnit.BYTES_PER_SECOND, lambda kind: kind.rate),
     ),
 )
 
@@ -147,14 +154,14 @@ BLOCK = TraceAnalysis(
 # -- timers ----------------------------------------------------------------------------------------
 
 
-def _late(header: str, statistic: str) -> Column[TimerMetrics]:
+def _late(header: str, statistic: str) -> AnswerColumn[TimerMetrics]:
     """How late timers ran: in ns, or in jiffies, which is what those of the wheel count."""
 
     def of(name: str) -> Callable[[TimerMetrics], object]:
         return lambda timer: getattr(getattr(timer, name), statistic, None)
 
-    jiffies = Column(header, Unit.JIFFIES, of("late_jiffies"))
-    return Column(header, Unit.NS, of("lateness"), otherwise=jiffies)
+    jiffies = AnswerColumn(header, ValueUnit.JIFFIES, of("late_jiffies"))
+    return AnswerColumn(header, ValueUnit.NS, of("lateness"), otherwise=jiffies)
 
 
 _TIMERS: TableShape[TimerMetrics] = TableShape(
@@ -162,14 +169,14 @@ _TIMERS: TableShape[TimerMetrics] = TableShape(
     "Timers by function: how late, how long, how regular",
     "more functions",
     (
-        Column("Function", Unit.TEXT, lambda timer: timer.function),
-        Column("Kind", Unit.TEXT, lambda timer: timer.kind, "muted"),
-        Column("Timers", Unit.COUNT, lambda timer: timer.timers),
-        Column("Runs", Unit.COUNT, lambda timer: timer.count),
+        AnswerColumn("Function", ValueUnit.TEXT, lambda timer: timer.function),
+        AnswerColumn("Kind", ValueUnit.TEXT, lambda timer: timer.kind, "muted"),
+        AnswerColumn("Timers", ValueUnit.COUNT, lambda timer: timer.timers),
+        AnswerColumn("Runs", ValueUnit.COUNT, lambda timer: timer.count),
         _late("Late\nmedian", "median"),
         _late("\np99", "p99"),
         _late("\nmax", "maximum"),
-        Column("Latest\nat", Unit.MOMENT, lambda timer: timer.latest_at),
+        AnswerColumn("Latest\nat", ValueUnit.MOMENT, lambda timer: timer.latest_at),
         *durations("Function", lambda timer: timer.execution, "median", "maximum"),
         *durations("Period", lambda timer: timer.period, "median"),
     ),
@@ -179,11 +186,11 @@ _TICKLESS: TableShape[Tickless] = TableShape(
     "Periods without tick, by CPU",
     "more CPUs",
     (
-        Column("CPU", Unit.NUMBER, lambda cpu: cpu.cpu),
-        Column("Periods", Unit.COUNT, lambda cpu: cpu.count),
-        Column("Share", Unit.SHARE, lambda cpu: cpu.share),
+        AnswerColumn("CPU", ValueUnit.NUMBER, lambda cpu: cpu.cpu),
+        AnswerColumn("Periods", ValueUnit.COUNT, lambda cpu: cpu.count),
+        AnswerColumn("Share", ValueUnit.SHARE, lambda cpu: cpu.share),
         *durations("", lambda cpu: cpu.length, "median", "p99", "maximum", strong=True),
-        Column("Longest at", Unit.MOMENT, lambda cpu: cpu.longest_at),
+        AnswerColumn("Longest at", ValueUnit.MOMENT, lambda cpu: cpu.longest_at),
     ),
 )
 
@@ -213,4 +220,55 @@ TIMERS = TraceAnalysis(
     shapes=(_TIMERS, _TICKLESS),
     analyse=_timers,
     tables=_timer_tables,
+)
+
+
+# -- idle states -----------------------------------------------------------------------------------
+
+_IDLE: TableShape[IdleState] = TableShape(
+    "states",
+    "Idle states by CPU: how often, how long",
+    "more states",
+    (
+        AnswerColumn("CPU", ValueUnit.NUMBER, lambda row: row.cpu),
+        AnswerColumn("State", ValueUnit.NUMBER, lambda row: row.state),
+        AnswerColumn("Periods", ValueUnit.COUNT, lambda row: row.count),
+        AnswerColumn("Incomplete", ValueUnit.COUNT, lambda row: row.incomplete, "muted"),
+        AnswerColumn("Share", ValueUnit.SHARE, lambda row: row.share),
+        *durations("", lambda row: row.length, "median", "p99", "maximum", strong=True),
+        AnswerColumn("Longest at", ValueUnit.MOMENT, lambda row: row.longest_at),
+    ),
+)
+
+
+def _idle(traces: Sequence[LoadedTrace], _request: PartOfTrace) -> list[IdleState]:
+    from benchvise.trace.analysis.idle import idle_states
+
+    [trace] = traces
+    return idle_states(trace.analysis)
+
+
+def _idle_tables(
+    answer: list[IdleState], _request: PartOfTrace
+) -> Iterator[AnswerTable[IdleState]]:
+    missing = ("none: no cpu_idle in the trace; record it with --events power",)
+    remarks = (
+        "state: cpuidle's number, 0 the lightest; "
+        "/sys/devices/system/cpu/cpu0/cpuidle/state*/name on the board says which",
+        "incomplete: cut by the end of the trace, or beside lost events; not in the lengths",
+    )
+    yield _IDLE.filled("Idle states", answer, *(remarks if answer else missing))
+
+
+IDLE = TraceAnalysis(
+    name="idle",
+    kind="trace-idle",
+    summary="List how often and how long CPUs were in each idle state.",
+    description="Deep states save power and cost exit latency: compare with latencies of "
+    "interrupts and timers.",
+    example="idle trace.dat --since +1",
+    request=PartOfTrace,
+    shapes=(_IDLE,),
+    analyse=_idle,
+    tables=_idle_tables,
 )

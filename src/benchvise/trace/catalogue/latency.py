@@ -10,12 +10,12 @@ from benchvise.command import CommandOption
 from benchvise.quantities import format_value
 from benchvise.trace.catalogue.options import IncompleteInstances, Match, PartOfTrace
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     Conclusion,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
     durations,
 )
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from benchvise.trace.analysis.latency import (
         CheckedAssertion,
         Latency,
+        LatencyStage,
+        LatencyWay,
         Occurrence,
-        Stage,
-        Way,
     )
     from benchvise.trace.loaded import LoadedTrace
 
@@ -81,7 +81,7 @@ class _StageLine:
 
     way: int
     number: int
-    stage: Stage
+    stage: LatencyStage
 
 
 _TOTAL: TableShape[Latency] = TableShape(
@@ -89,7 +89,7 @@ _TOTAL: TableShape[Latency] = TableShape(
     "All occurrences together",
     "more lines",
     (
-        Column("Occurrences", Unit.COUNT, lambda answer: answer.occurrences),
+        AnswerColumn("Occurrences", ValueUnit.COUNT, lambda answer: answer.occurrences),
         *durations(
             "",
             lambda answer: answer.total,
@@ -103,10 +103,10 @@ _STAGES: TableShape[_StageLine] = TableShape(
     "The stages of each way that occurrences took, the most frequent way first",
     "more stages",
     (
-        Column("Way", Unit.NUMBER, lambda line: line.way, detail=True),
-        Column("#", Unit.NUMBER, lambda line: line.number, "muted", key="stage_number"),
-        Column("Stage", Unit.STAGE, lambda line: line.stage.name),
-        Column("Share", Unit.SHARE, lambda line: line.stage.share),
+        AnswerColumn("Way", ValueUnit.NUMBER, lambda line: line.way, detail=True),
+        AnswerColumn("#", ValueUnit.NUMBER, lambda line: line.number, "muted", key="stage_number"),
+        AnswerColumn("Stage", ValueUnit.STAGE, lambda line: line.stage.name),
+        AnswerColumn("Share", ValueUnit.SHARE, lambda line: line.stage.share),
         *durations(
             "", lambda line: line.stage.time, "median", "p95", "p99", "maximum", strong=True
         ),
@@ -117,15 +117,17 @@ _LONGEST: TableShape[Occurrence] = TableShape(
     "The longest occurrences",
     "more occurrences",
     (
-        Column("Latency", Unit.NS, lambda occurrence: occurrence.latency, "strong"),
-        Column("From", Unit.MOMENT, lambda occurrence: occurrence.begin),
-        Column("CPU", Unit.NUMBER, lambda occurrence: occurrence.begin_cpu, key="from_cpu"),
-        Column("To", Unit.MOMENT, lambda occurrence: occurrence.end),
-        Column("CPU", Unit.NUMBER, lambda occurrence: occurrence.end_cpu, key="to_cpu"),
-        Column("Who", Unit.ACTOR, lambda occurrence: occurrence.end_actor),
-        Column(
+        AnswerColumn("Latency", ValueUnit.NS, lambda occurrence: occurrence.latency, "strong"),
+        AnswerColumn("From", ValueUnit.MOMENT, lambda occurrence: occurrence.begin),
+        AnswerColumn(
+            "CPU", ValueUnit.NUMBER, lambda occurrence: occurrence.begin_cpu, key="from_cpu"
+        ),
+        AnswerColumn("To", ValueUnit.MOMENT, lambda occurrence: occurrence.end),
+        AnswerColumn("CPU", ValueUnit.NUMBER, lambda occurrence: occurrence.end_cpu, key="to_cpu"),
+        AnswerColumn("Who", ValueUnit.ACTOR, lambda occurrence: occurrence.end_actor),
+        AnswerColumn(
             "Stages",
-            Unit.NS_EACH,
+            ValueUnit.NS_EACH,
             lambda occurrence: [time for _, time in occurrence.stages],
             "muted",
         ),
@@ -173,7 +175,7 @@ def _tables(answer: Latency, request: LatencyRequest) -> Iterator[AnswerTable[An
         yield _LONGEST.filled("The longest", answer.worst)
 
 
-def _stage_lines(way_number: int, way: Way) -> list[_StageLine]:
+def _stage_lines(way_number: int, way: LatencyWay) -> list[_StageLine]:
     return [_StageLine(way_number, number, stage) for number, stage in enumerate(way.stages, 1)]
 
 

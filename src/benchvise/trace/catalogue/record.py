@@ -6,8 +6,8 @@ A ``TraceAnalysis`` says once, beside the arithmetic in ``trace.analysis``:
   of the options in ``options``, where each is described once for all analyses;
 - ``analyse``: the function that makes the typed result from opened traces and a request;
 - the tables of the result: a ``TableShape`` each, with its columns, and ``tables``, which fills
-  them. A ``Column`` has a header, a unit, how its value is had from a row, and how much it stands
-  out (what is doubtful does);
+  them. An ``AnswerColumn`` has a header, a unit, how its value is had from a row, and how much it
+  stands out (what is doubtful does);
 - what a program gets: ``kind`` of the JSON document, whose data are the result by its types
   (``benchvise.documents``), and when the command fails.
 
@@ -30,7 +30,7 @@ from benchvise.documents import encode
 from benchvise.trace.catalogue.options import TraceRequest
 
 if TYPE_CHECKING:
-    from benchvise.trace.analysis.distributions import Distribution
+    from benchvise.trace.analysis.distributions import TimeDistribution
     from benchvise.trace.loaded import LoadedTrace
 
 RequestT = TypeVar("RequestT", bound=TraceRequest)
@@ -38,7 +38,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Unit(Enum):
+class ValueUnit(Enum):
     """What the values of a column are; its value says it in the reference pages."""
 
     TEXT = "text"
@@ -87,7 +87,7 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[R]):
+class AnswerColumn(Generic[R]):
     """One column: what is above it, in which unit, and how its value is had from a row.
 
     A header that begins with a line break goes on below the one before: its first line is shared.
@@ -96,10 +96,10 @@ class Column(Generic[R]):
     """
 
     header: str
-    unit: Unit
+    unit: ValueUnit
     value: Callable[[R], object]
     tone: Tone | Callable[[R], Tone] = "plain"
-    otherwise: Column[R] | None = None
+    otherwise: AnswerColumn[R] | None = None
     detail: bool = False
     key: str = ""
 
@@ -118,17 +118,17 @@ _STATISTICS = {
 
 def durations(
     header: str,
-    distribution: Callable[[R], Distribution | None],
+    distribution: Callable[[R], TimeDistribution | None],
     *statistics: str,
     strong: bool = False,
-) -> tuple[Column[R], ...]:
+) -> tuple[AnswerColumn[R], ...]:
     """Columns of a distribution of durations; ``strong`` makes its median stand out.
 
     With an empty ``header`` each is called as its statistic; a line break goes on below the
     header before.
     """
 
-    def column(number: int, statistic: str) -> Column[R]:
+    def column(number: int, statistic: str) -> AnswerColumn[R]:
         name = _STATISTICS[statistic]
         if header:
             above = f"{'' if number else header.strip()}\n{name}"
@@ -139,8 +139,10 @@ def durations(
             values = distribution(row)
             return None if values is None else getattr(values, statistic)
 
-        unit = Unit.NS_RANGE if statistic.endswith("interval") else Unit.NS
-        return Column(above, unit, value, "strong" if strong and statistic == "median" else "plain")
+        unit = ValueUnit.NS_RANGE if statistic.endswith("interval") else ValueUnit.NS
+        return AnswerColumn(
+            above, unit, value, "strong" if strong and statistic == "median" else "plain"
+        )
 
     return tuple(column(number, statistic) for number, statistic in enumerate(statistics))
 
@@ -153,7 +155,7 @@ class TableShape(Generic[R]):
     summary: str
     rest: str
     """What those rows are that are not listed, after their number: ``more actors``."""
-    columns: tuple[Column[R], ...]
+    columns: tuple[AnswerColumn[R], ...]
 
     def filled(
         self,

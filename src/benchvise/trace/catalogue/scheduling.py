@@ -14,11 +14,11 @@ from benchvise.trace.catalogue.options import (
     PartOfTrace,
 )
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
     durations,
     incomplete_left_out,
     several,
@@ -47,14 +47,16 @@ _TASKS: TableShape[TaskScheduling] = TableShape(
     "One line a task: its waits for a CPU, time slices, preemptions, migrations",
     "more tasks",
     (
-        Column("Task", Unit.ACTOR, lambda task: task.actor + several(task.actors)),
-        Column("Waits\nn", Unit.COUNT, lambda task: task.run_queue.count if task.run_queue else 0),
+        AnswerColumn("Task", ValueUnit.ACTOR, lambda task: task.actor + several(task.actors)),
+        AnswerColumn(
+            "Waits\nn", ValueUnit.COUNT, lambda task: task.run_queue.count if task.run_queue else 0
+        ),
         *durations("\n", lambda task: task.run_queue, "median", "p99", "maximum", strong=True),
-        Column("Longest\nat", Unit.MOMENT, lambda task: task.longest_wait_at),
+        AnswerColumn("Longest\nat", ValueUnit.MOMENT, lambda task: task.longest_wait_at),
         *durations("Slice", lambda task: task.time_slice, "median", "maximum"),
-        Column("Switches", Unit.COUNT, lambda task: task.switches),
-        Column("Pre-\nempted", Unit.COUNT, lambda task: task.preemptions),
-        Column("Migra-\ntions", Unit.COUNT, lambda task: task.migrations),
+        AnswerColumn("Switches", ValueUnit.COUNT, lambda task: task.switches),
+        AnswerColumn("Pre-\nempted", ValueUnit.COUNT, lambda task: task.preemptions),
+        AnswerColumn("Migra-\ntions", ValueUnit.COUNT, lambda task: task.migrations),
     ),
 )
 
@@ -90,23 +92,23 @@ SCHED = TraceAnalysis(
 )
 
 
-def _waking_columns(*waker: Column[Waking]) -> tuple[Column[Waking], ...]:
+def _waking_columns(*waker: AnswerColumn[Waking]) -> tuple[AnswerColumn[Waking], ...]:
     return (
-        Column("Woken", Unit.ACTOR, lambda waking: waking.woken),
+        AnswerColumn("Woken", ValueUnit.ACTOR, lambda waking: waking.woken),
         *waker,
-        Column("n", Unit.COUNT, lambda waking: waking.count),
+        AnswerColumn("n", ValueUnit.COUNT, lambda waking: waking.count),
         *durations(
             "Latency",
             lambda waking: waking.latency,
             *("median", "p95", "p99", "maximum"),
             strong=True,
         ),
-        Column(
+        AnswerColumn(
             "Longest\nat",
-            Unit.MOMENT,
+            ValueUnit.MOMENT,
             lambda waking: waking.worst[0].ready if waking.worst else None,
         ),
-        Column("Other\nCPU", Unit.COUNT, lambda waking: waking.other_cpu),
+        AnswerColumn("Other\nCPU", ValueUnit.COUNT, lambda waking: waking.other_cpu),
     )
 
 
@@ -115,7 +117,7 @@ _PAIRS = TableShape(
     "pairs",
     "Wake-ups of each task by each waker",
     "more lines",
-    _waking_columns(Column("By", Unit.ACTOR, lambda waking: waking.by)),
+    _waking_columns(AnswerColumn("By", ValueUnit.ACTOR, lambda waking: waking.by)),
 )
 
 

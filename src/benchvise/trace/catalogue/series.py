@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from benchvise.quantities import format_value
 from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace, TimeBins
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
     Bars,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
 )
 
 if TYPE_CHECKING:
@@ -41,25 +41,25 @@ class _BarLine:
         return Bars(self.series.values, self.top, self.begin, self.width)
 
 
-def _shape(summary: str, unit: Unit) -> TableShape[_BarLine]:
+def _shape(summary: str, unit: ValueUnit) -> TableShape[_BarLine]:
     return TableShape(
         "series",
         summary,
         "more actors",
         (
-            Column("Who", Unit.ACTOR, lambda line: line.series.name),
-            Column("Whole", unit, lambda line: line.series.whole, "strong"),
-            Column("Peak", unit, lambda line: line.series.peak),
-            Column("Peak at", Unit.MOMENT, lambda line: line.series.peak_at),
-            Column("Over time", Unit.BARS, lambda line: line.bars),
+            AnswerColumn("Who", ValueUnit.ACTOR, lambda line: line.series.name),
+            AnswerColumn("Whole", unit, lambda line: line.series.whole, "strong"),
+            AnswerColumn("Peak", unit, lambda line: line.series.peak),
+            AnswerColumn("Peak at", ValueUnit.MOMENT, lambda line: line.series.peak_at),
+            AnswerColumn("Over time", ValueUnit.BARS, lambda line: line.bars),
         ),
     )
 
 
-_LOAD = _shape("The load of all CPUs, of each, and of each actor in every bin", Unit.SHARE)
+_LOAD = _shape("The load of all CPUs, of each, and of each actor in every bin", ValueUnit.SHARE)
 _SWITCHES = _shape(
     "Switches a second of all CPUs, of each, and of each actor in every bin",
-    Unit.EVENTS_PER_SECOND,
+    ValueUnit.EVENTS_PER_SECOND,
 )
 
 

@@ -10,16 +10,16 @@ from benchvise.command import Tone
 from benchvise.quantities import format_clock, format_value
 from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
 from benchvise.trace.catalogue.record import (
+    AnswerColumn,
     AnswerTable,
-    Column,
     TableShape,
     TraceAnalysis,
-    Unit,
+    ValueUnit,
     several,
 )
 
 if TYPE_CHECKING:
-    from benchvise.trace.analysis.model import Span
+    from benchvise.trace.analysis.model import TraceSpan
     from benchvise.trace.analysis.stats import ActorStats, CpuStats, Stats
     from benchvise.trace.loaded import LoadedTrace
 
@@ -37,7 +37,7 @@ class _InSpan(Generic[R]):
     """A row, and the span that it is about."""
 
     row: R
-    span: Span
+    span: TraceSpan
 
     def share(self, time: int) -> float:
         return time / self.span.duration
@@ -64,21 +64,23 @@ _CPUS: TableShape[_InSpan[CpuStats]] = TableShape(
     "What took the time of each CPU",
     "more CPUs",
     (
-        Column("CPU", Unit.TEXT, lambda line: line.row.cpu),
-        Column("Tasks", Unit.SHARE, lambda line: line.share(line.row.task)),
-        Column("Interrupts", Unit.SHARE, lambda line: line.share(line.row.irq)),
-        Column("Softirqs", Unit.SHARE, lambda line: line.share(line.row.softirq)),
-        Column("Idle", Unit.SHARE, lambda line: line.share(line.row.idle)),
-        Column(
+        AnswerColumn("CPU", ValueUnit.TEXT, lambda line: line.row.cpu),
+        AnswerColumn("Tasks", ValueUnit.SHARE, lambda line: line.share(line.row.task)),
+        AnswerColumn("Interrupts", ValueUnit.SHARE, lambda line: line.share(line.row.irq)),
+        AnswerColumn("Softirqs", ValueUnit.SHARE, lambda line: line.share(line.row.softirq)),
+        AnswerColumn("Idle", ValueUnit.SHARE, lambda line: line.share(line.row.idle)),
+        AnswerColumn(
             "Not known",
-            Unit.SHARE,
+            ValueUnit.SHARE,
             lambda line: line.share(line.row.unknown),
             _unknown_tone,
         ),
-        Column("Switches/s", Unit.PER_SECOND, lambda line: line.rate(line.row.switches)),
-        Column("Wake-ups/s", Unit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
-        Column("Interrupts/s", Unit.PER_SECOND, lambda line: line.rate(line.row.interrupts)),
-        Column("Lost events", Unit.NUMBER, _lost, _lost_tone),
+        AnswerColumn("Switches/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.switches)),
+        AnswerColumn("Wake-ups/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
+        AnswerColumn(
+            "Interrupts/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.interrupts)
+        ),
+        AnswerColumn("Lost events", ValueUnit.NUMBER, _lost, _lost_tone),
     ),
 )
 _ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
@@ -86,12 +88,14 @@ _ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
     "What each actor took, the busiest first",
     "more actors",
     (
-        Column("Actor", Unit.ACTOR, lambda line: line.row.actor + several(line.row.actors)),
-        Column("Busy", Unit.NS, lambda line: line.row.busy),
-        Column("Of a CPU", Unit.SHARE, lambda line: line.row.share),
-        Column("Switches/s", Unit.PER_SECOND, lambda line: line.rate(line.row.switches)),
-        Column("Wake-ups/s", Unit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
-        Column("CPUs", Unit.CPUS, lambda line: line.row.cpus, "muted"),
+        AnswerColumn(
+            "Actor", ValueUnit.ACTOR, lambda line: line.row.actor + several(line.row.actors)
+        ),
+        AnswerColumn("Busy", ValueUnit.NS, lambda line: line.row.busy),
+        AnswerColumn("Of a CPU", ValueUnit.SHARE, lambda line: line.row.share),
+        AnswerColumn("Switches/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.switches)),
+        AnswerColumn("Wake-ups/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
+        AnswerColumn("CPUs", ValueUnit.CPUS, lambda line: line.row.cpus, "muted"),
     ),
 )
 

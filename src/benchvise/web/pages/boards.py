@@ -14,7 +14,6 @@ from starlette.routing import Route
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound, Refused
@@ -58,7 +57,7 @@ def board(request: Request) -> Response:
     own = _in_rig(rig, name)
     runs = shared.store.runs(_RUNS, RunFilter(board=name))
     if own is None and not runs and name not in shared.store.watches.boards():
-        raise NotFound(f"there is no board '{printable(name, 80)}'", "see the list of boards")
+        raise NotFound(f"there is no board '{name}'", "see the list of boards")
     key = request.query_params.get("boot")
     listed = boots.logs(own["name"]) if own else []
     chosen = boots.find(own["name"], key) if own and key else None
@@ -157,7 +156,7 @@ def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:
     features = rig.features[own]
     return {
         "name": own,
-        "features": sorted(printable(feature, 60) for feature in features - {SIMULATED}),
+        "features": sorted(features - {SIMULATED}),
         "simulated": SIMULATED in features,
         "place": rig.places.get(own),
     }

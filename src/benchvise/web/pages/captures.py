@@ -196,7 +196,7 @@ def _decoded(served: ServedCapture) -> tuple[DecodedCapture, dict[str, str] | No
 
 
 def _failed(error: BenchviseError) -> dict[str, str]:
-    return {"message": printable(error.message, 600), "remedy": printable(error.remedy, 600)}
+    return {"message": error.message, "remedy": error.remedy}
 
 
 def _tables(served: ServedCapture, decoded: DecodedCapture) -> list[Table]:

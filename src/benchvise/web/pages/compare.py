@@ -270,8 +270,8 @@ def _counters_of(store: Store, data: ReportData, row: ComparedSeries) -> SeriesC
         by_run.append(counters_per_iteration(records[0]) if records else {})
         if records:
             for reason, names in missing_counters(records[0]).items():
-                missing[printable(reason)] = tuple(
-                    dict.fromkeys((*missing.get(printable(reason), ()), *map(printable, names)))
+                missing[reason] = tuple(
+                    dict.fromkeys((*missing.get(reason, ()), *map(printable, names)))
                 )
     return SeriesCounters(row.key, row, _side_by_side(by_run), missing)
 
@@ -279,7 +279,7 @@ def _counters_of(store: Store, data: ReportData, row: ComparedSeries) -> SeriesC
 def _side_by_side(by_run: Sequence[dict[str, float]]) -> dict[str, tuple[float | None, ...]]:
     """By counter what each run has of it; those that are zero everywhere are left out."""
     names = dict.fromkeys(name for counted in by_run for name in counted)
-    table = {printable(name): tuple(counted.get(name) for counted in by_run) for name in names}
+    table = {name: tuple(counted.get(name) for counted in by_run) for name in names}
     return {name: values for name, values in table.items() if any(values)}
 
 
@@ -290,7 +290,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     """The series with this key. NotFound when none of the runs has it."""
     row = next((row for row in compared_series(data) if row.key == key), None)
     if row is None:
-        raise NotFound(f"none of the runs has a series {printable(key)!r}", "see what changed")
+        raise NotFound(f"none of the runs has a series {key!r}", "see what changed")
     runs = [replace(run, series=tuple(s for s in run.series if s.key == key)) for run in data.runs]
     members = [series for run in runs for series in run.series]
     measured = [series for series in members if series.summary]

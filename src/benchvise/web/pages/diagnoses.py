@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows.why import directories
 from benchvise.report.why_document import Document, readable
@@ -22,8 +23,8 @@ from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound
 from benchvise.web.live import Publish
-from benchvise.why import progress_log as told
-from benchvise.why.progress_log import Told
+from benchvise.why import progress_log
+from benchvise.why.progress_log import Progress, ProgressSummary
 
 LISTED = 200
 _LOOK_SECONDS = 0.5
@@ -36,8 +37,8 @@ def diagnoses(request: Request) -> Response:
     """What goes on or was stopped on this machine, then what the store has, the newest first."""
     stored = context(request).store.diagnoses(LISTED + 1)
     document = {
-        "unfinished": [_listed(one) for one in _unfinished()],
-        "diagnoses": [asdict(one) for one in stored[:LISTED]],
+        "unfinished": [_listed(summary) for summary in _unfinished()],
+        "diagnoses": [asdict(info) for info in stored[:LISTED]],
         "cut": len(stored) > LISTED,
     }
     return page(request, "diagnoses", document, title="Diagnoses")
@@ -49,11 +50,11 @@ def diagnosis(request: Request) -> Response:
     stored = context(request).store.diagnosis(identity)
     if stored is not None:
         return _page(request, "diagnosis", stored)
-    going_on = told.read(_directory(identity))
-    if going_on.identity and context(request).store.diagnosis(going_on.identity):
+    progress = progress_log.read(_directory(identity))
+    if progress.identity and context(request).store.diagnosis(progress.identity):
         twin = ".json" if request.url.path.endswith(".json") else ""
-        return RedirectResponse(f"/diagnoses/{going_on.identity}{twin}", 303)
-    return _page(request, "diagnosis_live", going_on.document, going_on)
+        return RedirectResponse(f"/diagnoses/{progress.identity}{twin}", 303)
+    return _page(request, "diagnosis_live", encode(progress.diagnosis), progress)
 
 
 async def live(request: Request) -> Response:
@@ -63,7 +64,7 @@ async def live(request: Request) -> Response:
     def source(publish: Publish, stopped: threading.Event) -> None:
         known: tuple[int, bool] | None = None
         while not stopped.wait(0.0 if known is None else _LOOK_SECONDS):
-            now = (told.size(directory), told.is_running(directory))
+            now = (progress_log.size(directory), progress_log.is_running(directory))
             if now != known:
                 known = now
                 publish("told", {"bytes": now[0], "running": now[1]})
@@ -72,43 +73,43 @@ async def live(request: Request) -> Response:
 
 
 def _page(
-    request: Request, kind: str, document: Document, going_on: Told | None = None
+    request: Request, kind: str, document: Document, progress: Progress | None = None
 ) -> Response:
-    safe = readable(document)
-    shown = content(safe)
-    more = {name: value for name, value in shown.items() if name != "d"}
-    entries = evidence(safe)
+    shown = readable(document)
+    texts = content(shown)
+    entries = evidence(shown)
     return page(
         request,
         kind,
-        safe if going_on is None else {**safe, "live": _standing(going_on)},
-        title=safe["headline"],
+        encode(shown) | ({} if progress is None else {"live": _standing(progress)}),
+        title=shown.headline,
         crumbs=_CRUMBS,
-        island=shown["figures"].document,
+        diagnosis=shown,
+        island=texts["figures"].document,
         name=request.path_params["id"],
         evidence=entries[-MOST:],
         evidence_all=len(entries),
-        **more,
+        **{name: value for name, value in texts.items() if name != "d"},
     )
 
 
-def _standing(going_on: Told) -> dict[str, Any]:
+def _standing(progress: Progress) -> dict[str, Any]:
     """How a diagnosis that has no answer yet stands."""
     return {
-        "running": going_on.running,
-        "ended": going_on.ended,
-        "stage": printable(going_on.stage),
-        "asked": None if going_on.asked is None else asdict(going_on.asked),
-        "seconds": going_on.at,
-        "left_out": [printable(text, 300) for text in going_on.left_out],
-        "failed": [printable(text, 300) for text in going_on.failed],
-        "resume": f"benchvise why --resume {going_on.directory}",
+        "running": progress.running,
+        "ended": progress.ended,
+        "stage": progress.stage,
+        "asked": None if progress.question is None else asdict(progress.question),
+        "seconds": progress.at,
+        "left_out": list(progress.left_out),
+        "failed": list(progress.failed),
+        "resume": f"benchvise why --resume {progress.directory}",
     }
 
 
 def _directory(name: str) -> Path:
     """The directory of that name, found among those there are; NotFound when there is none."""
-    for directory in told.tellings(directories()):
+    for directory in progress_log.logged_directories(directories()):
         if directory.name == name:
             return directory
     raise NotFound(
@@ -116,27 +117,27 @@ def _directory(name: str) -> Path:
     )
 
 
-def _unfinished() -> Iterator[told.Heading]:
-    for directory in told.tellings(directories()):
+def _unfinished() -> Iterator[ProgressSummary]:
+    for directory in progress_log.logged_directories(directories()):
         try:
-            one = told.heading(directory)
+            summary = progress_log.summary(directory)
         except UsageError:
             continue  # being begun, or another version's
-        if not one.ended:
-            yield one
+        if not summary.ended:
+            yield summary
 
 
-def _listed(one: told.Heading) -> dict[str, Any]:
-    document = one.document
+def _listed(summary: ProgressSummary) -> dict[str, Any]:
+    diagnosis = summary.diagnosis
     return {
-        "id": one.directory.name,
-        "running": one.running,
-        "seconds": one.at,
-        "started": str(document.get("started", "")),
-        "good": printable(str(document.get("good", ""))),
-        "bad": printable(str(document.get("bad", ""))),
-        "metric": printable(str((document.get("metric") or {}).get("name", ""))),
-        "simulated": bool(document.get("simulated")),
+        "id": summary.directory.name,
+        "running": summary.running,
+        "seconds": summary.at,
+        "started": diagnosis.started,
+        "good": diagnosis.good,
+        "bad": diagnosis.bad,
+        "metric": diagnosis.metric.name,
+        "simulated": diagnosis.simulated,
     }
 
 

@@ -20,7 +20,6 @@ from benchvise.report.health_figures import health_figures
 from benchvise.report.watch_tables import history_data, history_tables, iso
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.store import RunFilter, RunInfo
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound, Refused
@@ -53,7 +52,7 @@ def board(request: Request) -> Response:
     name = _known(shared, request.path_params["board"])
     by = cast(By, request.query_params.get("by", "week"))
     if by not in _PERIODS:
-        raise UsageError(f"by={printable(by, 20)} is no period", "ask for day or week")
+        raise UsageError(f"by={by} is no period", "ask for day or week")
     now = time.time()
     since = _since(request.query_params.get("since", "90d"), now)
     history = shared.store.watches.history(name, since, now)
@@ -87,7 +86,7 @@ def look(request: Request) -> Response:
     name = _known(shared, request.query_params.get("board", ""))
     if not _may_look(shared, name):
         raise Refused(
-            f"to look at {printable(name, 80)}, it may have to be switched on",
+            f"to look at {name}, it may have to be switched on",
             "start the workbench with --allow-control, or look with benchvise health",
         )
     shared.readings.look(name, shared.settings.rig)
@@ -179,9 +178,7 @@ def _known(shared: Context, name: str) -> str:
     page cannot make this machine reach for any address."""
     if name in shared.store.watches.boards() or name in _names(shared):
         return name
-    raise NotFound(
-        f"no board '{printable(name, 80)}' is known", f"benchvise watch {printable(name, 80)}"
-    )
+    raise NotFound(f"no board '{name}' is known", f"benchvise watch {name}")
 
 
 def _names(shared: Context) -> list[str]:
@@ -197,7 +194,7 @@ def _since(text: str, now: float) -> float:
         return 0.0
     seconds = seconds_or_none(text)
     if seconds is None:
-        raise UsageError(f"since={printable(text, 20)} is no time", "ask for 30d, 24h, 90d")
+        raise UsageError(f"since={text} is no time", "ask for 30d, 24h, 90d")
     return now - seconds
 
 

@@ -12,7 +12,6 @@ from starlette.responses import Response
 from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
 from benchvise.store import RunFilter
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
@@ -38,11 +37,9 @@ def history(request: Request) -> Response:
     limit = max(2, number(request, "limit", RUNS, MOST_RUNS))
     past, total = shared.store.history(key, matching, limit=limit)
     if not past:
-        where = f" on {printable(board)}" if board else ""
-        with_tag = f" with the tag {printable(tag)}" if tag else ""
-        raise NotFound(
-            f"no run{where}{with_tag} has a series {printable(key)!r}", "choose one at /history"
-        )
+        where = f" on {board}" if board else ""
+        with_tag = f" with the tag {tag}" if tag else ""
+        raise NotFound(f"no run{where}{with_tag} has a series {key!r}", "choose one at /history")
     data = history_data(key, past)
     by = cast(By, choice(request, "by", ("order", "time")))
     urls = {one.run.id: address(f"/runs/{one.run.id}", [("series", key)]) for one in past}

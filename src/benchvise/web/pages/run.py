@@ -215,7 +215,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     shown = next((one for one in run.series if one.key == key), None)
     records = shared.store.series_of(run.id, key)
     if shown is None or not records:
-        raise NotFound(f"the run {run.id} has no series {printable(key)!r}", "see its results")
+        raise NotFound(f"the run {run.id} has no series {key!r}", "see its results")
     record = records[0]
     found = batches(record, shared.store.host_of(run.id))
     evidence = (evidence_figure(sample_figure(shown), found),) if shown.summary else ()
@@ -224,9 +224,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     document = {
         "series": {**asdict(replace(shown, samples=())), "samples": [asdict(b) for b in found]},
         "counters": counters_per_iteration(record),
-        "not_counted": {
-            printable(reason): list(names) for reason, names in missing_counters(record).items()
-        },
+        "not_counted": {reason: list(names) for reason, names in missing_counters(record).items()},
         "not_read": missing_evidence(record),
     }
     figures = Figures(data.format, (), latencies, (), ())
@@ -271,9 +269,9 @@ def _state_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
     skip = number(request, "skip", 0, max(0, len(entries) - 1))
     meanwhile = diff_snapshots(before, after) if after is not None else None
     document = {
-        "taken": printable(before.taken),
+        "taken": before.taken,
         "digest": before.digest,
-        "privilege": printable(before.privilege),
+        "privilege": before.privilege,
         "find": wanted,
         "total": len(entries),
         "skip": skip,
@@ -299,12 +297,12 @@ def _entry(kind: str, entry: StateEntry) -> dict[str, Any]:
     item = items_by_id().get(entry.item)
     return {
         "kind": kind,
-        "item": printable(entry.item),
-        "key": printable(entry.key),
+        "item": entry.item,
+        "key": entry.key,
         "value": None if entry.missing else value_text(entry.value),
         "missing": str(entry.missing) if entry.missing else None,
-        "reason": printable(entry.reason),
-        "path": printable(entry.path),
+        "reason": entry.reason,
+        "path": entry.path,
         "title": item.title if item else "",
     }
 

@@ -47,14 +47,14 @@ def trace_compare(request: Request) -> Response:
         raise UsageError("a comparison has two traces", "choose two in the list of traces")
     files = index.find(query.text("a")), index.find(query.text("b"))
     sides = [context(request).served_traces.get(file.path) for file in files]
-    found = _compared(sides[0], sides[1])
+    compared = _compared(sides[0], sides[1])
     kind = query.choice("kind", comparison.KINDS)
     document = {
         "a": listed(files[0]),
         "b": listed(files[1]),
         "kind": kind,
-        **comparison.document(found, kind),
-        "detail": _detail(files, sides, found, query.text("actor")),
+        **comparison.document(compared, kind),
+        "detail": _detail(files, sides, compared, query.text("actor")),
     }
     return page(
         request,
@@ -88,12 +88,15 @@ def _address(request: Request, files: list[IndexedFile]) -> str:
 
 
 def _detail(
-    files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], found: SideBySide, actor: str
+    files: tuple[IndexedFile, IndexedFile],
+    sides: list[ServedTrace],
+    compared: SideBySide,
+    actor: str,
 ) -> dict[str, Any] | None:
     """One actor more closely: its distributions in both, and where to see it at work."""
     if not actor:
         return None
-    row = next((row for row in found.rows if aligned(row.actor) == aligned(actor)), None)
+    row = next((row for row in compared.rows if aligned(row.actor) == aligned(actor)), None)
     if row is None:
         raise UsageError(
             f"no actor of both traces is {printable(actor, 80)}", "choose one of the table"
@@ -113,36 +116,38 @@ def _detail(
 def _lines(
     files: tuple[IndexedFile, IndexedFile], sides: list[ServedTrace], actor: str
 ) -> dict[str, str | None]:
-    """Addresses of the time lines where the actor is at its usual work: of each trace, and of both
+    """Addresses of the timelines where the actor is at its usual work: of each trace, and of both
     beside each other, moved so that the two instances stand at the same place."""
     places = [comparison.place(side.loaded, actor) for side in sides]
     lengths = [place["end"] - place["begin"] for place in places if place is not None]
     span = 2 * max(1, *lengths) if lengths else 0
-    words = [
+    views = [
         None if place is None else _at(side, place, span)
         for side, place in zip(sides, places, strict=True)
     ]
     pages = [f"/traces/{file.key}" for file in files]
-    one = [f"{page}?{urlencode(at)}" if at else None for page, at in zip(pages, words, strict=True)]
-    if words[0] is None or words[1] is None:
-        return {"a": one[0], "b": one[1], "both": None}
+    alone = [
+        f"{page}?{urlencode(at)}" if at else None for page, at in zip(pages, views, strict=True)
+    ]
+    if views[0] is None or views[1] is None:
+        return {"a": alone[0], "b": alone[1], "both": None}
     both = {
         "with": files[1].key,
-        **words[0],
-        **{f"{name}2": text for name, text in words[1].items()},
+        **views[0],
+        **{f"{name}2": text for name, text in views[1].items()},
         "shift": places[1]["begin"] - places[0]["begin"] if places[0] and places[1] else 0,
     }
-    return {"a": one[0], "b": one[1], "both": f"{pages[0]}?{urlencode(both)}"}
+    return {"a": alone[0], "b": alone[1], "both": f"{pages[0]}?{urlencode(both)}"}
 
 
 def _at(side: ServedTrace, place: dict[str, Any], span: int) -> dict[str, str]:
     """What of the workspace's address shows a place in the middle of twice ``span`` ns."""
     begin, end = place["begin"], place["end"]
     middle = (begin + end) // 2
-    words = {"view": f"{middle - span},{middle + span}", "actor": str(place["actor"])}
+    parameters = {"view": f"{middle - span},{middle + span}", "actor": str(place["actor"])}
     rows = [row for row in side.rows if row.actor == place["actor"]]
     own = [row for row in rows if row.cpu in (None, place["cpu"])] or rows
-    return words | ({"at": f"{own[0].id}:{begin}"} if own else {})
+    return parameters | ({"at": f"{own[0].id}:{begin}"} if own else {})
 
 
 def _figures(document: dict[str, Any]) -> dict[str, Any]:
@@ -158,8 +163,8 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
         ]
         if lines:
             title = _TITLES[name]
-            words = {"id": f"of-{name}", "title": title, "x_name": title.lower()}
-            figures.append({**words, "lines": lines})
+            figure = {"id": f"of-{name}", "title": title, "x_name": title.lower()}
+            figures.append({**figure, "lines": lines})
     empty: list[Any] = []
     return {"format": 1, "curves": empty, "latencies": figures, "samples": empty, "changes": empty}
 

@@ -58,10 +58,10 @@ def _kind(path: Path, _size: int, _changed: float) -> str:
 def _known(path: Path, size: int, changed: float) -> dict[str, Any]:
     """What is known without decoding: ``events`` and ``seconds`` where it was opened before."""
     try:
-        known = _opened(path, size, changed)
+        facts = _opened(path, size, changed)
     except LookupError:
-        known = {"events": None, "seconds": None, "losses": None}
-    return {"format": _kind(path, size, changed), **known}
+        facts = {"events": None, "seconds": None, "losses": None}
+    return {"format": _kind(path, size, changed), **facts}
 
 
 @lru_cache(maxsize=4 * SHOWN)

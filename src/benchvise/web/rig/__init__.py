@@ -1,1 +1,1 @@
-"""The boards of a rig on pages: looked at all the time, acted upon only where that is allowed."""
+"""The boards of a rig on pages: their live state, and actions where they are allowed."""

@@ -63,14 +63,14 @@ def find(board: str, key: str) -> ConsoleLog:
 def summary(log: ConsoleLog) -> dict[str, Any]:
     """What is known of a boot: ``phases`` in seconds since power on, ``restarts``, ``reached``.
 
-    ``kind`` is ``console`` where nobody switched power on: somebody only looked.
+    ``kind`` is ``console`` where power was not switched on: the console was only open.
     """
     try:
         changed = log.path.stat().st_mtime_ns
     except OSError:
         changed = 0
-    found = _phases(log.path, log.size, changed)
-    return {"key": log.key, "started": log.started, "size": log.size, **found}
+    phases = _phases(log.path, log.size, changed)
+    return {"key": log.key, "started": log.started, "size": log.size, **phases}
 
 
 def text(log: ConsoleLog) -> tuple[list[str], bool]:

@@ -1,7 +1,7 @@
 """A board's console as it is recorded, followed from file to file.
 
-Whoever boots, measures or types records what the console says; so it is shown whatever command that
-is, and without a second one on the line.
+Each command that boots, measures or types records the console; so it is shown whatever command that
+is, and without a second reader on the line.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from benchvise.web.rig.boots import ConsoleLog, ConsoleText, logs
 
 TAIL_BYTES = 64 << 10
 PIECE_BYTES = 256 << 10
-"""More than this at a look is passed over: nobody could read it."""
-LOOK_SECONDS = 0.25
-_SEARCH_LOOKS = 4
-"""Looks at a silent log before it is seen whether there is a newer one."""
+"""More than this in one poll is skipped: it could not be read."""
+POLL_SECONDS = 0.25
+_SEARCH_POLLS = 4
+"""Polls of a silent log before a newer one is searched for."""
 
 
 def following(board: str) -> Source:
@@ -26,9 +26,9 @@ def following(board: str) -> Source:
     def source(publish: Publish, stopped: threading.Event) -> None:
         log: ConsoleLog | None = None
         followed: _Followed | None = None
-        silent = _SEARCH_LOOKS
+        silent = _SEARCH_POLLS
         while not stopped.is_set():
-            if silent >= _SEARCH_LOOKS:
+            if silent >= _SEARCH_POLLS:
                 silent = 0
                 newest = next(iter(logs(board)), None)
                 if newest is None and log is None:
@@ -36,13 +36,13 @@ def following(board: str) -> Source:
                 elif newest is not None and (log is None or newest.key != log.key):
                     log, followed = newest, _Followed(newest.path)
                     publish("log", {"key": log.key, "started": log.started})
-            said = followed.more() if followed is not None else None
-            if said is None:
+            message = followed.more() if followed is not None else None
+            if message is None:
                 silent += 1
             else:
-                publish("lines", said)
-                silent = 0 if said["lines"] else silent + 1
-            stopped.wait(LOOK_SECONDS)
+                publish("lines", message)
+                silent = 0 if message["lines"] else silent + 1
+            stopped.wait(POLL_SECONDS)
 
     return source
 

@@ -1,7 +1,7 @@
 """Typing on a board's console from a page, where ``--allow-control`` says so.
 
-The board is held as `benchvise rig console` holds it, and what it says is recorded; the live
-console shows the record, here as for any other command. Who types nothing for a while lets go.
+The board is held as `benchvise rig console` holds it, and its console is recorded; the live console
+shows the record, here as for any other command. The board is released after five idle minutes.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class ConsoleSessions:
         if name not in rig.names:
             raise NotFound("there is no such board in the rig", "see the list of boards")
         with self._lock:
-            known = name in self._boards
-        if not known:
+            is_open = name in self._boards
+        if not is_open:
             held = HeldBoard(rig, name, PURPOSE)
             try:
                 held.open_console(logs_directory(name) / "console.log")
@@ -80,7 +80,8 @@ class ConsoleSessions:
     def type(self, name: str, text: str) -> dict[str, Any]:
         """Sends text as it is; lines end in CR, as from a terminal's keyboard.
 
-        Raises Refused when nobody types here any more, UsageError for too much at once, RigError.
+        Raises Refused when this console is not held (any more), UsageError for too much at once,
+        and RigError.
         """
         data = text.encode("utf-8", "replace")
         if not 0 < len(data) <= MOST_BYTES:
@@ -98,7 +99,7 @@ class ConsoleSessions:
         return self.state(name)
 
     def end(self, name: str) -> dict[str, Any]:
-        """Lets the board go as it is; it may have been let go before."""
+        """Releases the board as it is; it may have been released before."""
         with self._lock:
             session = self._boards.get(name)
         if session is not None and session.thread is not None:
@@ -107,7 +108,7 @@ class ConsoleSessions:
         return self.state(name)
 
     def close(self) -> None:
-        """Lets all go."""
+        """Releases all."""
         for name in list(self._boards):
             self.end(name)
 
@@ -115,7 +116,7 @@ class ConsoleSessions:
         with self._lock:
             session = self._boards.get(name)
         if session is None:
-            raise Refused("nobody types on this console", "take it first")
+            raise Refused("this console is not open for typing", "open it first")
         return session
 
     def _record(self, name: str, session: _ConsoleSession) -> None:
@@ -126,8 +127,8 @@ class ConsoleSessions:
                 session.held.read_console(_READ_S)
                 if time.monotonic() - session.typed > IDLE_S:
                     minutes = IDLE_S / 60
-                    message = f"let go, as nothing was typed for {minutes:g} minutes"
-                    ended = {"message": message, "remedy": "take it again to go on"}
+                    message = f"released after {minutes:g} idle minutes"
+                    ended = {"message": message, "remedy": "open it again to go on"}
                     break
             session.held.close(off=False)
         except BenchviseError as error:

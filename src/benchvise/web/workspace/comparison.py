@@ -9,7 +9,7 @@ from typing import Any
 
 from benchvise.documents import encode
 from benchvise.trace.analysis.actors import describe, instance_metrics, instances_of, response
-from benchvise.trace.analysis.compare import METRICS, MetricChange, Rate
+from benchvise.trace.analysis.compare import METRICS, ActorRate, MetricChange
 from benchvise.trace.analysis.model import NONE, Ints
 from benchvise.trace.catalogue.compare import COMPARE, CompareRequest
 from benchvise.trace.loaded import LoadedTrace
@@ -70,7 +70,7 @@ def compare_traces(a: LoadedTrace, b: LoadedTrace) -> SideBySide:
     )
 
 
-def _row(rate: Rate, metrics: Mapping[str, MetricChange]) -> ActorRow:
+def _row(rate: ActorRate, metrics: Mapping[str, MetricChange]) -> ActorRow:
     changed = tuple(name for name in METRICS if name in metrics and metrics[name].changed)
     return ActorRow(
         actor=rate.actor,

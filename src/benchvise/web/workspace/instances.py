@@ -43,19 +43,19 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> pa.Table:
         "latency": latency(analysis)[rows],
         "period": analysis.instances["period"][rows],
     }
-    known = np.flatnonzero((metrics[x] != NONE) & (metrics[y] != NONE))
+    valued = np.flatnonzero((metrics[x] != NONE) & (metrics[y] != NONE))
     log = query.choice("scale", ("log", "linear")) == "log"
     width = query.whole("width", 800, 10, 4000)
     height = query.whole("height", 240, 10, 2000)
     places = (
-        _places(metrics[x][known], width, log=log and x != "begin"),
-        _places(metrics[y][known], height, log=log),
+        _places(metrics[x][valued], width, log=log and x != "begin"),
+        _places(metrics[y][valued], height, log=log),
     )
-    kept, count = _thinned(metrics[y][known], places)
-    chosen = known[kept]
+    kept, count = _thinned(metrics[y][valued], places)
+    chosen = valued[kept]
     columns = {name: _numbers(values[chosen]) for name, values in metrics.items()}
     return _table(analysis, rows[chosen], columns, count).replace_schema_metadata(
-        {"instances": str(rows.size), "without": str(rows.size - known.size)}
+        {"instances": str(rows.size), "without": str(rows.size - valued.size)}
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchvise.documents import encode
 from benchvise.trace.analysis.actors import describe
 from benchvise.trace.analysis.model import NONE, Analysis
-from benchvise.trace.levels import Item, Row
+from benchvise.trace.levels import TimelineItem, TimelineRow
 from benchvise.web.workspace.served import ServedTrace
 
 _MOST_EVENTS = 200
@@ -21,7 +21,7 @@ _IN_TURN = frozenset({"runnable", "preempted"})
 """States in which an instance is under way, though it does not run."""
 
 
-def item_document(trace: ServedTrace, row: Row, time: int) -> dict[str, Any]:
+def item_document(trace: ServedTrace, row: TimelineRow, time: int) -> dict[str, Any]:
     """What a row shows at a time, in ns since the first event; ``item`` is None for nothing."""
     analysis = trace.loaded.analysis
     item = trace.levels.at(row.id, time)
@@ -52,7 +52,7 @@ def item_document(trace: ServedTrace, row: Row, time: int) -> dict[str, Any]:
     return document
 
 
-def _fragment(analysis: Analysis, row: Row, item: Item, time: int) -> int | None:
+def _fragment(analysis: Analysis, row: TimelineRow, item: TimelineItem, time: int) -> int | None:
     """The span on a CPU that an item is, or is a part of."""
     if item.state not in _RAN:
         return None
@@ -72,7 +72,9 @@ def _fragment(analysis: Analysis, row: Row, item: Item, time: int) -> int | None
     return None
 
 
-def _instance(analysis: Analysis, item: Item, fragment: int | None, time: int) -> int | None:
+def _instance(
+    analysis: Analysis, item: TimelineItem, fragment: int | None, time: int
+) -> int | None:
     rows = analysis.instances
     if fragment is not None:
         instance = int(analysis.fragments["instance"][fragment])
@@ -105,7 +107,7 @@ def _instance_document(trace: ServedTrace, instance: int) -> dict[str, Any]:
     return document
 
 
-def _events(trace: ServedTrace, item: Item, cpu: int | None) -> dict[str, Any]:
+def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> dict[str, Any]:
     """The events of the item's CPU from its begin to its end, the first of them listed."""
     index, types = trace.trace.index, trace.trace.outline["events"]
     times = index["time"].to_numpy()

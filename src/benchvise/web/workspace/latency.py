@@ -7,7 +7,7 @@ from typing import Any
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.text import printable
-from benchvise.trace.analysis.latency import Hop, Occurrence, Way
+from benchvise.trace.analysis.latency import LatencyHop, LatencyWay, Occurrence
 from benchvise.trace.catalogue.latency import LATENCY, LatencyRequest
 from benchvise.trace.catalogue.options import Match
 from benchvise.trace.loaded import LoadedTrace
@@ -53,11 +53,11 @@ def answer(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     }
 
 
-def _hop(hop: Hop) -> dict[str, Any]:
+def _hop(hop: LatencyHop) -> dict[str, Any]:
     return {**encode(hop), "start": hop.start, "end": hop.end}
 
 
-def _way(way: Way) -> dict[str, Any]:
+def _way(way: LatencyWay) -> dict[str, Any]:
     document = encode(way)
     stages = [{**stage, "name": printable(stage["name"], _STAGE)} for stage in document["stages"]]
     return {**document, "stages": stages}

@@ -12,13 +12,13 @@ import pyarrow as pa
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.latency.ends import (
-    Condition,
+    FieldCondition,
     booleans,
     meets,
     parse_conditions,
     running,
 )
-from benchvise.trace.analysis.model import Analysis, Bools, Ints, Span, integers
+from benchvise.trace.analysis.model import Analysis, Bools, Ints, TraceSpan, integers
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery, head
 
@@ -82,7 +82,7 @@ def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
     times, cpus = _taken(index, "time", rows), _taken(index, "cpu", rows)
     events, places = _taken(index, "event", rows), _taken(index, "row", rows)
     analysis = part.analysis
-    around = analysis.asked_about(Span(int(times.min()), int(times.max()) + 1)).sliced()
+    around = analysis.asked_about(TraceSpan(int(times.min()), int(times.max()) + 1)).sliced()
     context = running(around, cpus, times)
     kinds = part.trace.outline["events"]
     origin = analysis.whole.begin
@@ -143,7 +143,7 @@ def _event_numbers(part: LoadedTrace, names: Sequence[str]) -> list[int]:
     return sorted(chosen)
 
 
-def _meeting(part: LoadedTrace, rows: Ints, conditions: Sequence[Condition]) -> Bools:
+def _meeting(part: LoadedTrace, rows: Ints, conditions: Sequence[FieldCondition]) -> Bools:
     """Which events have all the fields, and in them what is asked for.
 
     Raises:
@@ -192,7 +192,7 @@ def _of_actors(analysis: Analysis, index: pa.Table, rows: Ints, actors: Sequence
     at = np.unique(at[cpu == np.repeat(fragments["cpu"][mine], count)])
     if at.size == 0:
         return at
-    span = Span(int(times[at[0]]), int(times[at[-1]]) + 1)
+    span = TraceSpan(int(times[at[0]]), int(times[at[-1]]) + 1)
     around = analysis.asked_about(span).sliced()
     context = running(around, _taken(index, "cpu", rows[at]), times[at])
     known = context >= 0

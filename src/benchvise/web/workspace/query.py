@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchvise.errors import UsageError
-from benchvise.trace.analysis.model import NONE, Actor, Span
+from benchvise.trace.analysis.model import NONE, Actor, TraceSpan
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.http import Query
 
@@ -45,7 +45,7 @@ class TraceQuery(Query):
                 "nothing of the trace lies in the span asked for",
                 f"it has events from 0 to {whole.end - whole.begin} ns",
             )
-        return replace(loaded, analysis=loaded.analysis.asked_about(Span(first, last)))
+        return replace(loaded, analysis=loaded.analysis.asked_about(TraceSpan(first, last)))
 
     def actors(self, loaded: LoadedTrace) -> list[Actor]:
         """The actors of ``actor``: ids, or names as on the command line; all but idle for none.

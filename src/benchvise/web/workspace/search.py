@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
-from benchvise.trace.analysis.latency.ends import Condition, booleans, meets, parse_conditions
+from benchvise.trace.analysis.latency.ends import FieldCondition, booleans, meets, parse_conditions
 from benchvise.trace.analysis.model import Bools, Ints, integers
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery, head
@@ -143,7 +143,7 @@ def _values(part: LoadedTrace, text: str, *, condition: bool) -> tuple[list[_Hit
 
 
 def _columns(
-    table: pa.Table, text: str, conditions: Sequence[Condition], event: str
+    table: pa.Table, text: str, conditions: Sequence[FieldCondition], event: str
 ) -> list[tuple[str, Bools]]:
     """By field: which events of a table are meant."""
     if conditions:

@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 
 from benchvise.errors import BenchviseError, TraceError, UsageError
-from benchvise.trace.analysis.model import Span
+from benchvise.trace.analysis.model import TraceSpan
 from benchvise.trace.decoder import decoder
-from benchvise.trace.levels import Levels, Row
+from benchvise.trace.levels import Levels, TimelineRow
 from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.opening import OpenTrace, open_trace
 from benchvise.trace.signature import Stat, signature
@@ -44,7 +44,7 @@ class ServedTrace:
     path: Path
     stats: list[Stat]
     trace: OpenTrace
-    whole: Span
+    whole: TraceSpan
     """From its first event to its last."""
     tag: str
     """Changes whenever an answer about the trace may: with what it holds, and with us."""
@@ -76,7 +76,7 @@ class ServedTrace:
         return self._levels
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TimelineRow]:
         """The rows of its timeline."""
         return self.levels.rows(self.loaded.analysis)
 
@@ -169,7 +169,7 @@ class ServedTraces:
         if trace.span is None:
             raise UsageError(f"{path.name} holds no event", "")
         tag = _tag(trace.content or repr(stats))
-        served = ServedTrace(path, stats, trace, Span(*trace.span), tag)
+        served = ServedTrace(path, stats, trace, TraceSpan(*trace.span), tag)
         thread = threading.Thread(target=self._keep, args=(served,), daemon=True)
         with self._lock:
             self._keeping = [other for other in self._keeping if other.is_alive()]

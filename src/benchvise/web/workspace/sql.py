@@ -9,10 +9,10 @@ import pyarrow as pa
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.trace.query import Limits, QueryAnswer, Tables, ask
+from benchvise.trace.query import QueryAnswer, QueryLimits, QueryTables, ask
 from benchvise.web.workspace.query import TraceQuery, head
 
-LIMITS = Limits(rows=1000, seconds=10, memory_mb=512)
+LIMITS = QueryLimits(rows=1000, seconds=10, memory_mb=512)
 
 SQL_LIMIT = 20_000
 """Characters of a query."""
@@ -57,7 +57,7 @@ def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> dict[str, 
 
 def tables(loaded: LoadedTrace, _query: TraceQuery) -> dict[str, Any]:
     """``tables``: what can be asked, with columns."""
-    listed = Tables(loaded.trace).listing()
+    listed = QueryTables(loaded.trace).listing()
     return {
         "tables": [
             {

@@ -177,7 +177,7 @@ class Images:
             part.first[:_SHOWN] or "not there",
             part.second[:_SHOWN] or "not there",
             (f"{layer}:{part.name}",),
-            LayerMeans(layer, part.name),
+            means=LayerMeans(layer, part.name),
             terms=part_terms(layer, part, self._reach),
         )
 
@@ -301,4 +301,4 @@ def _above(
 
 
 def _best(suspects: Iterable[Suspect]) -> list[Suspect]:
-    return sorted(suspects, key=lambda suspect: (-suspect.score, suspect.id))[:MOST]
+    return sorted(suspects, key=lambda suspect: (-suspect.log_odds, suspect.id))[:MOST]

@@ -93,7 +93,8 @@ class LiveBench:
         self._interventions: dict[Side, Intervention] = {}
         self._boots = {board.name: 0 for board in self._live.values()}
         self._number = 0
-        self._metric, kind, self._hosts = self._first()
+        asked = next(iter(self._live.values())).spec
+        self._metric, kind, self._hosts = self._first(asked)
         command = self._metric.command
         if root is not None and not command:
             raise UsageError(
@@ -103,8 +104,7 @@ class LiveBench:
         swappable = command and (root is not None or len(self._live) == len(Side))
         self._userland = UserlandSwap(self._live, command, root) if swappable else None
         self._recorded = {
-            side: record.trials(self._metric.spec, kind, side)
-            for side, record in self._records.items()
+            side: record.trials(asked, kind, side) for side, record in self._records.items()
         }
         self._number = max((len(trials) for trials in self._recorded.values()), default=0)
 
@@ -422,9 +422,10 @@ class LiveBench:
 
     # -- the beginning -----------------------------------------------------------------------------
 
-    def _first(self) -> tuple[Metric, MetricKind, dict[Side, Mapping[str, object]]]:
+    def _first(
+        self, asked: SeriesSpec
+    ) -> tuple[Metric, MetricKind, dict[Side, Mapping[str, object]]]:
         """What is measured, by a process on each live board; the kinds have to agree."""
-        asked = next(iter(self._live.values())).spec
         command = asked if asked.benchmark.startswith("command.") else None
         kinds: dict[Side, MetricKind] = {}
         hosts: dict[Side, Mapping[str, object]] = {}
@@ -441,7 +442,7 @@ class LiveBench:
                 + " and ".join(k.unit or "none" for k in kinds.values()),
                 "measure something that both count alike",
             )
-        metric = Metric(
+        metric = Metric.of(
             asked,
             kind.unit,
             kind.better,

@@ -146,7 +146,7 @@ def rewritten(command: str, closure: Closure, directory: str) -> str:
         pattern = rf"(?<![\w./=-]){re.escape(program.word)}(?![\w./=-])"
         found = re.search(pattern, command)
         if found is None:
-            raise Incomplete(f"'{printable(program.word)}' is quoted in the command")
+            raise Incomplete(f"'{program.word}' is quoted in the command")
         command = command[: found.start()] + shlex.join(words) + command[found.end() :]
     return command
 
@@ -174,7 +174,7 @@ class _Reader:
             name = posixpath.basename(path)
         parsed = elf.parse(data)
         if parsed is None:
-            raise Incomplete(f"{printable(path)} is neither a program nor a script")
+            raise Incomplete(f"{path} is neither a program nor a script")
         self.abi = self.abi or parsed.abi
         loader = ""
         if parsed.interpreter:
@@ -188,7 +188,7 @@ class _Reader:
             line = [line[1].split()[0]]
         found = self._programs.located(line[0]) if line else None
         if found is None:
-            raise Incomplete(f"the interpreter of {printable(path)} is not there")
+            raise Incomplete(f"the interpreter of {path} is not there")
         argument = line[1].strip() if len(line) > 1 else ""
         return found, printable(argument, 100)
 
@@ -196,9 +196,7 @@ class _Reader:
         """Adds the loader and what it finds for a program; the loader's name."""
         loader = self._programs.located(interpreter)
         if loader is None:
-            raise Incomplete(
-                f"{printable(path)} wants {printable(interpreter)}, which is not there"
-            )
+            raise Incomplete(f"{path} wants {interpreter}, which is not there")
         name = posixpath.basename(interpreter)
         self._add(name, loader, LIBC)
         found = self._programs.libraries(path, loader)
@@ -401,7 +399,7 @@ class InRoot:
         if path not in self._read:
             data = self._tree.whole(path, _MOST_BYTES)
             if data is None:
-                raise Incomplete(f"{printable(path)} cannot be read in {self._tree.name}")
+                raise Incomplete(f"{path} cannot be read in {self._tree.name}")
             self._read[path] = data
         return self._read[path]
 
@@ -418,9 +416,7 @@ class InRoot:
                     continue
                 library = self._library(name, place, wants, inherited)
                 if library is None:
-                    raise Incomplete(
-                        f"{printable(place)} wants {printable(name)}, which is not there"
-                    )
+                    raise Incomplete(f"{place} wants {name}, which is not there")
                 found[soname] = library[0]
                 if len(found) < _MOST_LIBRARIES:
                     waiting.append((*library, inherited))

@@ -98,7 +98,7 @@ class UserlandSwap:
                 _file(good, part),
                 _file(bad, part),
                 (f"{USERLAND}:{part}",),
-                LayerMeans(USERLAND, part),
+                means=LayerMeans(USERLAND, part),
                 terms=(_TERMS[part] if part == LIBC else _TERMS[_kind(part)],),
             )
             for part in sorted({*one} & {*other})

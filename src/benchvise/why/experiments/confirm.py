@@ -94,7 +94,7 @@ def confirm(
     names = _names(suspects)
     question = Question(
         Purpose.REPAIR,
-        f"does the bad side become like the good one with {names} as there?",
+        f"does the good side's value of {names} close the gap on the bad side?",
         Side.BAD,
         suspects,
         context,
@@ -115,7 +115,7 @@ def confirm(
     share = repair.share or Bounds(0.0, 0.0, 0.0)
     if not _claims(effects, expected):
         return Confirmation(
-            suspects, False, effect, repair, share, why_not="the repair changes nothing for sure"
+            suspects, False, effect, repair, share, why_not="the repair has no sure effect"
         )
     breaking, not_broken = _broken(
         lab, scale, suspects, blocks, others, expected, not_broken or refused
@@ -280,7 +280,7 @@ def _broken(
 ) -> tuple[Experiment | None, str]:
     """The break, and why it is not one of the good side itself where it is not."""
     names = _names(suspects)
-    words = f"does the good side become like the bad one with {names} as there?"
+    words = f"does the bad side's value of {names} open the gap on the good side?"
     question = Question(Purpose.BREAK, words, Side.GOOD, suspects)
     if BROKEN in blocks.arms:
         return _experiment(lab, scale, question, blocks, GOOD, BROKEN), ""
@@ -294,7 +294,7 @@ def _broken(
             lab.leave_out(Side.GOOD, suspects, problem.reason)
     reason = not_broken or "the good side is a record"
     rest = tuple(suspect for suspect in others if suspect not in suspects)
-    words = f"does the gap open when of all that was set on the bad side only {names} is undone?"
+    words = f"with all good values set on the bad side, does undoing {names} open the gap?"
     question = Question(Purpose.BREAK, words, Side.BAD, suspects, rest)
     arms = {GOOD: Arm(Side.BAD, suspects + rest), BROKEN: Arm(Side.BAD, rest)}
     try:
@@ -346,7 +346,7 @@ def _again(
     return Experiment(
         number=repair.number,
         purpose=Purpose.AGAIN,
-        question=f"is the bad side as before once {_names(suspects)} is put back?",
+        question=f"is the bad side as before once {_names(suspects)} is restored?",
         side=Side.BAD,
         flipped=(),
         context=repair.context,
@@ -357,7 +357,7 @@ def _again(
         blocks=differences.size,
         trials=numbers,
         seconds=0.0,
-        reason="" if back else "something of the repair stays when it is undone",
+        reason="" if back else "a part of the repair stays after it was undone",
     )
 
 
@@ -408,7 +408,7 @@ def measure_together(
         arms[pair] = Arm(Side.BAD, both)
     if lab.switches_cheaply():
         arms[_GOOD] = Arm(Side.GOOD)
-    words = f"what do {' and '.join(cause.name for cause in by_share)} leave together?"
+    words = f"what do {' and '.join(cause.name for cause in by_share)} leave unexplained together?"
     lab.require(lab.seconds(list(arms.values()), FEWEST), "measuring the causes together")
     lab.observe(ExperimentBegun(Purpose.TOGETHER, words, Side.BAD, FEWEST, FEWEST))
     blocks = lab.blocks(arms)

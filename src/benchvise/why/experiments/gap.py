@@ -141,7 +141,7 @@ def shown(leads: Floats, floor: float) -> bool:
 
 def _live(lab: Laboratory) -> Measured:
     arms = {"good": Arm(Side.GOOD), "bad": Arm(Side.BAD)}
-    lab.require(lab.seconds(list(arms.values()), FIRST), "the gap itself")
+    lab.require(lab.seconds(list(arms.values()), FIRST), "measuring the gap")
     blocks = lab.blocks(arms)
     blocks.more(FIRST)
     while blocks.count < MOST:
@@ -174,7 +174,7 @@ def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float) 
 
 def _recorded(lab: Laboratory, good: Floats) -> Measured:
     recorded = tuple(range(len(lab.trials) - good.size + 1, len(lab.trials) + 1))
-    lab.require(lab.seconds([Arm(Side.BAD)], RANKED), "the gap itself")
+    lab.require(lab.seconds([Arm(Side.BAD)], RANKED), "measuring the gap")
     blocks = lab.blocks({"bad": Arm(Side.BAD)})
     blocks.more(RANKED)
     while True:

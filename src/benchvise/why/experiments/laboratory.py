@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchvise.board.channel import NotAvailable
-from benchvise.documents import encode
+from benchvise.documents import decode, encode
 from benchvise.errors import BoardUnreachable, MeasurementError
 from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.why.bench import Bench, CrossCheck, Refused
@@ -23,7 +23,7 @@ from benchvise.why.events import Event, ExperimentDecided, LeftOut, TrialFailed,
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.evidence import EvidenceLog
-from benchvise.why.model import Arm, Bounds, Experiment, Side, Suspect, Trial
+from benchvise.why.model import Arm, Experiment, Side, Suspect, Trial
 
 # A good side that takes so many times longer to switch to than to measure has blocks of its own.
 _DEAR = 3.0
@@ -139,9 +139,9 @@ class Laboratory:
                 checks = self.bench.cross_check(keys)
             except (MeasurementError, NotAvailable):
                 checks = ()
-            answer = {"checks": [_check_as_json(check) for check in checks]}
+            answer = {"checks": encode(checks)}
             self._log.record("cross-check", keys, answer, self.now())
-        return tuple(_check_from_json(check) for check in answer["checks"])
+        return decode(tuple[CrossCheck, ...], answer["checks"])
 
     def during(self, arm: Arm) -> Mapping[str, float]:
         """What is counted while an arm is measured; nothing where it cannot be made any more."""
@@ -192,7 +192,7 @@ class Laboratory:
             reason = " ".join(part for part in (answer["message"], answer["remedy"]) if part)
             self.observe(TrialFailed(arm.side, arm.ids, reason, replayed))
             raise _failure(answer)
-        trial = replace(Trial.from_json(answer["trial"]), number=len(self.trials) + 1)
+        trial = replace(decode(Trial, answer["trial"]), number=len(self.trials) + 1)
         self.trials.append(trial)
         self.observe(TrialTaken(trial, replayed))
         return trial
@@ -211,7 +211,7 @@ class Laboratory:
             raise
         if not trial.value > 0.0:
             return {"failed": True, "message": f"it gave {trial.value:g}", "remedy": ""}
-        return {"trial": replace(trial, started=begun).as_json()}
+        return {"trial": encode(replace(trial, started=begun))}
 
     # -- what was found on the way -----------------------------------------------------------------
 
@@ -313,21 +313,6 @@ def _failure(answer: Mapping[str, Any]) -> Refused | MeasurementError | NotAvail
         return Refused(message, remedy, [str(name) for name in answer["refused"]])
     kind = NotAvailable if "not_available" in answer else MeasurementError
     return kind(message, remedy)
-
-
-def _check_as_json(check: CrossCheck) -> dict[str, Any]:
-    return {
-        "key": check.key,
-        "gap": check.gap.as_json(),
-        "floor": check.floor,
-        "shown": check.shown,
-    }
-
-
-def _check_from_json(data: Mapping[str, Any]) -> CrossCheck:
-    gap = data["gap"]
-    bounds = Bounds(float(gap["value"]), float(gap["low"]), float(gap["high"]))
-    return CrossCheck(str(data["key"]), bounds, float(data["floor"]), bool(data["shown"]))
 
 
 # -- the budget ------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def find(
     ``before`` are the suspects after which the step was seen. Unresolved as ``question.ask``.
     """
     group: tuple[Suspect, ...] = (suspect,)
-    words = f"does {suspect.id} matter after the {len(before)} before it?"
+    words = f"does {suspect.id} have an effect {_after_words(len(before))}?"
     after_all = _ask(lab, scale, words, group, context + before, expected / 2.0, care=True)
     if not _rises(scale, after_all, alone, expected):
         return None
@@ -80,7 +80,7 @@ def find_substitute(
     ``alone`` is what it gains by itself.
     """
     group = (suspect,)
-    words = f"does {suspect.id} still matter when all others are as on the good side?"
+    words = f"does {suspect.id} still have an effect with all others at the good side's values?"
     expected = alone.value
     after_all = _ask(lab, scale, words, group, context + others, expected / 2.0)
     if not others or abs(after_all.value) > abs(expected) / 2.0:
@@ -153,9 +153,20 @@ def _after(
     care: bool,
 ) -> Effect:
     """What the group gains after the first of those before it."""
-    words = f"does {_names(group)} matter after the first {len(first)}?"
+    words = f"what is the effect of {_names(group)} {_after_words(len(first))}?"
     middle = (bottom.value + top.value) / 2.0
     return _ask(lab, scale, words, group, context + first, middle, care=care)
+
+
+def _after_words(count: int) -> str:
+    """After how many suspects of those before it."""
+    if count == 0:
+        return "alone"
+    return (
+        f"once the {count} suspects before it are flipped"
+        if count > 1
+        else ("once the suspect before it is flipped")
+    )
 
 
 def _is_nearer(value: Effect, bottom: Effect, top: Effect) -> bool:
@@ -176,7 +187,7 @@ def _minimal(
         rest = tuple(suspect for suspect in group if suspect != member)
         if not rest or rest == known:
             continue
-        words = f"does it take {member.id} beside {_names(rest)}?"
+        words = f"is {member.id} needed beside {_names(rest)}?"
         without = _ask(lab, scale, words, rest, context, whole.value / 2.0)
         if abs(whole.value - without.value) < _slack(scale, whole.value, without):
             return _minimal(lab, scale, rest, without, context, known)
@@ -214,7 +225,7 @@ def _ask(
         _MOST,
     )
     arms = [Arm(Side.BAD, context), Arm(Side.BAD, context + flipped)]
-    lab.require(lab.seconds(arms, question.least), words)
+    lab.require(lab.seconds(arms, question.least), f"the experiment '{words}'")
     reading = ask(
         lab, scale, question, lambda effect, _: abs(effect.value - middle) > 2.5 * effect.error
     )

@@ -113,7 +113,7 @@ class Search:
         self._points = {0: Effect(0.0, 0.0), count: first.effect}
         if not self._counts(first.effect.value, first.effect.error) and count > 1:
             half = self._nearest(Step(0, count, 0.0, 0.0), 0.5)
-            self._measure(half, "do two opposite effects hide each other?")
+            self._measure(half, "do two opposite effects cancel each other?")
         return True
 
     def _next_step(self, sure: float = _SURE) -> Step | None:
@@ -161,11 +161,11 @@ class Search:
         """
         first, second = self._thirds(step)
         if first == second:
-            words = f"the first {first} of {len(self.suspects)}: does the step lie among them?"
+            words = f"is a cause among the first {first} of {len(self.suspects)} suspects?"
             self._measure(first, words, step)
             return
         middle = tuple(self.suspects[first:second])
-        words = f"numbers {first + 1} to {second}: does the step lie before, among or after them?"
+        words = f"is a cause before, among or after suspects {first + 1} to {second}?"
         question = self._question(words, middle, tuple(self.suspects[:first]), over=True)
         begin, end = self._points[step.low], self._points[step.high]
 
@@ -180,7 +180,7 @@ class Search:
                 return least < largest / 4.0
             return largest - second_largest > 3.0 * effect.error
 
-        self.lab.require(self._cost(question), words)
+        self.lab.require(self._cost(question), f"the experiment '{words}'")
         try:
             reading = ask(self.lab, self.scale, question, decided)
         except Unresolved as problem:
@@ -220,7 +220,7 @@ class Search:
 
     def _ask(self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None) -> Reading:
         question = self._question(words, tuple(self.suspects[:prefix]))
-        self.lab.require(self._cost(question), words)
+        self.lab.require(self._cost(question), f"the experiment '{words}'")
 
         def decided(effect: Effect, _: Effect) -> bool:
             if ends is None:
@@ -298,7 +298,9 @@ class Search:
             for place in self._inferred:
                 del self._points[place]
             self._inferred.clear()
-            self._measure(step.low, f"are the first {step.low} nothing without {suspect.id}?")
+            self._measure(
+                step.low, f"do the first {step.low} suspects have an effect without {suspect.id}?"
+            )
             return
         self._closed.add(suspect.id)
         alone = self._alone[suspect.id]

@@ -85,7 +85,7 @@ class ConfirmedCause:
 
     def param(self, name: str) -> str | None:
         """A parameter of the metric."""
-        return dict(self.metric.spec.params).get(name)
+        return self.metric.params.get(name)
 
     def size(self, *names: str) -> int | None:
         """The first of these parameters of the metric that is a size, in bytes."""

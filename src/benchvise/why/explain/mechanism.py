@@ -123,7 +123,7 @@ def cards_for(metric: Metric, suspects: Sequence[Suspect]) -> tuple[Card, ...]:
 
 def _relevance(card: Card, metric: Metric, suspects: Sequence[Suspect]) -> float:
     """How closely a card is about them; 0 when it is not."""
-    benchmark = metric.spec.benchmark
+    benchmark = metric.benchmark
     spoken_of = any(fnmatchcase(benchmark, pattern) for pattern in card.metrics)
     if card.metrics and not spoken_of and not benchmark.startswith(_COMMANDS):
         return 0.0

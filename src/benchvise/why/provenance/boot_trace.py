@@ -73,7 +73,7 @@ def words(arch: str) -> str:
     """The words to add to the command line of one boot; UsageError for an unknown architecture."""
     if arch not in _SECOND_ARGUMENT:
         raise UsageError(
-            f"boot tracing does not know the registers of {printable(arch)}",
+            f"boot tracing does not know the registers of {arch}",
             f"it knows {', '.join(_SECOND_ARGUMENT)}",
         )
     probes = [_OPEN.format(register=_SECOND_ARGUMENT[arch])]

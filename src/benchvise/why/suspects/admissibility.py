@@ -151,8 +151,8 @@ def _fewer_cpus(case: SidePair) -> Iterator[Finding]:
 
 
 def _is_threaded(case: SidePair) -> bool:
-    given = dict(case.metric.spec.params)
-    threads = given.get("threads", given.get("streams", "1"))
+    params = case.metric.params
+    threads = params.get("threads", params.get("streams", "1"))
     return _THREADED.search(case.metric.command) is not None or threads not in ("0", "1")
 
 
@@ -213,7 +213,7 @@ def _checks(case: SidePair, side: Side) -> list[str]:
 
 def _conditions(case: SidePair) -> Iterator[Finding]:
     """What a single snapshot shows: throttling, another clock than said, a busy neighbour."""
-    reach = reach_of(case.metric.spec.benchmark).all
+    reach = reach_of(case.metric.benchmark).all
     seen = {
         side: {c.rule: c for c in conditions(case.snapshots[side], case.snapshots[side])}
         for side in Side

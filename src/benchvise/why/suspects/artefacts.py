@@ -54,9 +54,8 @@ class Artefact:
                 and self.command.search(metric.command) is not None
                 and (self.unless is None or self.unless.search(metric.command) is None)
             )
-        given = dict(metric.spec.params)
-        return fnmatchcase(metric.spec.benchmark, self.benchmark) and all(
-            given.get(name) == value for name, value in (self.params or {}).items()
+        return fnmatchcase(metric.benchmark, self.benchmark) and all(
+            metric.params.get(name) == value for name, value in (self.params or {}).items()
         )
 
 
@@ -169,7 +168,7 @@ def _several_cpus(case: SidePair) -> _Holds:
 
 
 def _buffer_fits(case: SidePair) -> _Holds:
-    size = size_or_none(dict(case.metric.spec.params).get("size", ""))
+    size = size_or_none(case.metric.params.get("size", ""))
     caches = {side: last_cache(case, side) for side in Side}
     if size is None or None in caches.values():
         return {Side.GOOD: False, Side.BAD: False}, ""

@@ -111,14 +111,14 @@ def rank(
         )
         for suspect in suspects
     ]
-    return tuple(sorted(_drawn_together(scored), key=lambda s: (s.means is None, -s.score)))
+    return tuple(sorted(_drawn_together(scored), key=lambda s: (s.means is None, -s.log_odds)))
 
 
 # -- the terms -------------------------------------------------------------------------------------
 
 
 def _prior(suspect: Suspect, metric: Metric) -> Iterator[Term]:
-    benchmark, like = metric.spec.benchmark, likeness(metric)
+    benchmark, like = metric.benchmark, likeness(metric)
     odds, why = _chance(suspect, benchmark)
     if like:
         guessed, why = _chance(suspect, like)
@@ -140,7 +140,7 @@ def _chance(suspect: Suspect, benchmark: str) -> tuple[float, str]:
 
 
 def _direction(suspect: Suspect, metric: Metric) -> Iterator[Term]:
-    for benchmark in filter(None, (likeness(metric), metric.spec.benchmark)):
+    for benchmark in filter(None, (likeness(metric), metric.benchmark)):
         direction = direction_of(suspect.id, benchmark)
         if direction is None:
             continue
@@ -299,11 +299,11 @@ def _cost(suspect: Suspect) -> Iterator[Term]:
 
 def _drawn_together(suspects: Sequence[Suspect]) -> list[Suspect]:
     """What lies far below the best is drawn nearer, in its order."""
-    scores = [s.score for s in suspects if s.means is not None] or [s.score for s in suspects]
+    scores = [s.log_odds for s in suspects if s.means is not None] or [s.log_odds for s in suspects]
     lowest = max(scores, default=0.0) - SPREAD
     drawn = []
     for suspect in suspects:
-        below = lowest - suspect.score
+        below = lowest - suspect.log_odds
         if below > 0:
             term = Term("doubt", (1 - _KEPT) * below, "what nobody thought of is tested too")
             suspect = replace(suspect, terms=(*suspect.terms, term))

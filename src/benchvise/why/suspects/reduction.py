@@ -122,14 +122,14 @@ def _without(
 def _out_of_reach(
     differences: Iterable[Difference], metric: Metric
 ) -> Iterator[tuple[Difference, str]]:
-    reach = reach_of(metric.spec.benchmark).all
+    reach = reach_of(metric.benchmark).all
     for difference in differences:
         item = difference.item
         if item is None or reach.intersection(item.families):
             yield difference, ""
         else:
             names = ", ".join(_FAMILY_NAMES[family] for family in item.families)
-            yield difference, f"it can affect {names} only, which {metric.spec.benchmark} does not"
+            yield difference, f"it can affect {names} only, which {metric.benchmark} does not"
 
 
 _FAMILY_NAMES = {

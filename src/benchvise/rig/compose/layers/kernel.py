@@ -85,7 +85,7 @@ def _modules(swap: Swap, root: Ext) -> list[str]:
             f"{swap.source.name} has no modules for its kernel {', '.join(sorted(versions))}, "
             f"only for {', '.join(has)}: the kernel gets none"
         )
-    where = modules_directory(root)
+    where = root.make(MODULES)
     for version in swap.target.layout.modules:
         root.remove(posixpath.join(where, version))
     count = 0
@@ -95,11 +95,6 @@ def _modules(swap: Swap, root: Ext) -> list[str]:
     gone = [version for version in swap.target.layout.modules if version not in wanted]
     done = [f"{count} files of modules for {', '.join(wanted)}"] if wanted else []
     return done + ([f"modules for {', '.join(gone)} removed"] if gone else [])
-
-
-def modules_directory(root: Ext) -> str:
-    """The directory of modules, without symbolic links; made if there is none."""
-    return root.make(MODULES)
 
 
 def _versions(opened: OpenedImage) -> set[str]:

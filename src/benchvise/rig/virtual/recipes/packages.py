@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from benchvise.documents import decode
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.cache import digest
 from benchvise.rig.images.tools import Tools, find_program
@@ -229,11 +230,12 @@ def _package(path: Path) -> Package:
 def _kept(stamp: Path) -> list[Package] | None:
     """What was downloaded before; None when it was not, or is not there any more."""
     try:
-        rows = json.loads(stamp.read_text())
+        rows = decode(list[tuple[str, str, str, str, str]], json.loads(stamp.read_text()))
     except (OSError, ValueError):
         return None
     packages = [
-        Package(row[0], row[1], row[2], stamp.parent.parent / row[3], row[4]) for row in rows
+        Package(name, version, architecture, stamp.parent.parent / path, sha256)
+        for name, version, architecture, path, sha256 in rows
     ]
     return packages if all(package.path.exists() for package in packages) else None
 

@@ -6,11 +6,11 @@ them, ``answer`` puts it together, ``assertions`` holds it against limits.
 
 from benchvise.trace.analysis.latency.answer import (
     CheckedAssertion,
-    Hop,
     Latency,
+    LatencyHop,
+    LatencyStage,
+    LatencyWay,
     Occurrence,
-    Stage,
-    Way,
     latency,
 )
 from benchvise.trace.analysis.latency.assertions import Assertion, parse_assertion
@@ -20,12 +20,12 @@ from benchvise.trace.analysis.latency.links import Method
 __all__ = [
     "Assertion",
     "CheckedAssertion",
-    "Hop",
     "Latency",
+    "LatencyHop",
+    "LatencyStage",
+    "LatencyWay",
     "Method",
     "Occurrence",
-    "Stage",
-    "Way",
     "latency",
     "parse_assertion",
     "parse_end",

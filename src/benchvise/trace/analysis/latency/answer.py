@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchvise.documents import in_json
-from benchvise.trace.analysis.distributions import Distribution, distinct, distribution
+from benchvise.trace.analysis.distributions import TimeDistribution, distinct, distribution
 from benchvise.trace.analysis.latency.ends import End, Points, points
 from benchvise.trace.analysis.latency.links import Links, Method, by_cause, by_order
 from benchvise.trace.analysis.latency.stages import Hops, hop, join
@@ -17,7 +17,7 @@ from benchvise.trace.analysis.model import Analysis, Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class LatencyHop:
     """One hop of the chain: how its points were matched, and how many were.
 
     ``starts`` and ``ends`` are all points in the trace; ``starts_matched`` those that led to an
@@ -35,21 +35,21 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class LatencyStage:
     """One stage of a way. ``share`` is its part of the sum of all latencies of the way."""
 
     name: str
-    time: Distribution
+    time: TimeDistribution
     share: float
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class LatencyWay:
     """The occurrences that took the same way, and its stages."""
 
     count: int
-    total: Distribution
-    stages: tuple[Stage, ...]
+    total: TimeDistribution
+    stages: tuple[LatencyStage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class Latency:
     whether the metrics hold them. ``total`` is None when nothing was matched.
     """
 
-    hops: tuple[Hop, ...]
+    hops: tuple[LatencyHop, ...]
     occurrences: int
     incomplete: int = field(metadata=in_json(name="unsure"))
     incomplete_kept: bool = field(metadata=in_json(name="unsure_kept"))
-    total: Distribution | None
-    ways: tuple[Way, ...]
+    total: TimeDistribution | None
+    ways: tuple[LatencyWay, ...]
     worst: tuple[Occurrence, ...]
     values: Ints = field(metadata=in_json(hidden=True))
     """The latencies in ascending order."""
@@ -153,10 +153,10 @@ def _links(
     return by_order(analysis, start, end)
 
 
-def _described(start: Points, end: Points, links: Links, in_span: Bools | None) -> Hop:
+def _described(start: Points, end: Points, links: Links, in_span: Bools | None) -> LatencyHop:
     """How a hop was matched; of the first only what begins in the span."""
     linked = np.ones(len(links), np.bool_) if in_span is None else in_span[links.start]
-    return Hop(
+    return LatencyHop(
         start=start.text,
         end=end.text,
         method=links.method,
@@ -168,7 +168,7 @@ def _described(start: Points, end: Points, links: Links, in_span: Bools | None) 
     )
 
 
-def _ways(chain: Hops, rows: Ints, total: Ints) -> list[Way]:
+def _ways(chain: Hops, rows: Ints, total: Ints) -> list[LatencyWay]:
     ways = []
     for number, names in enumerate(chain.ways):
         mine = chain.way[rows] == number
@@ -181,8 +181,8 @@ def _ways(chain: Hops, rows: Ints, total: Ints) -> list[Way]:
             of_stage = distribution(np.sort(times[:, at]))
             if of_stage is not None:
                 share = of_stage.total / whole.total if whole.total else 0.0
-                stages.append(Stage(name, of_stage, share))
-        ways.append(Way(int(mine.sum()), whole, tuple(stages)))
+                stages.append(LatencyStage(name, of_stage, share))
+        ways.append(LatencyWay(int(mine.sum()), whole, tuple(stages)))
     return sorted(ways, key=lambda way: -way.count)
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from benchvise.errors import UsageError
-from benchvise.trace.analysis.distributions import Distribution, quantile
-from benchvise.trace.analysis.latency.answer import CheckedAssertion, Latency, Stage
+from benchvise.trace.analysis.distributions import TimeDistribution, quantile
+from benchvise.trace.analysis.latency.answer import CheckedAssertion, Latency, LatencyStage
 
 _SCALES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
@@ -76,13 +76,13 @@ class Assertion:
             return None, f"{len(stages)} stages are {self.stage}"
         return self._metric_of(stages[0].time, None), ""
 
-    def _stages(self, answer: Latency) -> list[Stage]:
+    def _stages(self, answer: Latency) -> list[LatencyStage]:
         stages = answer.ways[0].stages
         if self.stage.isdecimal():
             return list(stages[int(self.stage) - 1 : int(self.stage)]) if int(self.stage) else []
         return [stage for stage in stages if fnmatchcase(stage.name, self.stage)]
 
-    def _metric_of(self, times: Distribution, answer: Latency | None) -> float | None:
+    def _metric_of(self, times: TimeDistribution, answer: Latency | None) -> float | None:
         named = {
             "median": times.median,
             "mean": times.mean,

@@ -24,7 +24,7 @@ from benchvise.trace.analysis.model import NONE, Analysis, Bools, Flag, Ints, in
 from benchvise.trace.analysis.names import find, mask
 
 
-class Edge(StrEnum):
+class InstanceEdge(StrEnum):
     """Which moment of an instance."""
 
     BEGIN = "begin"
@@ -38,11 +38,11 @@ class ActorEnd:
 
     text: str
     pattern: str
-    edge: Edge
+    edge: InstanceEdge
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FieldCondition:
     """A field of an event, held against a value. ``~`` is a glob pattern for texts."""
 
     field: str
@@ -56,7 +56,7 @@ class EventEnd:
 
     text: str
     event: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[FieldCondition, ...]
 
 
 End = ActorEnd | EventEnd
@@ -77,20 +77,20 @@ def parse_end(text: str) -> End:
         UsageError: the text is none.
     """
     if text.startswith("event:"):
-        found = _EVENT.fullmatch(text)
-        if found is None:
+        match = _EVENT.fullmatch(text)
+        if match is None:
             raise UsageError(f"{text} is no event", "write event:NAME or event:NAME[field==value]")
-        return EventEnd(text, found["name"], parse_conditions(text, found["conditions"] or ""))
+        return EventEnd(text, match["name"], parse_conditions(text, match["conditions"] or ""))
     if not text.strip():
         raise UsageError("an end of a latency is empty", "write irq:NAME, task:NAME or event:NAME")
-    found = _EDGE.fullmatch(text)
-    if found is None:
-        return ActorEnd(text, text, Edge.BEGIN)
-    edge = "begin" if found["edge"] == "start" else found["edge"]
-    return ActorEnd(text, found["pattern"], Edge(edge))
+    match = _EDGE.fullmatch(text)
+    if match is None:
+        return ActorEnd(text, text, InstanceEdge.BEGIN)
+    edge = "begin" if match["edge"] == "start" else match["edge"]
+    return ActorEnd(text, match["pattern"], InstanceEdge(edge))
 
 
-def parse_conditions(text: str, inside: str) -> tuple[Condition, ...]:
+def parse_conditions(text: str, inside: str) -> tuple[FieldCondition, ...]:
     """The conditions ``field==value, ...`` in ``inside``, which stands in ``text``.
 
     Raises:
@@ -98,15 +98,17 @@ def parse_conditions(text: str, inside: str) -> tuple[Condition, ...]:
     """
     conditions, at = [], 0
     while at < len(inside):
-        found = _CONDITION.match(inside, at)
-        if found is None:
+        match = _CONDITION.match(inside, at)
+        if match is None:
             raise UsageError(
                 f"{inside[at:].strip()} in {text} is no condition",
                 'write field==5, field!=0x20, field>=3 or name~"eth*", with commas between',
             )
-        operator = "==" if found["operator"] == "=" else found["operator"]
-        conditions.append(Condition(found["field"], operator, found["value"].strip().strip("\"'")))
-        at = found.end()
+        operator = "==" if match["operator"] == "=" else match["operator"]
+        conditions.append(
+            FieldCondition(match["field"], operator, match["value"].strip().strip("\"'"))
+        )
+        at = match.end()
         rest = re.match(r"(,|&&?)\s*", inside[at:])
         at += rest.end() if rest else 0
     return tuple(conditions)
@@ -122,7 +124,7 @@ class Points:
 
     text: str
     name: str
-    edge: Edge | None
+    edge: InstanceEdge | None
     time: Ints
     instance: Ints
     cpu: Ints
@@ -147,7 +149,11 @@ def _actor_points(analysis: Analysis, end: ActorEnd) -> Points:
     mine = np.flatnonzero(mask(analysis.actors, chosen)[rows["actor"]])
     time = rows[end.edge.value][mine]
     # `begin` of what began before the trace is only where the trace begins; likewise the end.
-    cut = {Edge.BEGIN: Flag.CUT_BEGIN, Edge.END: Flag.CUT_END, Edge.READY: 0}[end.edge]
+    cut = {
+        InstanceEdge.BEGIN: Flag.CUT_BEGIN,
+        InstanceEdge.END: Flag.CUT_END,
+        InstanceEdge.READY: 0,
+    }[end.edge]
     seen = (time != NONE) & (rows["flags"][mine] & cut == 0)
     left_out = int(((rows["flags"][mine] & cut) != 0).sum())
     mine, time = mine[seen], time[seen]
@@ -190,7 +196,7 @@ def _events(analysis: Analysis, end: EventEnd) -> Points:
     )
 
 
-def meets(table: pa.Table, condition: Condition, event: str) -> Any:
+def meets(table: pa.Table, condition: FieldCondition, event: str) -> Any:
     """Which events of a table meet a condition, as an Arrow column of booleans.
 
     Raises:
@@ -228,7 +234,7 @@ def booleans(column: pa.ChunkedArray) -> Bools:
     return np.asarray(pc.fill_null(column, False).to_numpy()).astype(np.bool_)
 
 
-def _text_meets(column: Any, condition: Condition) -> Any:
+def _text_meets(column: Any, condition: FieldCondition) -> Any:
     if condition.operator == "~":
         pattern = re.escape(condition.value).replace(r"\*", ".*").replace(r"\?", ".")
         return pc.match_substring_regex(column, f"^{pattern}$")
@@ -238,7 +244,7 @@ def _text_meets(column: Any, condition: Condition) -> Any:
     raise UsageError(f"{condition.field} is a text", f"{condition.operator} is for numbers; use ~")
 
 
-def _number(kind: Any, condition: Condition) -> int | float:
+def _number(kind: Any, condition: FieldCondition) -> int | float:
     try:
         if pa.types.is_floating(kind):
             return float(condition.value)
@@ -254,20 +260,20 @@ def _number(kind: Any, condition: Condition) -> int | float:
 def running(analysis: Analysis, cpu: Ints, time: Ints) -> Ints:
     """The instance that ran on each CPU at each time, the innermost one; -1 for none."""
     fragments = analysis.fragments
-    found = np.full(time.size, -1, dtype=np.int64)
+    instances = np.full(time.size, -1, dtype=np.int64)
     layers: Sequence[Bools] = [
         analysis.of_kind(*kinds)[fragments["actor"]]
         for kinds in (("task", "idle"), ("softirq",), ("irq",))
     ]
     for layer in layers:
-        for one in numbered(cpu)[0]:
-            rows = np.flatnonzero(layer & (fragments["cpu"] == one))
+        for number in numbered(cpu)[0]:
+            rows = np.flatnonzero(layer & (fragments["cpu"] == number))
             if rows.size == 0:
                 continue
             rows = rows[np.argsort(fragments["begin"][rows], kind="stable")]
-            here = np.flatnonzero(cpu == one)
+            here = np.flatnonzero(cpu == number)
             at = np.searchsorted(fragments["begin"][rows], time[here], side="right") - 1
             row = rows[np.maximum(at, 0)]
             inside = (at >= 0) & (time[here] <= fragments["end"][row])
-            found[here[inside]] = fragments["instance"][row[inside]]
-    return found
+            instances[here[inside]] = fragments["instance"][row[inside]]
+    return instances

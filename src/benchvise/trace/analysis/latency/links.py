@@ -47,31 +47,31 @@ def by_cause(analysis: Analysis, start: Points, end: Points, hops: int) -> Links
     lookup = _Lookup(len(analysis.instances), start)
     current, leaves = end.instance.copy(), end.time.copy()
     path = np.full((len(end), hops + 1), -1, dtype=np.int64)
-    found = np.full(len(end), -1, dtype=np.int64)
+    start_of = np.full(len(end), -1, dtype=np.int64)
     depth = np.zeros(len(end), dtype=np.int64)
     for level in range(hops + 1):
         path[:, level] = current
         # The same moment of the same instance is no latency.
         itself = level == 0 and start.edge is not None and start.edge == end.edge
-        open_ends = np.flatnonzero((found < 0) & (current >= 0))
+        open_ends = np.flatnonzero((start_of < 0) & (current >= 0))
         if open_ends.size == 0:
             break
         if not itself:
             hits = lookup.find(current[open_ends], leaves[open_ends])
             if level == 0:  # in one instance, what comes later cannot have led to it
                 hits[start.time[hits] > end.time[open_ends]] = -1
-            found[open_ends] = hits
+            start_of[open_ends] = hits
             depth[open_ends[hits >= 0]] = level
-        known = current >= 0
-        leaves = np.where(known, cause_time[np.maximum(current, 0)], leaves)
-        above = np.where(known, cause[np.maximum(current, 0)], -1)
+        has_instance = current >= 0
+        leaves = np.where(has_instance, cause_time[np.maximum(current, 0)], leaves)
+        above = np.where(has_instance, cause[np.maximum(current, 0)], -1)
         current = np.maximum(above, -1)  # a null is the least integer
-    kept = np.flatnonzero(found >= 0)
+    kept = np.flatnonzero(start_of >= 0)
     path, depth = path[kept], depth[kept]
     lossy = (analysis.instances["flags"] & Flag.LOSS) != 0
     on_path = np.arange(hops + 1) <= depth[:, None]
     incomplete = (lossy[np.maximum(path, 0)] & on_path).any(axis=1)
-    return Links(Method.CAUSE, found[kept], kept, depth, path, incomplete)
+    return Links(Method.CAUSE, start_of[kept], kept, depth, path, incomplete)
 
 
 class _Lookup:
@@ -99,8 +99,8 @@ class _Lookup:
         at = np.searchsorted(self._keys, (instance << 32) | rank, side="left") - 1
         position = self._order[np.maximum(at, 0)]
         same = (at >= 0) & (self._start.instance[position] == instance)
-        found: Ints = np.where(same, position, -1)
-        return found
+        start_of: Ints = np.where(same, position, -1)
+        return start_of
 
 
 def by_order(analysis: Analysis, start: Points, end: Points) -> Links:

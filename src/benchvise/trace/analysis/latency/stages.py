@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchvise.trace.analysis.distributions import numbered
-from benchvise.trace.analysis.latency.ends import Edge, Points
+from benchvise.trace.analysis.latency.ends import InstanceEdge, Points
 from benchvise.trace.analysis.latency.links import Links, Method
 from benchvise.trace.analysis.model import Analysis, Ints
 
@@ -80,15 +80,15 @@ def _marks(
     first, last = start.time[links.start[rows]], end.time[links.end[rows]]
     marks = [first]
     depth = path.shape[1] - 1
-    if depth and start.edge is Edge.READY:
+    if depth and start.edge is InstanceEdge.READY:
         marks.append(instances["begin"][path[:, depth]])
     for level in range(depth - 1, -1, -1):
         woken = instances["cause_time"][path[:, level]]
-        if not (level == depth - 1 and start.edge is Edge.END):
+        if not (level == depth - 1 and start.edge is InstanceEdge.END):
             marks.append(woken)
-        if not (level == 0 and end.edge is Edge.READY):
+        if not (level == 0 and end.edge is InstanceEdge.READY):
             marks.append(instances["begin"][path[:, level]])
-    if not (depth and end.edge in (Edge.BEGIN, Edge.READY)):
+    if not (depth and end.edge in (InstanceEdge.BEGIN, InstanceEdge.READY)):
         marks.append(last)
     low, high = np.minimum(first, last), np.maximum(first, last)
     inner = [np.clip(mark, low, high) for mark in marks[1:-1]]
@@ -99,24 +99,24 @@ def _marks(
 def _names(chain: list[str], start: Points, end: Points) -> tuple[str, ...]:
     """The names of the stages between the actors of a chain; as many as marks, less one."""
     names: list[str] = []
-    if len(chain) > 1 and start.edge is Edge.READY:
+    if len(chain) > 1 and start.edge is InstanceEdge.READY:
         names.append(f"{chain[0]} waits to run")
     for step, (waker, woken) in enumerate(pairwise(chain)):
         verb = "raises" if woken.startswith("softirq") else "wakes"
         last = step == len(chain) - 2
-        if step == 0 and start.edge is Edge.END:
-            if not (last and end.edge is Edge.READY):
+        if step == 0 and start.edge is InstanceEdge.END:
+            if not (last and end.edge is InstanceEdge.READY):
                 names.append(f"{woken} waits, from the end of {waker}")
             else:
                 names.append(f"{woken} is woken, from the end of {waker}")
             continue
         since = f"from {start.text} until it" if step == 0 and start.edge is None else "until it"
         names.append(f"{waker} runs {since} {verb} {woken}")
-        if not (last and end.edge is Edge.READY):
+        if not (last and end.edge is InstanceEdge.READY):
             names.append(f"{woken} waits to run")
     if len(chain) == 1:
         names.append(f"{chain[0]}: from {start.text} to {end.text}")
-    elif end.edge is Edge.END:
+    elif end.edge is InstanceEdge.END:
         names.append(f"{chain[-1]} runs to its end")
     elif end.edge is None:
         names.append(f"{chain[-1]} runs until {end.text}")

@@ -44,7 +44,7 @@ Observer: TypeAlias = Callable[[str, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RecordingPlan:
     """What is to be recorded; None and 0 stand for the recorder's own defaults.
 
     ``seconds`` is for how long, ``command`` what runs on the board meanwhile; without both,
@@ -157,7 +157,7 @@ class _Source(Protocol):
         """That many bytes, to a file."""
 
 
-class Recorder:
+class TraceRecorder:
     """A recording under way; leaving its context ends it, on the board too.
 
     ``program`` is the probe on the board. Raises NotAvailable with the reason where the board
@@ -165,12 +165,12 @@ class Recorder:
     """
 
     def __init__(
-        self, board: Board, program: str, wish: Wish, observe: Observer | None = None
+        self, board: Board, program: str, plan: RecordingPlan, observe: Observer | None = None
     ) -> None:
         self._board = board
         self._observe = observe or (lambda _kind, _line: None)
         self._said = bytearray()
-        words = [program, *wish.words(controlled=True)]
+        words = [program, *plan.words(controlled=True)]
         child = board.spawn(["sh", "-c", _WORDS, "sh", *words])
         self._process = child
         self._pipes = process.Pipes(child)
@@ -308,18 +308,18 @@ class Recorder:
         return ProbeError(f"the recorder on {self._board.name} {what}", "try it again")
 
 
-def record_over_console(board: Board, program: str, wish: Wish, path: Path) -> Recorded:
+def record_over_console(board: Board, program: str, plan: RecordingPlan, path: Path) -> Recorded:
     """Records on a board that has but a console: for a fixed time or a command, and little.
 
     What is fetched comes at some ten kilobytes a second. Raises what Recorder raises.
     """
-    if wish.seconds is None and not wish.command:
+    if plan.seconds is None and not plan.command:
         raise UsageError(
             f"{board.name}: over a console, recording cannot be stopped",
             "say for how long with --for, or give a command",
         )
-    words = replace(wish, progress_seconds=0).words(controlled=False)
-    result = board.run([program, *words], timeout=(wish.seconds or 600.0) + SILENCE_SECONDS)
+    words = replace(plan, progress_seconds=0).words(controlled=False)
+    result = board.run([program, *words], timeout=(plan.seconds or 600.0) + SILENCE_SECONDS)
     source = _Bytes(result.stdout)
     begun = _checked(source.line())
     line = _checked(source.line())
