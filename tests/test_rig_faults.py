@@ -26,6 +26,7 @@ from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import BoardEvent, PhaseReached, PowerChange
+from benchvise.rig.virtual.boards import GDB_SOCKET
 
 GOOD, OTHER = "good", "other"
 LARGE = 12 << 20
@@ -33,12 +34,13 @@ LARGE = 12 << 20
 # A client that writes two cards and boots the boards; it says when it begins.
 CYCLE = """
 import sys
+from benchvise.rig.hold import actions
 file, image, *boards = sys.argv[1:]
-loaded = rig.load(file)
+loaded = actions.load(file)
 print("begun", flush=True)
 while True:
-    rig.flash(loaded, boards, image)
-    rig.boot(loaded, boards, keep_on=False)
+    actions.flash(loaded, boards, image)
+    actions.boot(loaded, boards, keep_on=False)
 """
 CYCLE_SECONDS = 10.0  # of ten at once
 
@@ -321,6 +323,11 @@ def test_a_board_that_boots_but_cannot_be_measured_is_switched_off(calm: TestBen
     assert f"rig:{GOOD}" in ran.err
     assert calm.told()[GOOD]["relay"] == 0
     assert calm.status(GOOD)[GOOD]["holder"] is None
+
+
+def test_a_board_names_its_debugger_for_a_soak(calm: TestBench) -> None:
+    with HeldBoard(actions.load(str(calm.rig_file)), GOOD, "") as held:
+        assert Path(held.find_debugger()).name == GDB_SOCKET
 
 
 def test_a_process_that_is_killed_is_told_and_the_board_can_be_used_again(calm: TestBench) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from benchvise.documents import number_at, object_at
+from benchvise.documents import in_json, number_at, object_at
 from benchvise.measure.model import Sample, SeriesRecord
 from benchvise.statistics import (
     Drift,
@@ -82,10 +82,10 @@ class Summary:
     p95: float
     mad: float
     half_width: float
-    modes: tuple[Mode, Mode] | None
-    drift: Drift | None
+    modes: tuple[Mode, Mode] | None = field(metadata=in_json(hidden=True))
+    drift: Drift | None = field(metadata=in_json(hidden=True))
     process_spread: float | None
-    flagged: Mapping[str, int]
+    flagged: Mapping[str, int] = field(metadata=in_json(hidden=True))
     stable: bool
     causes: tuple[str, ...]
     notes: tuple[str, ...]

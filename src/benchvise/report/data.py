@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
+from benchvise.documents import encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import pooled_figures
 from benchvise.measure.insights import Insight
-from benchvise.measure.model import RunRecord, Sample, SeriesRecord, SeriesStatus
+from benchvise.measure.model import Remark, RunRecord, Sample, SeriesRecord, SeriesStatus
 from benchvise.measure.validity import Summary, summarise
 from benchvise.quantities import finite
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
@@ -37,27 +38,6 @@ _FLAGS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryData:
-    """The figures of a series, in its unit; see ``benchvise.measure.validity.Summary``."""
-
-    n: int
-    processes: int
-    median: float
-    low: float
-    high: float
-    coverage: float
-    minimum: float
-    maximum: float
-    p95: float
-    mad: float
-    half_width: float | None
-    process_spread: float | None
-    stable: bool
-    causes: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class FigureData:
     """A further figure of a series over all its batches, in ``unit``."""
 
@@ -70,15 +50,6 @@ class FigureData:
     minimum: float
     maximum: float
     n: int
-
-
-@dataclass(frozen=True, slots=True)
-class RemarkData:
-    """What happened to the board around a run; no ``families`` means that it touches all."""
-
-    rule: str
-    sentence: str
-    families: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +77,7 @@ class SeriesData:
     status: str
     reason: str
     caveats: tuple[str, ...]
-    summary: SummaryData | None
+    summary: Summary | None
     samples: tuple[SampleData, ...]
     figures: tuple[FigureData, ...]
     latencies: LatencyData | None
@@ -134,7 +105,7 @@ class RunData:
     settings: dict[str, str]
     facts: tuple[Fact, ...]
     caches: tuple[Cache, ...]
-    remarks: tuple[RemarkData, ...]
+    remarks: tuple[Remark, ...]
     series: tuple[SeriesData, ...]
     insights: tuple[Insight, ...]
     tags: tuple[str, ...]
@@ -156,8 +127,8 @@ class ChangeData:
     p: float | None
     effect: float | None
     noise_floor: float | None
-    base: SummaryData | None
-    other: SummaryData | None
+    base: Summary | None
+    other: Summary | None
     caveats: tuple[str, ...]
 
 
@@ -258,7 +229,7 @@ def comparison_data(
 
 def to_json(document: ReportData) -> str:
     """The document as strict JSON: whatever is not finite has become null before."""
-    return json_text(asdict(document), indent=1)
+    return json_text(encode(document), indent=1)
 
 
 def _names(runs: Sequence[RunData]) -> list[str]:
@@ -290,14 +261,7 @@ def one_run(run: RunRecord) -> RunData:
         settings=settings(run),
         facts=run_facts(run),
         caches=caches(run.host),
-        remarks=tuple(
-            RemarkData(
-                remark.rule,
-                remark.sentence,
-                tuple(family for family in remark.families),
-            )
-            for remark in run.remarks
-        ),
+        remarks=run.remarks,
         series=tuple(
             _series(series, f"series{number}") for number, series in enumerate(run.series)
         ),
@@ -323,7 +287,7 @@ def _series(series: SeriesRecord, identity: str) -> SeriesData:
         status=series.status,
         reason=reason,
         caveats=_caveats(series),
-        summary=None if summary is None else summary_data(summary),
+        summary=summary,
         samples=() if summary is None else _samples(series),
         figures=_figures(series),
         latencies=latency_data(series),
@@ -369,27 +333,6 @@ _UNMEASURED = {
     SeriesStatus.NOT_AVAILABLE: "not possible on this board",
     SeriesStatus.FAILED: "measuring this failed",
 }
-
-
-def summary_data(summary: Summary) -> SummaryData:
-    """The figures of a series as they are shown."""
-    return SummaryData(
-        n=summary.n,
-        processes=summary.processes,
-        median=summary.median,
-        low=summary.low,
-        high=summary.high,
-        coverage=summary.coverage,
-        minimum=summary.minimum,
-        maximum=summary.maximum,
-        p95=summary.p95,
-        mad=summary.mad,
-        half_width=finite(summary.half_width),
-        process_spread=finite(summary.process_spread),
-        stable=summary.stable,
-        causes=tuple(cause for cause in summary.causes),
-        notes=tuple(note for note in summary.notes),
-    )
 
 
 def _samples(series: SeriesRecord) -> tuple[SampleData, ...]:
@@ -446,7 +389,7 @@ def _change(comparison: Comparison, measured: Sequence[SeriesRecord]) -> ChangeD
         p=finite(comparison.p),
         effect=finite(comparison.effect),
         noise_floor=finite(comparison.noise_floor),
-        base=None if comparison.a is None else summary_data(comparison.a),
-        other=None if comparison.b is None else summary_data(comparison.b),
+        base=comparison.a,
+        other=comparison.b,
         caveats=_caveats(*measured),
     )

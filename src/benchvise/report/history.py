@@ -18,7 +18,8 @@ import numpy as np
 
 from benchvise.measure.changepoints import ChangePoint, change_points
 from benchvise.measure.model import Better, SeriesRecord
-from benchvise.report.data import SummaryData, summary_data, summary_or_reason
+from benchvise.measure.validity import Summary
+from benchvise.report.data import summary_or_reason
 from benchvise.store import Past
 
 By = Literal["order", "time"]
@@ -42,7 +43,7 @@ class HistoryEntry:
     tags: tuple[str, ...]
     note: str
     simulated: bool
-    summary: SummaryData | None
+    summary: Summary | None
     ratio: float | None
     left_out: str
 
@@ -150,7 +151,7 @@ def _entry(one: Past, newest: SeriesRecord, before: float | None) -> HistoryEntr
         tags=tuple(one.run.tags),
         note=one.run.note,
         simulated=one.run.simulated,
-        summary=None if summary is None else summary_data(summary),
+        summary=summary,
         ratio=summary.median / before if summary is not None and known and before else None,
         left_out=left_out,
     )
@@ -267,7 +268,7 @@ def history_figure(data: HistoryData, by: By, urls: Mapping[str, str]) -> Histor
     )
 
 
-def _point(entry: HistoryEntry, summary: SummaryData, order: int, url: str) -> HistoryPoint:
+def _point(entry: HistoryEntry, summary: Summary, order: int, url: str) -> HistoryPoint:
     return HistoryPoint(
         order=order,
         time=datetime.fromisoformat(entry.started).timestamp() * 1000,

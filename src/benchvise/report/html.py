@@ -20,6 +20,7 @@ from markupsafe import Markup
 from benchvise import quantities
 from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.model import RunRecord
+from benchvise.measure.validity import Summary
 from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import Assets, load_assets
 from benchvise.report.data import (
@@ -27,7 +28,6 @@ from benchvise.report.data import (
     ReportData,
     RunData,
     SeriesData,
-    SummaryData,
     report_data,
     to_json,
 )
@@ -159,7 +159,7 @@ def _micro(text: str) -> str:
     return f"{text[:-2]}\u00b5s" if text == "us" or text.endswith(" us") else text
 
 
-def _spread(summary: SummaryData) -> SpreadBar | None:
+def _spread(summary: Summary) -> SpreadBar | None:
     return spread_bar(
         median=summary.median,
         minimum=summary.minimum,

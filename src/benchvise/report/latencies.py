@@ -9,17 +9,6 @@ from benchvise.measure.model import SeriesRecord
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileData:
-    """A percentile in ns; see ``benchvise.measure.histogram.Quantile``."""
-
-    percent: float
-    value: float | None
-    low: float
-    high: float | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class LatencyStep:
     """How many latencies lie from ``low`` to ``high`` ns, as a share of all."""
 
@@ -35,7 +24,7 @@ class LatencyData:
     count: int
     minimum: int
     maximum: int
-    quantiles: tuple[QuantileData, ...]
+    quantiles: tuple[Quantile, ...]
     steps: tuple[LatencyStep, ...]
 
 
@@ -48,13 +37,9 @@ def latency_data(series: SeriesRecord) -> LatencyData | None:
         count=histogram.count,
         minimum=histogram.minimum,
         maximum=histogram.maximum,
-        quantiles=tuple(_quantile(histogram.quantile(percent)) for percent in PERCENTILES),
+        quantiles=tuple(histogram.quantile(percent) for percent in PERCENTILES),
         steps=tuple(
             LatencyStep(low, high, count / histogram.count)
             for low, high, count in histogram.coarse()
         ),
     )
-
-
-def _quantile(found: Quantile) -> QuantileData:
-    return QuantileData(found.percent, found.value, found.low, found.high, found.reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,8 +14,9 @@ from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
 from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.counters import counters_per_iteration, missing_counters
+from benchvise.measure.validity import Summary
 from benchvise.report.bars import bar_figures
-from benchvise.report.data import ChangeData, ReportData, SummaryData
+from benchvise.report.data import ChangeData, ReportData
 from benchvise.report.figures import (
     Figures,
     change_figures,
@@ -90,7 +91,7 @@ def _several(data: ReportData) -> str:
 
 def _choose(request: Request, shared: Context, run_ids: Sequence[str]) -> Response:
     """What is shown where fewer than two runs are named."""
-    offered = [asdict(info) for info in shared.store.runs(_OFFERED)]
+    offered = [encode(info) for info in shared.store.runs(_OFFERED)]
     document = {"chosen": list(run_ids), "runs": offered}
     return page(request, "compare_choose", document, title="Compare runs", crumbs=[RUNS])
 
@@ -114,7 +115,7 @@ def _charts(
 ) -> PageTab:
     empty: dict[str, Any] = {"curves": (), "latencies": (), "samples": (), "changes": ()}
     figures = Figures(format=data.format, **{**empty, **make(data)})
-    return PageTab({kind: asdict(figures)[kind]}, chart_context(figures))
+    return PageTab({kind: encode(figures)[kind]}, chart_context(figures))
 
 
 def _bars_tab(_request: Request, _shared: Context, data: ReportData) -> PageTab:
@@ -150,7 +151,7 @@ class ComparedSeries:
     family: str
     unit: str
     better: str
-    base: SummaryData | None
+    base: Summary | None
     changes: tuple[ChangeData | None, ...]
 
     @property
@@ -177,7 +178,7 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     document = {
         "filter": {"family": family, "verdict": verdict},
         "comparisons": [{"other": c.other, "counts": c.counts} for c in data.comparisons],
-        "series": [asdict(row) for row in shown],
+        "series": [encode(row) for row in shown],
         "total": len(rows),
     }
     more = {
@@ -299,8 +300,8 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
         data.format, (), latency_figures(runs), tuple(map(sample_figure, measured)), ()
     )
     document = {
-        "series": asdict(row),
-        "members": [{**asdict(member), "samples": len(member.samples)} for member in members],
+        "series": encode(row),
+        "members": [{**encode(member), "samples": len(member.samples)} for member in members],
         "counters": table.counters,
         "missing": table.missing,
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from benchvise.documents import encode
 from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
 from benchvise.store import RunFilter
@@ -52,7 +52,7 @@ def history(request: Request) -> Response:
         "total": total,
         "limit": limit,
         "boards": list(shared.store.boards_of(key)),
-        "history": asdict(data),
+        "history": encode(data),
     }
     return page(
         request,
@@ -67,7 +67,7 @@ def history(request: Request) -> Response:
         tags=list(shared.store.choices().tags),
         link=partial(link, request),
         more_runs=link(request, limit=most) if limit < most else "",
-        **chart_context(figures, histories=[asdict(figure)]),
+        **chart_context(figures, histories=[encode(figure)]),
     )
 
 
@@ -83,8 +83,8 @@ def _choose(request: Request, shared: Context, matching: RunFilter) -> Response:
     document = {
         "filter": {"board": matching.board, "tag": matching.tag, "text": text},
         "total": len(listed),
-        "series": [asdict(one) for one in listed[:SERIES]],
-        "choices": asdict(shared.store.choices()),
+        "series": [encode(one) for one in listed[:SERIES]],
+        "choices": encode(shared.store.choices()),
     }
 
     def url(key: str) -> str:

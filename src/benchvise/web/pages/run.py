@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -99,7 +99,7 @@ def find(store: Store, reference: str) -> str:
 
 def head(run: RunData) -> dict[str, Any]:
     """What a run is, without its series."""
-    fields = asdict(replace(run, series=()))
+    fields = encode(replace(run, series=()))
     del fields["series"]
     return {**fields, "counts": counts(run)}
 
@@ -124,7 +124,7 @@ def _results_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     families = list(dict.fromkeys(series.family for series in run.series))
     family = request.query_params.get("family") or None
     shown = replace(run, series=tuple(s for s in run.series if family in (None, s.family)))
-    listed = [{**asdict(series), "samples": len(series.samples)} for series in shown.series]
+    listed = [{**encode(series), "samples": len(series.samples)} for series in shown.series]
     return PageTab(
         {"family": family, "families": families, "series": listed},
         {"run": shown, "series_url": _series_url(run)},
@@ -141,7 +141,7 @@ def _charts_tab(_request: Request, _shared: Context, data: ReportData) -> PageTa
         bars=bar_figures(data.runs, curved(data.runs)),
         grids=grid_figures(data.runs),
     )
-    return PageTab({"figures": asdict(figures)}, chart_context(figures))
+    return PageTab({"figures": encode(figures)}, chart_context(figures))
 
 
 def _samples_tab(request: Request, _shared: Context, data: ReportData) -> PageTab:
@@ -153,7 +153,7 @@ def _samples_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     skip = number(request, "skip", 0, len(wanted))
     shown = wanted[skip : skip + SAMPLES_PER_PAGE]
     figures = Figures(data.format, (), (), tuple(map(sample_figure, shown)), ())
-    part = asdict(figures)["samples"]
+    part = encode(figures)["samples"]
     return PageTab(
         {"samples": part, "skip": skip, "total": len(wanted), "families": list(families)},
         {
@@ -222,7 +222,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     latencies = latency_figures([replace(run, series=(shown,))])
     before, after = _around(run, shown)
     document = {
-        "series": {**asdict(replace(shown, samples=())), "samples": [asdict(b) for b in found]},
+        "series": {**encode(replace(shown, samples=())), "samples": [encode(b) for b in found]},
         "counters": counters_per_iteration(record),
         "not_counted": {reason: list(names) for reason, names in missing_counters(record).items()},
         "not_read": missing_evidence(record),
@@ -231,7 +231,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     more = {
         "one": shown,
         "flags": _flags(found),
-        **chart_context(figures, evidence=[asdict(one) for one in evidence]),
+        **chart_context(figures, evidence=[encode(one) for one in evidence]),
         "evidence": evidence,
         "before": address(f"/runs/{run.id}", [("series", before)]) if before else "",
         "after": address(f"/runs/{run.id}", [("series", after)]) if after else "",
