@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from benchvise.cli.bench import DRIVEN_BY
+from benchvise.cli.commands import PROGRAM, Command, Group
 from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
+from benchvise.command import CommandRecord
 from benchvise.documents import schema
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
@@ -25,6 +28,7 @@ from benchvise.kernel_log import LogClass, LogRule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
+from benchvise.report.records import csv_headings
 from benchvise.report.trace_tables import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
@@ -72,6 +76,38 @@ def _command(command: object, path: str) -> Iterator[str]:
             *((f"`{', '.join([*o.opts, *o.secondary_opts])}`", _unmarked(o.help)) for o in options),
         ],
     )
+    yield from _csv_columns(path)
+
+
+def _csv_columns(path: str) -> Iterator[str]:
+    """What ``--csv`` prints, of commands that are described by a ``CommandRecord``."""
+    record = signal_records().get(path)
+    if record is not None:
+        yield "Columns of `--csv`:"
+        yield ""
+        yield from _table(
+            ("column", "what the table calls it"),
+            [
+                (f"`{name}`", column.heading)
+                for column in record.columns
+                if column.name
+                for name in csv_headings(column)
+            ],
+        )
+
+
+def signal_records() -> dict[str, CommandRecord[Any, Any]]:
+    """The records of ``benchvise signal`` by the command's whole name."""
+    groups = [entry for entry in PROGRAM.entries if isinstance(entry, Group)]
+    signal = next(group for group in groups if group.name == "signal")
+    records = {}
+    for entry in signal.entries:
+        if isinstance(entry, Command):
+            module, _, name = entry.record.rpartition(".")
+            records[f"benchvise signal {entry.name}"] = getattr(
+                import_module(f"benchvise.{module}"), name
+            )
+    return records
 
 
 def analyses_page() -> str:

@@ -81,7 +81,7 @@ def test_captures_and_lists_are_told_apart(client: Client) -> None:
     found = client.get("/captures.json?q=IDLE").data
     assert {one["name"] for one in found["captures"]} == {"idle.out", "idle_busy.out"}
     assert (found["found"], found["of"]) == (2, 5)
-    assert "No capture is called so" in client.get("/captures?q=nothing").text
+    assert "No capture has this name" in client.get("/captures?q=nothing").text
 
 
 def test_a_capture_is_rows_levels_and_details(client: Client) -> None:

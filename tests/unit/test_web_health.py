@@ -59,7 +59,7 @@ def test_a_board_by_week_and_by_day(watched: str) -> None:
     days = client.get(f"{NAME}.json?by=day&since=10d").data["history"]
     assert 10 <= len(days["periods"]) <= 12
     shown = client.get(f"{NAME}?by=week").text
-    for part in ("What happened", "What counted up", "What sensors read", 'data-figure="sensor0"'):
+    for part in ("Events", "Counters that rose", "Sensor readings", 'data-figure="sensor0"'):
         assert part in shown, part
     assert "<script>document" not in shown and "\u202e" not in shown
 
@@ -94,7 +94,7 @@ def test_a_look_now_is_shown_until_the_next(watched: str, monkeypatch: pytest.Mo
 def test_nothing_is_watched_yet(tmp_path: Path) -> None:
     client = Client.of(store=str(tmp_path / "store.db"))
     assert "No board is watched yet" in client.get("/health").text
-    assert "Nobody has watched this board" in client.get("/health/local").text
+    assert "This board is not watched" in client.get("/health/local").text
 
 
 def test_a_board_of_a_rig_is_not_switched_on_without_leave(

@@ -22,6 +22,16 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.signal.clock import ClockReport
+    from benchvise.signal.commands.decode import AnnotationsDocument
+    from benchvise.signal.commands.infrared import InfraredDocument
+    from benchvise.signal.commands.serial import SerialTestDocument
+    from benchvise.signal.commands.synth import SynthTransmission
+    from benchvise.signal.configurations import ResponseComparisonDocument
+    from benchvise.signal.fsk import Keying
+    from benchvise.signal.psk import PskTransmission
+    from benchvise.signal.serial_lines import SerialLinesDocument
+    from benchvise.signal.summary import CaptureSummary, RecordedCapture
     from benchvise.state.diff import StateDiff
     from benchvise.state.model import Snapshot
     from benchvise.store import DiagnosisInfo, RunInfo
@@ -44,6 +54,18 @@ def json_kinds() -> dict[str, Any]:
         "run-list": list[RunInfo],
         "run-said": RunAnnotations,
         "runs": list[RunData],
+        "signal-analysers": list[str],
+        "signal-capture": RecordedCapture,
+        "signal-clock": ClockReport,
+        "signal-decode": AnnotationsDocument,
+        "signal-fsk": Keying,
+        "signal-info": CaptureSummary,
+        "signal-infrared": InfraredDocument,
+        "signal-psk": PskTransmission,
+        "signal-response": ResponseComparisonDocument,
+        "signal-serial": SerialTestDocument,
+        "signal-synth": SynthTransmission,
+        "signal-uart": SerialLinesDocument,
         "snapshot": Snapshot,
         "state-diff": StateDiff,
         "watch": list[WatchOutcome],

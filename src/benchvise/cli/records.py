@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, Field, fields
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from benchvise import documents
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.command import (
     CommandArgument,
@@ -22,51 +21,69 @@ from benchvise.command import (
 )
 from benchvise.errors import UsageError
 
+if TYPE_CHECKING:
+    from benchvise.report.tables import Table
+
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 
 
 def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None]:
     """The function that typer makes a command of."""
 
-    def run_record(*, as_csv: bool, as_json: bool, **values: Any) -> None:
-        if as_csv and as_json:
-            raise UsageError("--csv and --json exclude each other", "leave one of them away")
+    def run_record(*, as_csv: bool, as_markdown: bool, as_json: bool, **values: Any) -> None:
+        check_format(as_csv, as_markdown, as_json)
         options = given_options(record.options, values)
         result = record.run(options)
         if as_json:
-            print_json(record.kind, documents.encode(record.document(result)))
+            print_json(record.kind, record.document(result))
         elif as_csv:
             from benchvise.report.records import csv_text
 
             sys.stdout.write(csv_text(record.columns, record.rows(result)))
         else:
-            _print_tables(record, result, options)
+            from benchvise.report.records import table
+
+            print_tables(map(table, record.tables(result, options)), as_markdown=as_markdown)
         for line in record.messages(result):
             stderr().print(line, soft_wrap=True, markup=False)
         if code := record.exit_code(result):
             raise typer.Exit(code)
 
-    parameters = [
-        *option_parameters(record.options),
-        keyword("as_csv", CsvOption, False),
-        keyword("as_json", JsonOption, False),
-    ]
+    parameters = [*option_parameters(record.options), *format_parameters()]
     run_record.__doc__ = record.help
     run_record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_record.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run_record
 
 
-def _print_tables(
-    record: CommandRecord[OptionsT, ResultT], result: ResultT, options: OptionsT
-) -> None:
-    from benchvise.report.records import table
+def format_parameters() -> tuple[inspect.Parameter, ...]:
+    """The options that say how an answer is printed."""
+    return (
+        keyword("as_csv", CsvOption, False),
+        keyword("as_markdown", MarkdownOption, False),
+        keyword("as_json", JsonOption, False),
+    )
+
+
+def check_format(*formats: bool) -> None:
+    """UsageError where more than one format is asked for."""
+    if sum(formats) > 1:
+        raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
+
+
+def print_tables(tables: Iterable[Table], *, as_markdown: bool) -> None:
+    """Prints tables for people, an empty line between them."""
+    from benchvise.report.markdown import table_markdown
     from benchvise.report.terminal import rendered
 
-    for place, spec in enumerate(record.tables(result, options)):
-        if place:
-            stdout().print()
-        stdout().print(rendered(table(spec)))
+    for number, table in enumerate(tables):
+        if number:
+            print()
+        if as_markdown:
+            print(table_markdown(table), end="")
+        else:
+            stdout().print(rendered(table))
 
 
 def option_parameters(options: type) -> Iterator[inspect.Parameter]:
@@ -130,7 +147,7 @@ def given_options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
     given = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in values.items()
-        if value is not None
+        if value is not None and value != () and value != []
     }
     if issubclass(kind, ObservedOptions):
         given["observe"] = _observe

@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
-from benchvise.cli.records import CsvOption, given_options, keyword, option_parameters
+from benchvise.cli.output import print_json, stderr, stdout
+from benchvise.cli.records import (
+    check_format,
+    format_parameters,
+    given_options,
+    keyword,
+    option_parameters,
+    print_tables,
+)
 from benchvise.errors import UsageError
 from benchvise.trace.catalogue.options import TraceRequest
 from benchvise.trace.catalogue.record import AnswerTable, TraceAnalysis
 
 if TYPE_CHECKING:
     from benchvise.trace.loaded import LoadedTrace
-
-MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 
 
 def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
@@ -31,8 +36,7 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
         as_json: bool,
         **values: Any,
     ) -> None:
-        if as_csv + as_markdown + as_json > 1:
-            raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
+        check_format(as_csv, as_markdown, as_json)
         request = given_options(analysis.request, values)
         _check_table(analysis, table)
         record = analysis.instead(request) or analysis
@@ -55,7 +59,11 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
             if as_csv:
                 _print_csv(tables)
             else:
-                _print_tables(tables, record.cautions(traces), as_markdown=as_markdown)
+                from benchvise.report.trace_tables import answer_tables
+
+                cautions = record.cautions(traces)
+                shown = answer_tables(tables, cautions, stacked=not as_markdown)
+                print_tables(shown, as_markdown=as_markdown)
                 _print_conclusions(record, answer)
         if record.fails(answer, request):
             raise typer.Exit(1)
@@ -63,9 +71,7 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
     parameters = [
         *option_parameters(analysis.request),
         *([keyword("table", _table_option(analysis), None)] if len(analysis.shapes) > 1 else []),
-        keyword("as_csv", CsvOption, False),
-        keyword("as_markdown", MarkdownOption, False),
-        keyword("as_json", JsonOption, False),
+        *format_parameters(),
     ]
     run_analysis.__doc__ = analysis.help
     run_analysis.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -109,22 +115,6 @@ def _print_csv(tables: Sequence[AnswerTable[Any]]) -> None:
     from benchvise.report.trace_tables import answer_csv
 
     print(answer_csv([table for table in tables if table.shape is tables[0].shape]), end="")
-
-
-def _print_tables(
-    tables: Sequence[AnswerTable[Any]], cautions: Sequence[str], *, as_markdown: bool
-) -> None:
-    from benchvise.report.markdown import table_markdown
-    from benchvise.report.terminal import rendered
-    from benchvise.report.trace_tables import answer_tables
-
-    for number, table in enumerate(answer_tables(tables, cautions, stacked=not as_markdown)):
-        if number:
-            print()
-        if as_markdown:
-            print(table_markdown(table), end="")
-        else:
-            stdout().print(rendered(table))
 
 
 def _print_conclusions(analysis: TraceAnalysis[Any, Any], answer: object) -> None:

@@ -182,11 +182,12 @@ def _run_command(command: Sequence[str]) -> int:
 
 
 def _document(recording: FinishedRecording) -> object:
-    capture = recording.capture
-    return {
-        **{item.name: getattr(capture, item.name) for item in fields(capture)},
-        "exit_code": recording.exit_code,
+    from benchvise.signal.summary import RecordedCapture
+
+    capture = {
+        item.name: getattr(recording.capture, item.name) for item in fields(recording.capture)
     }
+    return RecordedCapture(**capture, exit_code=recording.exit_code)
 
 
 def _messages(recording: FinishedRecording) -> list[str]:

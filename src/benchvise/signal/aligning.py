@@ -62,31 +62,31 @@ def discrepancies(sent: bytes, received: bytes) -> list[Discrepancy]:
 
     Bytes added that repeat those just before them count as duplicated.
     """
-    found: list[Discrepancy] = []
+    differences: list[Discrepancy] = []
     for begin, end, from_, to in _between_anchors(sent, received):
         matcher = SequenceMatcher(None, sent[begin:end], received[from_:to], autojunk=False)
         for tag, i1, i2, j1, j2 in matcher.get_opcodes():
             if tag == "equal":
                 continue
             gone, come = sent[begin + i1 : begin + i2], received[from_ + j1 : from_ + j2]
-            for one in _changes(begin + i1, from_ + j1, gone, come, received):
-                if found and _continues(found[-1], one):
-                    one = _joined(found.pop(), one)
-                found.append(one)
-    return found
+            for change in _changes(begin + i1, from_ + j1, gone, come, received):
+                if differences and _continues(differences[-1], change):
+                    change = _joined(differences.pop(), change)
+                differences.append(change)
+    return differences
 
 
-def _continues(one: Discrepancy, following: Discrepancy) -> bool:
+def _continues(loss: Discrepancy, following: Discrepancy) -> bool:
     """Whether a loss goes on where another ends: long ones are aligned in parts."""
     return (
-        one.change is following.change is ByteChange.LOST
-        and one.sent_at + len(one.sent) == following.sent_at
+        loss.change is following.change is ByteChange.LOST
+        and loss.sent_at + len(loss.sent) == following.sent_at
     )
 
 
-def _joined(one: Discrepancy, following: Discrepancy) -> Discrepancy:
-    sent = one.sent + following.sent
-    return Discrepancy(one.change, one.sent_at, one.received_at, sent, b"")
+def _joined(loss: Discrepancy, following: Discrepancy) -> Discrepancy:
+    sent = loss.sent + following.sent
+    return Discrepancy(loss.change, loss.sent_at, loss.received_at, sent, b"")
 
 
 def _changes(

@@ -151,12 +151,12 @@ def levels_of(
 
     As a Schmitt trigger does it, so that noise on a slow edge makes one edge of it.
     """
-    known = np.zeros(values.size, dtype=np.int8)
-    known[values >= threshold + hysteresis / 2] = 1
-    known[values <= threshold - hysteresis / 2] = -1
-    places = np.where(known != 0, np.arange(values.size), -1)
+    sides = np.zeros(values.size, dtype=np.int8)
+    sides[values >= threshold + hysteresis / 2] = 1
+    sides[values <= threshold - hysteresis / 2] = -1
+    places = np.where(sides != 0, np.arange(values.size), -1)
     last = np.maximum.accumulate(places)
-    return np.where(last >= 0, known[np.maximum(last, 0)] > 0, high)
+    return np.where(last >= 0, sides[np.maximum(last, 0)] > 0, high)
 
 
 def clock_of_rate(rate: Fraction | int) -> CaptureClock:

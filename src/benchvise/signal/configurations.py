@@ -143,7 +143,7 @@ class ResponsesDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonDocument:
+class ResponseComparisonDocument:
     """All configurations as JSON; ``saved`` are the ids of their runs in the store."""
 
     configurations: tuple[ResponsesDocument, ...]
@@ -176,9 +176,9 @@ def responses_document(
 
 def comparison_document(
     comparison: ResponseComparison, saved: Sequence[str] = ()
-) -> ComparisonDocument:
+) -> ResponseComparisonDocument:
     """All configurations as JSON."""
-    return ComparisonDocument(
+    return ResponseComparisonDocument(
         tuple(
             responses_document(item.name, item.responses, item.distribution, item.relative)
             for item in comparison.configurations

@@ -54,7 +54,7 @@ class Decoder:
             for word in (key, value):
                 if not _WORD.fullmatch(word):
                     raise UsageError(
-                        f"'{printable(word, 60)}' cannot be given to a decoder",
+                        f"'{word}' cannot be given to a decoder",
                         "use a line's number in place of its name",
                     )
             parts.append(f"{key}={value}")
@@ -87,7 +87,7 @@ def decode(
     CaptureError when sigrok-cli is not there, refuses, or takes longer than two minutes.
     """
     with _session(capture) as (path, step):
-        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(one.words() for one in stack)]
+        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(decoder.words() for decoder in stack)]
         if annotations:
             argv += ["-A", ",".join(annotations)]
         return list(_annotations(_run([*argv, "--protocol-decoder-samplenum"], capture), step))
@@ -97,7 +97,7 @@ def decode_by_row(capture: Capture, stack: Sequence[Decoder]) -> list[Annotation
     """All that a stack of decoders says, with its rows; raises as ``decode``."""
     # Always as we write it: times are told by the session's own rate, and not in samples.
     with _written(capture) as (path, step):
-        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(one.words() for one in stack)]
+        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(decoder.words() for decoder in stack)]
         text = _run([*argv, "--protocol-decoder-jsontrace"], capture)
         return list(_of_trace(text, session_rate(capture, step), step))
 
@@ -122,9 +122,9 @@ def _of_trace(text: str, rate: int, step: int) -> Iterator[Annotation]:
 
 def _annotations(text: str, step: int) -> Iterator[Annotation]:
     for line in islice(text.splitlines(), MOST_ANNOTATIONS):
-        if found := _ANNOTATION.fullmatch(line):
-            begin, end = int(found[1]) * step, int(found[2]) * step
-            yield Annotation(begin, end, found[3], printable(found[4], 200))
+        if match := _ANNOTATION.fullmatch(line):
+            begin, end = int(match[1]) * step, int(match[2]) * step
+            yield Annotation(begin, end, match[3], printable(match[4], 200))
 
 
 def _run(argv: Sequence[str], capture: Capture) -> str:
@@ -141,9 +141,9 @@ def _run(argv: Sequence[str], capture: Capture) -> str:
         ) from error
     complaints = done.stderr.decode("utf-8", "replace").strip().splitlines()
     if done.returncode or (complaints and not done.stdout):
-        said = printable(complaints[-1] if complaints else f"exit {done.returncode}", 200)
+        reason = printable(complaints[-1] if complaints else f"exit {done.returncode}", 200)
         raise CaptureError(
-            f"{capture.path}: sigrok-cli refused: {said}", "see sigrok-cli -P NAME --show"
+            f"{capture.path}: sigrok-cli refused: {reason}", "see sigrok-cli -P NAME --show"
         )
     return done.stdout.decode("utf-8", "replace")
 

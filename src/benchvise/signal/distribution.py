@@ -105,8 +105,8 @@ def _drift(values: Seconds) -> Drift | None:
     if values.size < _LEAST_FOR_DRIFT:
         return None
     step = -(-values.size // _DRIFT_POINTS)
-    found = drift(values[::step])
-    return found if found.p < SIGNIFICANCE else None
+    whole = drift(values[::step])
+    return whole if whole.p < SIGNIFICANCE else None
 
 
 def difference(values: Seconds, reference: Seconds) -> Difference:

@@ -66,13 +66,13 @@ def keying(
             "name another line with --line, or record longer",
         )
     hertz = _frequencies(edges, baud)
-    known = hertz[np.isfinite(hertz)]
-    if known.size < _LEAST_SYMBOLS:
+    measured = hertz[np.isfinite(hertz)]
+    if measured.size < _LEAST_SYMBOLS:
         raise CaptureError(
             f"{capture.path}: no symbol of {line.name} has two edges",
             "the carrier must be several times faster than the symbols: is --baud right?",
         )
-    centres = _grouped(known, levels)
+    centres = _grouped(measured, levels)
     places = np.full(hertz.size, -1)
     finite = np.isfinite(hertz)
     places[finite] = np.abs(hertz[finite, None] - centres[None, :]).argmin(axis=1)
@@ -128,7 +128,7 @@ def _frequencies(edges: npt.NDArray[np.float64], baud: float) -> npt.NDArray[np.
 def _grouped(values: npt.NDArray[np.float64], levels: int | None) -> npt.NDArray[np.float64]:
     """Centres of groups, by Lloyd's algorithm from evenly spread ones; four where that leaves a
     quarter of the scatter of two or less, and each has members."""
-    found = {}
+    groupings = {}
     for number in (levels,) if levels else _GROUPS:
         low, high = np.quantile(values, (0.01, 0.99))
         centres = np.linspace(low, high, number)
@@ -141,10 +141,10 @@ def _grouped(values: npt.NDArray[np.float64], levels: int | None) -> npt.NDArray
                 break
             centres = moved
         scatter = float(np.abs(values - centres[place]).mean())
-        found[number] = (scatter, np.bincount(place, minlength=number).min(), centres)
+        groupings[number] = (scatter, np.bincount(place, minlength=number).min(), centres)
     if levels:
-        return found[levels][2]
-    two, four = found[2], found[4]
+        return groupings[levels][2]
+    two, four = groupings[2], groupings[4]
     return four[2] if four[1] > 0 and four[0] < 0.25 * two[0] else two[2]
 
 

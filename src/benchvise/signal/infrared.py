@@ -1,4 +1,4 @@
-"""Infrared remote controls: pulses and spaces on a time line, the protocol named and decoded.
+"""Infrared remote controls: pulses and spaces on a timeline, the protocol named and decoded.
 
 Protocols are decoded by libsigrokdecode. Which one it is shows from the first pulse and space and
 from whether the lengths or the places of the changes carry the bits: S. Bergmans, "IR remote
@@ -101,22 +101,24 @@ def infrared(capture: Capture, name: str, protocol: str | None = None) -> Infrar
     active_low = _rests_high(capture, line)
     carrier, envelope = _without_carrier(capture, line, active_low=active_low)
     frames = tuple(_frames(_spans(capture, envelope, active_low=active_low)))
-    found = _named(protocol) if protocol else _most_common(frames)
+    named = _named(protocol) if protocol else _most_common(frames)
     notes: list[str] = []
     decoded: list[Annotation] = []
-    if found is None:
+    if named is None:
         notes.append("the pulses begin like no protocol that is known here: they are listed only")
-    elif not found.decoder:
-        notes.append(f"{found.name} has no decoder in libsigrokdecode: its pulses are listed only")
+    elif not named.decoder:
+        notes.append(f"{named.name} has no decoder in libsigrokdecode: its pulses are listed only")
     else:
-        shown = capture
+        without_carrier = capture
         if carrier is not None:
-            lines = tuple(envelope if one is line else one for one in capture.lines)
-            shown = Capture(capture.path, "without carrier", capture.clock, capture.ticks, lines)
+            lines = tuple(envelope if other is line else other for other in capture.lines)
+            without_carrier = Capture(
+                capture.path, "without carrier", capture.clock, capture.ticks, lines
+            )
         polarity = "active-low" if active_low else "active-high"
-        options = {"polarity": polarity, **dict(found.options)}
-        decoded = decode(shown, [Decoder(found.decoder, {"ir": line.name}, options)])
-    return Infrared(line.name, active_low, carrier, frames, found, tuple(decoded), tuple(notes))
+        options = {"polarity": polarity, **dict(named.options)}
+        decoded = decode(without_carrier, [Decoder(named.decoder, {"ir": line.name}, options)])
+    return Infrared(line.name, active_low, carrier, frames, named, tuple(decoded), tuple(notes))
 
 
 def _rests_high(capture: Capture, line: SignalLine) -> bool:
@@ -192,7 +194,7 @@ def _protocol(spans: Sequence[InfraredSpan]) -> InfraredProtocol | None:
 
 def _most_common(frames: Sequence[InfraredFrame]) -> InfraredProtocol | None:
     named = [frame.protocol for frame in frames if frame.protocol is not None]
-    full = [one for one in named if not one.name.endswith("repeat")] or named
+    full = [protocol for protocol in named if not protocol.name.endswith("repeat")] or named
     return max(full, key=full.count) if full else None
 
 
@@ -200,5 +202,5 @@ def _named(name: str) -> InfraredProtocol:
     for protocol in PROTOCOLS:
         if protocol.name.lower().replace(" ", "") == name.lower().replace(" ", ""):
             return protocol
-    known = ", ".join(p.name for p in PROTOCOLS)
-    raise CaptureError(f"there is no infrared protocol '{name}'", f"one of {known}")
+    names = ", ".join(p.name for p in PROTOCOLS)
+    raise CaptureError(f"there is no infrared protocol '{name}'", f"one of {names}")

@@ -1,6 +1,6 @@
 """What of a line is seen at a zoom: at most one item a bucket of time, whatever the capture's size.
 
-A time line shows some hundred million edges on some thousand pixels. Where a bucket has one edge,
+A timeline shows some hundred million edges on some thousand pixels. Where a bucket has one edge,
 the level that begins there is told exactly; where it has several, the line *changes* there, and
 buckets that follow each other so are one item. A question costs a binary search a bucket.
 """

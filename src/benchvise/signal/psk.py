@@ -63,6 +63,27 @@ class Spectrum:
     occupied: float
 
 
+@dataclass(frozen=True, slots=True)
+class SpectrumDocument:
+    """Power density in dB by frequency in Hz; ``occupied`` holds 99 % of the power."""
+
+    hertz: list[float]
+    decibel: list[float]
+    occupied: float
+
+
+@dataclass(frozen=True, slots=True)
+class PskTransmission:
+    """Data as MSK symbols that make BPSK, in hexadecimal; ``received`` is whether they were
+    demodulated to the data. ``phases`` are those at the end of each bit, in degrees."""
+
+    symbols: str
+    received: bool
+    phases: list[float]
+    spectrum: SpectrumDocument
+    errors: tuple[ErrorRate, ...]
+
+
 def bits_of(data: bytes) -> Bits:
     """The bits of bytes, the highest first. UsageError for none or too many."""
     if not data or len(data) * 8 > _MOST_BITS:
@@ -137,20 +158,20 @@ def error_rates(
     if not 100 <= bits <= _MOST_BITS:
         raise UsageError(f"{bits} bits", f"simulate 100 to {_MOST_BITS}")
     random = np.random.default_rng(seed)
-    sent = random.integers(0, 2, bits, dtype=np.uint8)
-    clean = waveform(msk_symbols(sent, per_symbol=per_symbol, differential=False))
+    data = random.integers(0, 2, bits, dtype=np.uint8)
+    signal = waveform(msk_symbols(data, per_symbol=per_symbol, differential=False))
     energy = per_symbol * _OVERSAMPLED  # a bit's, as each sample has magnitude 1
-    found = []
+    rates = []
     for level in levels_db:
         deviation = math.sqrt(energy / 10 ** (level / 10) / 2)
-        noise = random.normal(0, deviation, (2, clean.size))
-        heard = clean + noise[0] + 1j * noise[1]
+        noise = random.normal(0, deviation, (2, signal.size))
+        heard = signal + noise[0] + 1j * noise[1]
         got = demodulated(heard, per_symbol=per_symbol, differential=False)
-        errors = int((got != sent).sum())
+        errors = int((got != data).sum())
         low, high = _wilson(errors, bits)
         ideal = 0.5 * math.erfc(math.sqrt(10 ** (level / 10)))
-        found.append(ErrorRate(level, bits, errors, low, high, ideal))
-    return found
+        rates.append(ErrorRate(level, bits, errors, low, high, ideal))
+    return rates
 
 
 def _wilson(hits: int, total: int) -> tuple[float, float]:

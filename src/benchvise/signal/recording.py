@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from benchvise.errors import CaptureError, UsageError
-from benchvise.text import last_line, printable
+from benchvise.text import last_line
 
 PROGRAM = "sigrok-cli"
 STOP = b"q\n"
@@ -53,17 +53,17 @@ class Recording:
 
     def words(self) -> list[str]:
         """For sigrok-cli, behind the device and its channels."""
-        found = [] if self.rate is None else ["-c", f"samplerate={round(self.rate)}"]
+        argv = [] if self.rate is None else ["-c", f"samplerate={round(self.rate)}"]
         if self.triggers:
             for trigger in self.triggers:
                 if not _TRIGGER.fullmatch(trigger):
-                    raise UsageError(f"'{printable(trigger, 60)}' is no trigger", "write D0=r")
-            found += ["-t", ",".join(self.triggers), "--wait-trigger"]
+                    raise UsageError(f"'{trigger}' is no trigger", "write D0=r")
+            argv += ["-t", ",".join(self.triggers), "--wait-trigger"]
         if self.length.seconds is not None:
-            found += ["--time", str(max(1, round(self.length.seconds * 1000)))]
+            argv += ["--time", str(max(1, round(self.length.seconds * 1000)))]
         if self.length.samples is not None:
-            found += ["--samples", str(self.length.samples)]
-        return found
+            argv += ["--samples", str(self.length.samples)]
+        return argv
 
 
 def analysers() -> list[str]:
@@ -76,7 +76,7 @@ def analysers() -> list[str]:
             f"looking for analysers took longer than {_SCAN_SECONDS:.0f} s", "unplug what hangs"
         ) from error
     lines = done.stdout.decode("utf-8", "replace").splitlines()
-    return [printable(line, 200) for line in lines if " - " in line]
+    return [line for line in lines if " - " in line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ def local_analyser(device: str, channels: str | None) -> Analyser:
     """An analyser of this machine; UsageError for what is no name of one."""
     if not _DEVICE.fullmatch(device):
         raise UsageError(
-            f"'{printable(device, 60)}' is no analyser",
+            f"'{device}' is no analyser",
             "write its driver: fx2lafw, fx2lafw:conn=1.7",
         )
     if channels is not None and not _CHANNELS.fullmatch(channels):
-        raise UsageError(f"'{printable(channels, 60)}' are no channels", "write D0=CLK,D1=DATA")
+        raise UsageError(f"'{channels}' are no channels", "write D0=CLK,D1=DATA")
     named = ("-C", channels) if channels else ()
     return Analyser((_program(), "-d", device, *named))
 

@@ -101,17 +101,17 @@ def responses(
             "name two lines by --from and --to; `benchvise signal info` lists them",
         )
     window = None if window_s is None else max(1, round(window_s / capture.clock.tick_s))
-    found = _match(starts, answers, window, capture.ticks)
+    matched = _match(starts, answers, window, capture.ticks)
     tick = capture.clock.tick_s
     return Responses(
         source=capture.path,
-        seconds=_times(answers[found.answer] - starts[found.answered], tick),
-        at=_times(starts[found.answered], tick),
-        missed_at=_times(starts[found.missed], tick),
-        extra_at=_times(answers[found.extra], tick),
+        seconds=_times(answers[matched.answer] - starts[matched.answered], tick),
+        at=_times(starts[matched.answered], tick),
+        missed_at=_times(starts[matched.missed], tick),
+        extra_at=_times(answers[matched.extra], tick),
         resolution_s=capture.clock.resolution_s,
-        stray=found.stray,
-        notes=(*capture.notes, *found.notes),
+        stray=matched.stray,
+        notes=(*capture.notes, *matched.notes),
     )
 
 
@@ -186,11 +186,11 @@ def read_list(path: Path) -> Responses:
             raise CaptureError(f"{path}: the list is over 64 MiB", "split it")
         values = []
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
-            words = re.split(r"[\t ;,]+", line.strip())
-            if words == [""]:
+            fields = re.split(r"[\t ;,]+", line.strip())
+            if fields == [""]:
                 continue
             try:
-                values.append(float(words[-1]))
+                values.append(float(fields[-1]))
             except ValueError:
                 raise CaptureError(
                     f"{path}:{number}: '{line.strip()[:40]}' is no response time",

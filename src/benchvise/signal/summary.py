@@ -41,6 +41,13 @@ class CaptureSummary:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedCapture(CaptureSummary):
+    """A capture that was just recorded; ``exit_code`` is that of the command that ran meanwhile."""
+
+    exit_code: int | None
+
+
 def summarise(capture: Capture) -> CaptureSummary:
     """The capture and each of its lines."""
     return CaptureSummary(

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from benchvise.errors import CaptureError, UsageError
-from benchvise.text import printable
 
 LEVELS = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
 """The four frequencies, in units of the deviation, from the lowest."""
@@ -88,8 +87,8 @@ def _accumulated(rate: float, frequency: Samples) -> npt.NDArray[np.uint32]:
             f"{float(np.abs(frequency).max()):g} Hz at {rate:g} symbols a second",
             "a tone lies below half of the symbol rate",
         )
-    words = np.rint(frequency / rate * 2**_PHASE_BITS).astype(np.int64)
-    phase = np.cumsum(words) - words
+    steps = np.rint(frequency / rate * 2**_PHASE_BITS).astype(np.int64)
+    phase = np.cumsum(steps) - steps
     return np.asarray(phase & (2**_PHASE_BITS - 1), dtype=np.uint32)
 
 
@@ -112,7 +111,7 @@ def audio(path: Path, rate: float, amplitude: float = 0.8) -> Samples:
         raw = np.frombuffer(frames[:whole], dtype=_WIDTHS[width]).astype(np.float64)
     except (wave.Error, EOFError, KeyError, OSError, ZeroDivisionError) as error:
         raise CaptureError(
-            f"{path}: no WAV file that can be read ({printable(str(error), 80)})",
+            f"{path}: no WAV file that can be read ({error})",
             "convert it: sox FILE -b 16 OUT.wav",
         ) from error
     mixed = raw.reshape(-1, channels).mean(axis=1)
@@ -121,8 +120,8 @@ def audio(path: Path, rate: float, amplitude: float = 0.8) -> Samples:
     if top == 0.0:
         raise CaptureError(f"{path}: it is silent", "take another file")
     times = np.arange(_count(rate, mixed.size / own)) * (own / rate)
-    drawn = np.interp(times, np.arange(mixed.size), mixed / top)
-    return np.asarray(amplitude * drawn, dtype=np.float64)
+    resampled = np.interp(times, np.arange(mixed.size), mixed / top)
+    return np.asarray(amplitude * resampled, dtype=np.float64)
 
 
 def delta_sigma(samples: Samples, order: int = 2) -> npt.NDArray[np.uint8]:
@@ -134,17 +133,17 @@ def delta_sigma(samples: Samples, order: int = 2) -> npt.NDArray[np.uint8]:
     """
     if order not in (1, 2):
         raise UsageError(f"order {order}", "delta-sigma of order 1 or 2")
-    found = np.empty(samples.size, dtype=np.uint8)
-    one = two = 0.0
+    symbols = np.empty(samples.size, dtype=np.uint8)
+    last = before = 0.0
     second = order == 2
     for place, sample in enumerate(samples.tolist()):
-        wanted = sample - (2 * one - two if second else one)
+        wanted = sample - (2 * last - before if second else last)
         level = min(3, max(0, round((wanted + 1) * 1.5)))
         error = level / 1.5 - 1 - wanted
         # Clipped, so that a loud passage ends in distortion and not in endless oscillation.
-        one, two = max(-1.0, min(1.0, error)), one
-        found[place] = level
-    return found
+        last, before = max(-1.0, min(1.0, error)), last
+        symbols[place] = level
+    return symbols
 
 
 def synthesise(samples: Samples, rate: float, band: float, order: int = 2) -> Synthesised:

@@ -135,10 +135,10 @@ def find_rate(capture: Capture, line: SignalLine) -> BaudRate:
         )
     best: tuple[float, float, float, npt.NDArray[np.float64]] | None = None
     for guess in _guesses(lengths):
-        found = _fitted(lengths, guess)
-        if found is None:
+        fit = _fitted(lengths, guess)
+        if fit is None:
             continue
-        bit, residue, used = found
+        bit, residue, used = fit
         score = residue + 0.02 * float(np.median(np.rint(used / bit)) - 1)
         if best is None or score < best[0]:
             best = (score, bit, residue, used)
@@ -204,9 +204,9 @@ def decode_line(
     line = capture.line(name)
     rate = find_rate(capture, line) if baud is None else BaudRate(baud, None, 0.0, 0.0)
     frame = _frame(capture, line, rate.measured, data_bits, parity, inverted)
-    found, marks = _decoded(capture, line, frame)
+    data, marks = _decoded(capture, line, frame)
     glitches = _glitches(capture, line, rate.measured)
-    return SerialLine(line.name, rate, frame, tuple(found), (*marks, *glitches))
+    return SerialLine(line.name, rate, frame, tuple(data), (*marks, *glitches))
 
 
 def _frame(
@@ -229,11 +229,11 @@ def _frame(
     part = capture.cut(*_first_part(line, capture))
     tried = []
     for place, frame in enumerate(frames):
-        found, marks = _decoded(part, line, frame)
+        data, marks = _decoded(part, line, frame)
         wrong = sum(mark.fault is not SerialFault.BREAK for mark in marks)
         # That so many parities are right by chance is not to be believed: then there is one.
-        checked = frame.parity != "none" and len(found) >= _LEAST_CHECKED
-        doubt = wrong / max(1, len(found)) + (_INVERTED_DOUBT if frame.inverted else 0.0)
+        checked = frame.parity != "none" and len(data) >= _LEAST_CHECKED
+        doubt = wrong / max(1, len(data)) + (_INVERTED_DOUBT if frame.inverted else 0.0)
         tried.append((doubt, not checked, place, frame))
     return min(tried)[-1]
 
@@ -257,20 +257,20 @@ def _decoded(
             "invert_rx": "yes" if frame.inverted else "no",
         },
     )
-    said = decode(capture, [decoder], ["uart=rx-data:rx-warnings:rx-parity-err:rx-break"])
-    found: list[SerialByte] = []
+    annotations = decode(capture, [decoder], ["uart=rx-data:rx-warnings:rx-parity-err:rx-break"])
+    data: list[SerialByte] = []
     marks: list[SerialMark] = []
-    for one in said:
-        text = one.text.lower()
+    for annotation in annotations:
+        text = annotation.text.lower()
         if text.startswith("frame"):
-            marks.append(SerialMark(one.begin, one.end, SerialFault.FRAME))
+            marks.append(SerialMark(annotation.begin, annotation.end, SerialFault.FRAME))
         elif text.startswith("parity"):
-            marks.append(SerialMark(one.begin, one.end, SerialFault.PARITY))
+            marks.append(SerialMark(annotation.begin, annotation.end, SerialFault.PARITY))
         elif text.startswith("break"):
-            marks.append(SerialMark(one.begin, one.end, SerialFault.BREAK))
+            marks.append(SerialMark(annotation.begin, annotation.end, SerialFault.BREAK))
         else:
-            found.append(SerialByte(one.begin, one.end, int(text, 16)))
-    return found, marks
+            data.append(SerialByte(annotation.begin, annotation.end, int(text, 16)))
+    return data, marks
 
 
 def _glitches(capture: Capture, line: SignalLine, baud: float) -> list[SerialMark]:

@@ -72,7 +72,7 @@ def page(
     template = templates().get_template(f"pages/{kind}.html.j2")
     text = template.render(
         d=document,
-        title=printable(title),
+        title=title,
         crumbs=crumbs,
         section=f"/{request.url.path.split('/')[1]}",
         twin=_twin_url(request),

@@ -102,7 +102,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _broken(request: Request, _error: Exception) -> Response:
     """A fault of ours: what it was stands on the server's standard error, not in a browser."""
-    said = BenchviseError(
+    error = BenchviseError(
         "this page broke", "the terminal of `benchvise serve` says why: please report it"
     )
-    return failure(request, said, 500)
+    return failure(request, error, 500)

@@ -101,5 +101,5 @@ class Context:
 
 def context(request: Request) -> Context:
     """The context of the server that got the request."""
-    found: Context = request.app.state.context
-    return found
+    shared: Context = request.app.state.context
+    return shared

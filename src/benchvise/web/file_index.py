@@ -75,9 +75,9 @@ class FileIndex:
         """All of them, the newest first; looked up again when a few seconds have passed."""
         with self._lock:
             if time.monotonic() - self._at > FRESH_SECONDS:
-                found = {file.path: file for file in self._walk()}
-                found |= {file.path: file for file in self.others()}
-                self._listed = sorted(found.values(), key=lambda file: -file.changed)
+                by_path = {file.path: file for file in self._walk()}
+                by_path |= {file.path: file for file in self.others()}
+                self._listed = sorted(by_path.values(), key=lambda file: -file.changed)
                 self._at = time.monotonic()
             return self._listed
 
@@ -87,7 +87,7 @@ class FileIndex:
             if file.key == key:
                 return file
         raise NotFound(
-            f"there is no {self.what} '{printable(key, 80)}'",
+            f"there is no {self.what} '{key}'",
             f"see the list of {self.what}s: was the file moved?",
         )
 
@@ -117,9 +117,9 @@ def indexed_file(path: Path, place: str, run: str | None = None) -> IndexedFile:
 
 def key_of(path: Path) -> str:
     """A name that is safe in an address, and as good as unique."""
-    words = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-")
+    stem = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-")
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:10]
-    return f"{words}-{digest}" if words else digest
+    return f"{stem}-{digest}" if stem else digest
 
 
 def _below(directory: Path, depth: int) -> Iterator[Path]:

@@ -33,13 +33,13 @@ class HealthReadings:
                 raise Busy(f"{board} or others are being looked at", "try again in a moment")
             self._going_on.add(board)
         try:
-            found = health(board, rig=rig)
+            judgement = health(board, rig=rig)
         finally:
             with self._lock:
                 self._going_on.discard(board)
         with self._lock:
             self._found.pop(board, None)
-            self._found[board] = found
+            self._found[board] = judgement
             while len(self._found) > KEPT:
                 del self._found[next(iter(self._found))]
-        return found
+        return judgement

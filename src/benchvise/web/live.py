@@ -107,12 +107,12 @@ class _Watcher:
     _lost: int = 0
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, said: bytes) -> None:
+    def tell(self, text: bytes) -> None:
         """From the loop's own thread."""
         if len(self.waiting) >= WAITING_MESSAGES:
             self.waiting.popleft()
             self._lost += 1
-        self.waiting.append(said)
+        self.waiting.append(text)
         self._woken.set()
 
     def wake(self) -> None:

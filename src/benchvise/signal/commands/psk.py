@@ -25,7 +25,7 @@ from benchvise.signal.commands.spectrum import (
 )
 
 if TYPE_CHECKING:
-    from benchvise.signal.psk import ErrorRate
+    from benchvise.signal.psk import ErrorRate, PskTransmission
 
 _PHASES_SHOWN = 16
 
@@ -74,27 +74,6 @@ def _misspelt(error: ValueError) -> UsageError:
     return UsageError(str(error), "write data as 48656c6c6f and noise as 0,2,4")
 
 
-@dataclass(frozen=True, slots=True)
-class SpectrumDocument:
-    """Power density in dB by frequency in Hz; ``occupied`` holds 99 % of the power."""
-
-    hertz: list[float]
-    decibel: list[float]
-    occupied: float
-
-
-@dataclass(frozen=True, slots=True)
-class PskTransmission:
-    """Data as MSK symbols that make BPSK, in hexadecimal; ``received`` is whether they were
-    demodulated to the data. ``phases`` are those at the end of each bit, in degrees."""
-
-    symbols: str
-    received: bool
-    phases: list[float]
-    spectrum: SpectrumDocument
-    errors: tuple[ErrorRate, ...]
-
-
 def run(options: PskOptions) -> PskTransmission:
     """The symbols for an MSK transmitter, and what becomes of them; written to ``output``.
 
@@ -113,11 +92,11 @@ def run(options: PskOptions) -> PskTransmission:
     if options.output is not None:
         write_output(options.output, content, "the symbols")
     spectrum = psk.spectrum(waveform, options.rate)
-    return PskTransmission(
+    return psk.PskTransmission(
         content.hex(),
         psk.packed(bits)[: len(data)] == data,
         psk.phases(waveform, per_symbol).tolist(),
-        SpectrumDocument(spectrum.hertz.tolist(), spectrum.decibel.tolist(), spectrum.occupied),
+        psk.SpectrumDocument(spectrum.hertz.tolist(), spectrum.decibel.tolist(), spectrum.occupied),
         tuple(psk.error_rates(levels, bits=options.bits, per_symbol=per_symbol)),
     )
 

@@ -76,5 +76,5 @@ def format_hertz(value: float) -> str:
 
 def format_symbols(symbols: bytes) -> str:
     """The first symbols in hexadecimal."""
-    shown = symbols[:_SYMBOLS_SHOWN].hex(" ")
-    return shown + (" …" if len(symbols) > _SYMBOLS_SHOWN else "")
+    text = symbols[:_SYMBOLS_SHOWN].hex(" ")
+    return text + (" …" if len(symbols) > _SYMBOLS_SHOWN else "")

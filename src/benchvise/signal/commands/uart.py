@@ -177,8 +177,8 @@ _LOG_COLUMNS: tuple[ColumnSpec[Discrepancy], ...] = (
 
 
 def _hexadecimal(data: bytes) -> str:
-    shown = " ".join(f"{byte:02x}" for byte in data[:_BYTES_OF_PLACE])
-    return shown + (" …" if len(data) > _BYTES_OF_PLACE else "")
+    text = " ".join(f"{byte:02x}" for byte in data[:_BYTES_OF_PLACE])
+    return text + (" …" if len(data) > _BYTES_OF_PLACE else "")
 
 
 def _log_table(serial: SerialLines) -> TableSpec[Discrepancy]:

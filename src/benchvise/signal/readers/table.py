@@ -143,7 +143,7 @@ def _capture(path: Path, head: _Head, table: pa.Table, options: ReadOptions) -> 
         return _lines(path, columns, clock_of_rate(rate), None, options)
     unit = (named[1] or named[2] or "") if named else ""
     if unit not in _TIMES:
-        raise CaptureError(f"{path}: times in '{printable(unit, 20)}'", "use seconds, ms, us or ns")
+        raise CaptureError(f"{path}: times in '{unit}'", "use seconds, ms, us or ns")
     times = columns.pop(first) / _TIMES[unit]
     if not np.all(np.diff(times) >= 0):
         raise CaptureError(f"{path}: its times go back", "sort its rows, or record it again")

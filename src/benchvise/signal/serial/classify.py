@@ -61,8 +61,8 @@ def tally(ways: Iterable[Way]) -> Tally:
     for way in ways:
         sent += way.sent
         stalls += way.stalled
-        for one in way.discrepancies:
-            counts[one.change] += max(len(one.sent), len(one.received))
+        for difference in way.discrepancies:
+            counts[difference.change] += max(len(difference.sent), len(difference.received))
     return Tally(
         sent,
         counts[ByteChange.LOST],
@@ -73,20 +73,25 @@ def tally(ways: Iterable[Way]) -> Tally:
     )
 
 
-def reordered(found: Sequence[Discrepancy], least: int = 8) -> int:
+def reordered(differences: Sequence[Discrepancy], least: int = 8) -> int:
     """Bytes that are missing in one place and come in another: spans of eight and more."""
-    lost = {one.sent for one in found if one.change is ByteChange.LOST and len(one.sent) >= least}
-    come = [
-        one.received
-        for one in found
-        if one.change in (ByteChange.ADDED, ByteChange.DUPLICATED) and len(one.received) >= least
+    lost = {
+        difference.sent
+        for difference in differences
+        if difference.change is ByteChange.LOST and len(difference.sent) >= least
+    }
+    arrived = [
+        difference.received
+        for difference in differences
+        if difference.change in (ByteChange.ADDED, ByteChange.DUPLICATED)
+        and len(difference.received) >= least
     ]
-    return sum(len(data) for data in come if data in lost)
+    return sum(len(data) for data in arrived if data in lost)
 
 
 def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
     """The causes that the patterns show, the surest first; none where nothing went wrong."""
-    ways = [way for one in tested for exchange in one.exchanges for way in exchange.ways]
+    ways = [way for setting in tested for exchange in setting.exchanges for way in exchange.ways]
     if not tally(ways).wrong and not tally(ways).stalls:
         return ()
     causes = [
@@ -110,15 +115,15 @@ def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
 
 
 def _all(tested: Sequence[TestedSetting]) -> list[tuple[TestedSetting, Exchange, Way]]:
-    return [(one, ex, way) for one in tested for ex in one.exchanges for way in ex.ways]
+    return [(setting, ex, way) for setting in tested for ex in setting.exchanges for way in ex.ways]
 
 
 def _changes(tested: Sequence[TestedSetting], *kinds: ByteChange) -> list[Discrepancy]:
     return [
-        found
+        difference
         for _, _, way in _all(tested)
-        for found in way.discrepancies
-        if not kinds or found.change in kinds
+        for difference in way.discrepancies
+        if not kinds or difference.change in kinds
     ]
 
 
@@ -126,9 +131,9 @@ def _garbled(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """Nearly all bytes altered, or the driver counts framing errors with bytes gone."""
     by_rate: dict[int, list[Way]] = {}
     frames: Counter[int] = Counter()
-    for one, exchange, way in _all(tested):
-        by_rate.setdefault(one.baud, []).append(way)
-        frames[one.baud] += (exchange.counted or {}).get("frame", 0)
+    for setting, exchange, way in _all(tested):
+        by_rate.setdefault(setting.baud, []).append(way)
+        frames[setting.baud] += (exchange.counted or {}).get("frame", 0)
     bad = []
     for baud, ways in by_rate.items():
         counts = tally(ways)
@@ -164,9 +169,9 @@ def _software_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
         data = exchange.pattern.data
         if exchange.pattern.name in ("XON alone", "XOFF and XON"):
             sent.update(byte in _FLOW_BYTES for byte in data[: way.sent])
-            for one in way.discrepancies:
-                if one.change is ByteChange.LOST:
-                    gone.update(byte in _FLOW_BYTES for byte in one.sent)
+            for difference in way.discrepancies:
+                if difference.change is ByteChange.LOST:
+                    gone.update(byte in _FLOW_BYTES for byte in difference.sent)
         if _ends_at_xoff(way):
             halts.append(way)
     lost = gone[True] / max(1, sent[True])
@@ -214,8 +219,8 @@ def _ends_at_xoff(way: Way) -> bool:
 def _seven_bits(tested: Sequence[TestedSetting]) -> SerialCause | None:
     pairs = [
         (a, b)
-        for one in _changes(tested, ByteChange.ALTERED)
-        for a, b in zip(one.sent, one.received, strict=True)
+        for difference in _changes(tested, ByteChange.ALTERED)
+        for a, b in zip(difference.sent, difference.received, strict=True)
     ]
     stripped = sum(a & 0x7F == b and a != b for a, b in pairs)
     if stripped < _FEW or stripped < _MOSTLY * len(pairs):
@@ -231,13 +236,13 @@ def _seven_bits(tested: Sequence[TestedSetting]) -> SerialCause | None:
 def _line_ends(tested: Sequence[TestedSetting]) -> SerialCause | None:
     altered = sum(
         {a, b} == {0x0D, 0x0A}
-        for one in _changes(tested, ByteChange.ALTERED)
-        for a, b in zip(one.sent, one.received, strict=True)
+        for difference in _changes(tested, ByteChange.ALTERED)
+        for a, b in zip(difference.sent, difference.received, strict=True)
     )
     added = sum(
-        one.received.count(0x0D)
-        for one in _changes(tested, ByteChange.ADDED, ByteChange.DUPLICATED)
-        if set(one.received) <= {0x0D, 0x0A}
+        difference.received.count(0x0D)
+        for difference in _changes(tested, ByteChange.ADDED, ByteChange.DUPLICATED)
+        if set(difference.received) <= {0x0D, 0x0A}
     )
     if altered + added < _FEW:
         return None
@@ -263,8 +268,8 @@ def _reordering(tested: Sequence[TestedSetting]) -> SerialCause | None:
 
 def _hardware_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """Bytes are doubled under RTS/CTS and not without it, or anywhere bytes are only doubled."""
-    with_it = tally(way for one, _, way in _all(tested) if one.flow is Flow.RTSCTS)
-    without = tally(way for one, _, way in _all(tested) if one.flow is not Flow.RTSCTS)
+    with_it = tally(way for setting, _, way in _all(tested) if setting.flow is Flow.RTSCTS)
+    without = tally(way for setting, _, way in _all(tested) if setting.flow is not Flow.RTSCTS)
     if with_it.duplicated < _FEW:
         return None
     rate = with_it.duplicated / max(1, with_it.sent)
@@ -289,27 +294,28 @@ def _hardware_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
 def _overrun(tested: Sequence[TestedSetting]) -> SerialCause | None:
     """Bytes are lost in haste and not at leisure, or the driver says so."""
     counted: Counter[str] = Counter()
-    for one in tested:
-        for exchange in one.exchanges:
+    for setting in tested:
+        for exchange in setting.exchanges:
             counted.update(exchange.counted or {})
     fast = tally(
         way for _, ex, way in _all(tested) if ex.pattern.pause_s == 0 and not ex.pattern.both_ways
     )
     slow = tally(way for _, ex, way in _all(tested) if ex.pattern.pause_s > 0)
     flow_bytes = sum(
-        one.sent.count(XON) + one.sent.count(XOFF) for one in _changes(tested, ByteChange.LOST)
+        difference.sent.count(XON) + difference.sent.count(XOFF)
+        for difference in _changes(tested, ByteChange.LOST)
     )
     evidence = []
-    said = counted["overrun"] + counted["buffer_overrun"]
-    if said:
-        evidence.append(f"the driver counted {said} overruns")
+    counted_losses = counted["overrun"] + counted["buffer_overrun"]
+    if counted_losses:
+        evidence.append(f"the driver counted {counted_losses} overruns")
     lost = fast.lost - flow_bytes
     runs = [
-        len(found.sent)
+        len(difference.sent)
         for _, ex, way in _all(tested)
         if ex.pattern.pause_s == 0 and not ex.pattern.both_ways
-        for found in way.discrepancies
-        if found.change is ByteChange.LOST and not set(found.sent) <= _FLOW_BYTES
+        for difference in way.discrepancies
+        if difference.change is ByteChange.LOST and not set(difference.sent) <= _FLOW_BYTES
     ]
     if lost >= _FEW and not slow.lost and slow.sent and not fast.stalls:
         evidence.append(

@@ -172,5 +172,7 @@ def _way(stream: _Stream, seconds: float) -> Way:
 
 def _counters(ports: Sequence[Port]) -> dict[str, int] | None:
     """What the drivers of these ports counted, together; None where none does."""
-    known = [one for port in ports if (one := port.counters()) is not None]
-    return {key: sum(one[key] for one in known) for key in known[0]} if known else None
+    counters = [counts for port in ports if (counts := port.counters()) is not None]
+    return (
+        {key: sum(counts[key] for counts in counters) for key in counters[0]} if counters else None
+    )

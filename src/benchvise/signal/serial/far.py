@@ -45,8 +45,8 @@ def port_of_board(board: Board, path: str) -> FarEnd:
 
     @contextmanager
     def echoing(baud: int, flow: Flow) -> Iterator[None]:
-        words = ["echo", "--port", path, "--baud", str(baud), "--flow", str(flow)]
-        child = board.spawn([deploy(board).path, *words])
+        argv = ["echo", "--port", path, "--baud", str(baud), "--flow", str(flow)]
+        child = board.spawn([deploy(board).path, *argv])
         try:
             _await(board, process.Pipes(child))
             yield None
@@ -80,8 +80,8 @@ def _await(board: Board, pipes: process.Pipes) -> None:
             raise _refused(board, f"it said nothing for {READY_SECONDS:g} s")
 
 
-def _refused(board: Board, said: str) -> BoardUnusable:
+def _refused(board: Board, reason: str) -> BoardUnusable:
     return BoardUnusable(
-        f"{board.name}: its end of the line cannot be used ({printable(said, 200)})",
+        f"{board.name}: its end of the line cannot be used ({printable(reason, 200)})",
         "name a serial port of the board that nothing else has open, its console least of all",
     )

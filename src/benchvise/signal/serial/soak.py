@@ -35,19 +35,19 @@ def soak(
     """
     if not 64 <= size <= 64 << 20:
         raise UsageError(f"patterns of {size} bytes", "64 bytes to 64 MiB each")
-    found = []
+    settings = []
     for flow in flows:
         for baud in bauds:
             for chunk in chunks:
                 with ExitStack() as stack:
-                    one = stack.enter_context(Port(near, baud, flow))
-                    other = stack.enter_context(far(baud, flow))
+                    near_port = stack.enter_context(Port(near, baud, flow))
+                    far_port = stack.enter_context(far(baud, flow))
                     done: list[Exchange] = []
                     for pattern in patterns(flow, size, seed):
-                        result = exchange(one, other, pattern, chunk, baud)
+                        result = exchange(near_port, far_port, pattern, chunk, baud)
                         done.append(result)
                         observe(flow, baud, chunk, result)
                         if any(way.dead for way in result.ways):
                             break  # nothing comes through any more: nothing more to be learnt
-                found.append(TestedSetting(flow, baud, chunk, tuple(done)))
-    return found
+                settings.append(TestedSetting(flow, baud, chunk, tuple(done)))
+    return settings

@@ -15,7 +15,6 @@ from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.levels import Spans
 from benchvise.signal.serial_lines import SerialLines, serial_lines
 from benchvise.signal.uart import SerialLine
-from benchvise.text import printable
 from benchvise.web.captures.view import INFRARED, SERIAL
 
 MOST_TEXTS = 20_000
@@ -96,12 +95,12 @@ def _serial_rows(line: SerialLine, texts: _Texts) -> Iterator[DecodedRow]:
     name = f"{line.line} {line.frame.name}"
     if line.data:
         yield DecodedRow(
-            printable(name, 80),
+            name,
             _spans((b.begin, b.end, texts.number(byte_text(b.value))) for b in line.data),
         )
     if line.marks:
         for lane in _lanes([(m.begin, m.end, texts.number(str(m.fault))) for m in line.marks]):
-            yield DecodedRow(printable(f"{line.line} faults", 80), _spans(lane), faulty=True)
+            yield DecodedRow(f"{line.line} faults", _spans(lane), faulty=True)
 
 
 def byte_text(value: int) -> str:
@@ -117,7 +116,7 @@ def _rows(annotations: Iterable[Annotation], texts: _Texts) -> Iterator[DecodedR
         spans.append((annotation.begin, annotation.end, texts.number(annotation.text)))
     lanes = ((name, lane) for name, spans in by_name.items() for lane in _lanes(spans))
     for name, lane in islice(lanes, MOST_ROWS):
-        yield DecodedRow(printable(name, 80), _spans(lane))
+        yield DecodedRow(name, _spans(lane))
 
 
 def _lanes(spans: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:

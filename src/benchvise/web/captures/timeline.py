@@ -19,7 +19,6 @@ from starlette.requests import Request
 
 from benchvise.signal import levels
 from benchvise.signal.capture import SignalLine
-from benchvise.text import printable
 from benchvise.web.captures.served import ServedCapture
 from benchvise.web.captures.view import CaptureView
 from benchvise.web.context import context
@@ -59,11 +58,11 @@ class CaptureTimeline:
         served = self.served
         capture, decoded = served.capture, served.decoded
         return {
-            "name": printable(served.path.name),
+            "name": served.path.name,
             "duration": served.duration,
             "tick": served.tick,
             "sampled": capture.clock.sampled,
-            "texts": [printable(text, 80) for text in decoded.texts],
+            "texts": list(decoded.texts),
             "states": _STATES,
             "event_types": _MARKS,
             "tag": served.tag,
@@ -73,7 +72,7 @@ class CaptureTimeline:
         """The rows in the order in which they are shown."""
         served = self.served
         lines = [
-            {"kind": "line", "name": printable(line.name, 80), "instances": int(line.edges.size)}
+            {"kind": "line", "name": line.name, "instances": int(line.edges.size)}
             for line in served.capture.lines
         ]
         annotations = [
@@ -202,7 +201,7 @@ class CaptureTimeline:
         period = int(edges[before + 1] - edges[before - 1]) if 0 < before < edges.size - 1 else None
         return {
             "kind": "line",
-            "name": printable(line.name, 80),
+            "name": line.name,
             "level": "high" if (before % 2 == 1) ^ line.starts_high else "low",
             "begin": begin * served.tick,
             "end": end * served.tick,
@@ -233,7 +232,7 @@ def _measured(line: SignalLine, ticks: int, tick_s: float) -> dict[str, Any]:
     rising = line.of("rising")
     seconds = (int(rising[-1]) - int(rising[0])) * tick_s if rising.size > 1 else 0.0
     return {
-        "name": printable(line.name, 80),
+        "name": line.name,
         "edges": int(line.edges.size),
         "frequency": (rising.size - 1) / seconds if seconds else None,
         "high": float(high),

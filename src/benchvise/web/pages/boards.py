@@ -137,16 +137,18 @@ async def attend(request: Request) -> Response:
             rig = await run_in_threadpool(shared.rig)
             if rig is None:
                 raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
-            said = await run_in_threadpool(consoles.begin, rig, name)
+            outcome = await run_in_threadpool(consoles.begin, rig, name)
         case "type":
-            said = await run_in_threadpool(consoles.type, name, await posted_text(request, "text"))
+            outcome = await run_in_threadpool(
+                consoles.type, name, await posted_text(request, "text")
+            )
         case "cycle":
-            said = await run_in_threadpool(consoles.cycle, name)
+            outcome = await run_in_threadpool(consoles.cycle, name)
         case "end":
-            said = await run_in_threadpool(consoles.end, name)
+            outcome = await run_in_threadpool(consoles.end, name)
         case _:
             raise NotFound("this cannot be done on a console", "begin, type, cycle or end")
-    return JsonAnswer(said, headers={"Cache-Control": "no-store"})
+    return JsonAnswer(outcome, headers={"Cache-Control": "no-store"})
 
 
 def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Captures: their lines on a time line, what is decoded of them, and how fast a board answers."""
+"""Captures: their lines on a timeline, what is decoded of them, and how fast a board answers."""
 
 from __future__ import annotations
 
@@ -112,9 +112,11 @@ def responses(request: Request) -> Response:
     if len(keys) > MOST_COMPARED:
         raise UsageError(f"{len(keys)} files are too many", f"choose at most {MOST_COMPARED}")
     files = [index.find(key) for key in keys]
-    given = [printable(name, 80) for name in names] + [""] * len(files)
-    named = [(name or file.path.stem, file) for name, file in zip(given, files, strict=False)]
-    return _compared(request, named, "Response times")
+    chosen_names = [printable(name, 80) for name in names] + [""] * len(files)
+    named_files = [
+        (name or file.path.stem, file) for name, file in zip(chosen_names, files, strict=False)
+    ]
+    return _compared(request, named_files, "Response times")
 
 
 def _compared(request: Request, named: Sequence[tuple[str, IndexedFile]], title: str) -> Response:
@@ -127,15 +129,15 @@ def _compared(request: Request, named: Sequence[tuple[str, IndexedFile]], title:
         view.window,
         factors,
     )
-    shown = comparison_document(comparison)
+    whole = comparison_document(comparison)
     document = {
         "asked": view.parameters(),
         "factors": factors,
         "files": [{**listed(file), "as": name} for name, file in named],
         "configurations": [
-            encode(replace(item, source=Path(item.source).name)) for item in shown.configurations
+            encode(replace(item, source=Path(item.source).name)) for item in whole.configurations
         ],
-        "effects": encode(shown.effects),
+        "effects": encode(whole.effects),
     }
     figure = response_figure(_samples(comparison))
     return page(
@@ -152,9 +154,9 @@ def _compared(request: Request, named: Sequence[tuple[str, IndexedFile]], title:
 
 def _factors(request: Request, names: Sequence[str]) -> list[str]:
     """What the parts of the names are called: as said, or by number where all have as many."""
-    said = request.query_params.get("factors", "")
-    if said:
-        return [printable(word.strip(), 40) for word in said.split(",") if word.strip()]
+    text = request.query_params.get("factors", "")
+    if text:
+        return [printable(word.strip(), 40) for word in text.split(",") if word.strip()]
     parts = {name.count("/") + 1 for name in names}
     if len(names) < 2 or parts != {2}:
         return []

@@ -30,7 +30,6 @@ from benchvise.report.latency_figures import latency_figures
 from benchvise.report.state_tables import diff_rows, unseen_rows
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Store
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.errors import NotFound
@@ -165,12 +164,12 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     rows = compared_series(data)
     family = request.query_params.get("family") or None
     verdict = request.query_params.get("verdict") or None
-    shown = [
+    filtered = [
         row
         for row in rows
         if family in (None, row.family) and (verdict is None or verdict in row.verdicts)
     ]
-    keys = {row.key for row in shown}
+    keys = {row.key for row in filtered}
     parts = tuple(
         replace(figure, rows=tuple(row for row in figure.rows if row.name in keys))
         for figure in change_figures(data)
@@ -178,11 +177,11 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     document = {
         "filter": {"family": family, "verdict": verdict},
         "comparisons": [{"other": c.other, "counts": c.counts} for c in data.comparisons],
-        "series": [encode(row) for row in shown],
+        "series": [encode(row) for row in filtered],
         "total": len(rows),
     }
     more = {
-        "rows": shown,
+        "rows": filtered,
         "families": list(dict.fromkeys(row.family for row in rows)),
         "verdict_words": [str(word) for word in SeriesVerdict],
         "series_url": series_url(request),
@@ -271,9 +270,7 @@ def _counters_of(store: Store, data: ReportData, row: ComparedSeries) -> SeriesC
         by_run.append(counters_per_iteration(records[0]) if records else {})
         if records:
             for reason, names in missing_counters(records[0]).items():
-                missing[reason] = tuple(
-                    dict.fromkeys((*missing.get(reason, ()), *map(printable, names)))
-                )
+                missing[reason] = tuple(dict.fromkeys((*missing.get(reason, ()), *names)))
     return SeriesCounters(row.key, row, _side_by_side(by_run), missing)
 
 

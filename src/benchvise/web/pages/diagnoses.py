@@ -18,7 +18,6 @@ from benchvise.flows.why import directories
 from benchvise.report.why_document import Document, readable
 from benchvise.report.why_evidence import MOST, evidence
 from benchvise.report.why_page import FILTERS, content
-from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
 from benchvise.web.errors import NotFound
@@ -112,9 +111,7 @@ def _directory(name: str) -> Path:
     for directory in progress_log.logged_directories(directories()):
         if directory.name == name:
             return directory
-    raise NotFound(
-        f"there is no diagnosis '{printable(name, 80)}'", "see the list: was it in another store?"
-    )
+    raise NotFound(f"there is no diagnosis '{name}'", "see the list: was it in another store?")
 
 
 def _unfinished() -> Iterator[ProgressSummary]:

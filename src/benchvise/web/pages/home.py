@@ -29,7 +29,7 @@ def home(request: Request) -> Response:
             for board in shared.store.boards(_BOARDS)
         ],
         "runs": [asdict(run) for run in shared.store.runs(_NEWEST)],
-        "diagnoses": [asdict(one) for one in shared.store.diagnoses(_NEWEST)],
+        "diagnoses": [asdict(diagnosis) for diagnosis in shared.store.diagnoses(_NEWEST)],
         "traces": [listed(file) for file in shared.traces.files()[:_NEWEST]],
     }
     return page(request, "home", document, title="Workbench")

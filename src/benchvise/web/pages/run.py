@@ -57,22 +57,22 @@ def run(request: Request) -> Response:
             address(f"/runs/{run_id}{twin}", request.query_params.multi_items())
         )
     data = shared.report_cache.run(run_id)
-    shown = data.runs[0]
+    summary = data.runs[0]
     name = choice(request, "view", _TABS)
     key = request.query_params.get("series")
     tab = _series_tab(request, shared, data, key) if key else _TABS[name](request, shared, data)
-    kept = shared.store.attachments(run_id)
+    attachments = shared.store.attachments(run_id)
     older, newer = shared.store.neighbours(run_id)
     document = {
-        "run": head(shown),
+        "run": head(summary),
         "view": "series" if key else name,
-        "attachments": kept,
+        "attachments": attachments,
         "older": older,
         "newer": newer,
-        "trace": _trace_key(shared, run_id) if TRACE in kept else None,
+        "trace": _trace_key(shared, run_id) if TRACE in attachments else None,
         **tab.document,
     }
-    title = shown.label or shown.suite or shown.id
+    title = summary.label or summary.suite or summary.id
     return page(
         request,
         "run",
@@ -80,9 +80,9 @@ def run(request: Request) -> Response:
         title=key if key else title,
         crumbs=[RUNS, Crumb(title, f"/runs/{run_id}")] if key else [RUNS],
         data=data,
-        tabs=_tabs(run_id, kept),
+        tabs=_tabs(run_id, attachments),
         link=partial(link, request),
-        **{**_COMMON, "run": shown, **tab.more},
+        **{**_COMMON, "run": summary, **tab.more},
     )
 
 
@@ -123,11 +123,11 @@ def _results_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     run = data.runs[0]
     families = list(dict.fromkeys(series.family for series in run.series))
     family = request.query_params.get("family") or None
-    shown = replace(run, series=tuple(s for s in run.series if family in (None, s.family)))
-    listed = [{**encode(series), "samples": len(series.samples)} for series in shown.series]
+    filtered = replace(run, series=tuple(s for s in run.series if family in (None, s.family)))
+    listed = [{**encode(series), "samples": len(series.samples)} for series in filtered.series]
     return PageTab(
         {"family": family, "families": families, "series": listed},
-        {"run": shown, "series_url": _series_url(run)},
+        {"run": filtered, "series_url": _series_url(run)},
     )
 
 
@@ -151,28 +151,28 @@ def _samples_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     families = dict.fromkeys(series.family for series in measured)
     wanted = [series for series in measured if family in (None, series.family)]
     skip = number(request, "skip", 0, len(wanted))
-    shown = wanted[skip : skip + SAMPLES_PER_PAGE]
-    figures = Figures(data.format, (), (), tuple(map(sample_figure, shown)), ())
+    part_shown = wanted[skip : skip + SAMPLES_PER_PAGE]
+    figures = Figures(data.format, (), (), tuple(map(sample_figure, part_shown)), ())
     part = encode(figures)["samples"]
     return PageTab(
         {"samples": part, "skip": skip, "total": len(wanted), "families": list(families)},
         {
             **chart_context(figures),
-            "groups": sample_groups([run], {series.id for series in shown}),
+            "groups": sample_groups([run], {series.id for series in part_shown}),
             "every": {figure.id: figure.every for figure in figures.samples},
             "family": family,
             "series_url": _series_url(run),
             "newer": link(request, skip=max(0, skip - SAMPLES_PER_PAGE)) if skip else "",
-            "older": link(request, skip=skip + len(shown))
-            if skip + len(shown) < len(wanted)
+            "older": link(request, skip=skip + len(part_shown))
+            if skip + len(part_shown) < len(wanted)
             else "",
         },
     )
 
 
-def _tabs(run_id: str, kept: Mapping[str, int]) -> list[tuple[str, str, str]]:
+def _tabs(run_id: str, attachments: Mapping[str, int]) -> list[tuple[str, str, str]]:
     names = {tab: tab.capitalize() for tab in _TABS}
-    if "console" not in kept:
+    if "console" not in attachments:
         del names["console"]
     return [(tab, name, f"/runs/{run_id}?view={tab}") for tab, name in names.items()]
 
@@ -212,26 +212,26 @@ def _annotate(request: Request, form: Mapping[str, str]) -> Response:
 def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) -> PageTab:
     """The series with this key. NotFound when the run has none such."""
     run = data.runs[0]
-    shown = next((one for one in run.series if one.key == key), None)
+    series = next((item for item in run.series if item.key == key), None)
     records = shared.store.series_of(run.id, key)
-    if shown is None or not records:
+    if series is None or not records:
         raise NotFound(f"the run {run.id} has no series {key!r}", "see its results")
     record = records[0]
-    found = batches(record, shared.store.host_of(run.id))
-    evidence = (evidence_figure(sample_figure(shown), found),) if shown.summary else ()
-    latencies = latency_figures([replace(run, series=(shown,))])
-    before, after = _around(run, shown)
+    measured = batches(record, shared.store.host_of(run.id))
+    evidence = (evidence_figure(sample_figure(series), measured),) if series.summary else ()
+    latencies = latency_figures([replace(run, series=(series,))])
+    before, after = _around(run, series)
     document = {
-        "series": {**encode(replace(shown, samples=())), "samples": [encode(b) for b in found]},
+        "series": {**encode(replace(series, samples=())), "samples": [encode(b) for b in measured]},
         "counters": counters_per_iteration(record),
         "not_counted": {reason: list(names) for reason, names in missing_counters(record).items()},
         "not_read": missing_evidence(record),
     }
     figures = Figures(data.format, (), latencies, (), ())
     more = {
-        "one": shown,
-        "flags": _flags(found),
-        **chart_context(figures, evidence=[encode(one) for one in evidence]),
+        "one": series,
+        "flags": _flags(measured),
+        **chart_context(figures, evidence=[encode(item) for item in evidence]),
         "evidence": evidence,
         "before": address(f"/runs/{run.id}", [("series", before)]) if before else "",
         "after": address(f"/runs/{run.id}", [("series", after)]) if after else "",
@@ -239,16 +239,16 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
     return PageTab(document, more)
 
 
-def _around(run: RunData, shown: SeriesData) -> tuple[str, str]:
+def _around(run: RunData, series: SeriesData) -> tuple[str, str]:
     """The keys of the series before and after this one in the run."""
-    keys = [one.key for one in run.series]
-    at = keys.index(shown.key)
+    keys = [item.key for item in run.series]
+    at = keys.index(series.key)
     return keys[at - 1] if at else "", keys[at + 1] if at + 1 < len(keys) else ""
 
 
-def _flags(found: Sequence[Batch]) -> dict[str, int]:
+def _flags(measured: Sequence[Batch]) -> dict[str, int]:
     """How many batches have each flag, the most common first."""
-    return dict(Counter(flag for batch in found for flag in set(batch.flags)).most_common())
+    return dict(Counter(flag for batch in measured for flag in set(batch.flags)).most_common())
 
 
 # -- the state of the board ------------------------------------------------------------------------
@@ -322,20 +322,20 @@ LINE_LIMIT = 1000
 
 def _console_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
     """A part of the lines, from the end where nothing else is asked for; None without a console."""
-    kept = shared.store.attachment(data.runs[0].id, "console")
-    if kept is None:
+    content = shared.store.attachment(data.runs[0].id, "console")
+    if content is None:
         return PageTab({"console": None})
-    lines = kept.decode("utf-8", "replace").splitlines()
+    lines = content.decode("utf-8", "replace").splitlines()
     last = max(0, len(lines) - LINES_PER_PAGE)
     first = number(request, "from", last, max(0, len(lines) - 1))
-    shown = lines[first : first + LINES_PER_PAGE]
+    part = lines[first : first + LINES_PER_PAGE]
     document = {
         "first": first,
         "total": len(lines),
-        "lines": [printable(line, LINE_LIMIT) for line in shown],
+        "lines": [printable(line, LINE_LIMIT) for line in part],
     }
     earlier = link(request, **{"from": max(0, first - LINES_PER_PAGE)}) if first else ""
-    end = first + len(shown)
+    end = first + len(part)
     later = link(request, **{"from": end}) if end < len(lines) else ""
     return PageTab({"console": document}, {"earlier": earlier, "later": later})
 

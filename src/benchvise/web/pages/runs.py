@@ -21,13 +21,13 @@ _FILTERS = ("board", "suite", "status", "tag")
 def runs(request: Request) -> Response:
     """The runs that match, newest first."""
     store = context(request).store
-    asked = {name: request.query_params.get(name) or None for name in (*_FILTERS, "text")}
-    matching = RunFilter(**asked)
+    filters = {name: request.query_params.get(name) or None for name in (*_FILTERS, "text")}
+    matching = RunFilter(**filters)
     skip = number(request, "skip", 0, 10**9)
     total = store.count(matching)
     listed = store.runs(PER_PAGE, matching, skip=skip)
     document = {
-        "filter": asked,
+        "filter": filters,
         "total": total,
         "skip": skip,
         "runs": [asdict(info) for info in listed],

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from benchvise.errors import UsageError
-from benchvise.text import aligned, printable
+from benchvise.text import aligned
 from benchvise.trace.analysis.compare import METRICS
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
@@ -98,9 +98,7 @@ def _detail(
         return None
     row = next((row for row in compared.rows if aligned(row.actor) == aligned(actor)), None)
     if row is None:
-        raise UsageError(
-            f"no actor of both traces is {printable(actor, 80)}", "choose one of the table"
-        )
+        raise UsageError(f"no actor of both traces is {actor}", "choose one of the table")
     return {
         "actor": row.actor,
         "verdict": row.verdict,
