@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,3 +140,48 @@ def test_the_probe_knows_nothing_of_the_host() -> None:
     probe = PACKAGE.parents[1] / "probe"
     for path in [*probe.rglob("*.c"), *probe.rglob("*.h")]:
         assert "benchvise/" not in path.read_text(), path
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "flows").glob("[!_]*.py")), ids=lambda path: path.stem
+)
+def test_a_flow_joins_packages(path: Path) -> None:
+    """What needs one package only is called by its command: no flow passes a call through."""
+    joined = {
+        parts[1]
+        for name in imports(path)
+        if (parts := name.split("."))[0] == "benchvise"
+        and len(parts) > 1
+        and parts[1] not in GROUND | {"errors", "flows", "output_files", "resources", "statistics"}
+        and (PACKAGE / parts[1]).is_dir()
+    }
+    assert len(joined) > 1, f"{path.name} joins {joined or 'nothing'}"
+
+
+_NAMED = re.compile(r"`((?:src|probe|crates|tests|docs|benchmarks|suites|web/src)/[\w./*-]+)`")
+_MODULE = re.compile(
+    r"\b((?:board|cli|documents|flows|health|kernel_log|measure|report|rig|signal|state|store|text"
+    r"|trace|web|why)\.[a-z_]+)\b(?!/)"
+)
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_what_the_maps_name_exists(page: str) -> None:
+    root = PACKAGE.parents[1]
+    text = (root / page).read_text()
+    missing = [
+        name
+        for name in _NAMED.findall(text)
+        if not list(root.glob(name.rstrip("/").replace("NAME", "why")))
+    ]
+    for name in _MODULE.findall(text):
+        package, module = name.split(".")
+        place = PACKAGE / package / module
+        named = place.is_dir() or place.with_suffix(".py").is_file()
+        if (
+            not named
+            and module != "md"
+            and module not in (PACKAGE / package / "__init__.py").read_text()
+        ):
+            missing.append(name)
+    assert not missing, missing

@@ -25,9 +25,9 @@ from sshd import SshServer, children, ssh_server, wait_until_listening
 
 from benchvise.board import ssh
 from benchvise.cli import main
-from benchvise.flows.restore import restore
 from benchvise.state import journal
 from benchvise.state.restore import RestoreOutcome
+from benchvise.state.restored import restore_sessions
 
 pytest_plugins = ["board_fixtures"]
 pytestmark = [
@@ -277,7 +277,7 @@ class TestKilled:
             time.sleep(life * (number // 2 + chance.random()) / 6)
             child.kill()
             child.communicate()
-            for result in restore(None, force=False, keep=False):
+            for result in restore_sessions(None, force=False, keep=False):
                 assert result.outcome is RestoreOutcome.DONE, result
             assert not changed(before), f"killed at moment {number}"
             assert no_journals()
@@ -306,7 +306,7 @@ class TestKilled:
                 break
             assert child.returncode == -signal.SIGKILL, child.stderr
             due += is_due()
-            for result in restore(None, force=False, keep=False):
+            for result in restore_sessions(None, force=False, keep=False):
                 assert result.outcome is RestoreOutcome.DONE, result
             assert not changed(before), f"killed at record {number}"
             assert no_journals()
@@ -333,7 +333,7 @@ class TestKilled:
         back = {one["path"]: one for one in result["settings"] if one["verdict"] == "restored"}
         assert back[str(THP)]["before"] == chosen(before[THP])
         assert back[str(THP)]["found"] == "never"
-        assert "Nothing waits" in cli("restore").stdout
+        assert "No setting waits" in cli("restore").stdout
 
     def test_what_someone_else_has_set_since_is_left_alone(
         self, cli: Cli, environment: dict[str, str], before: dict[Path, str]

@@ -16,7 +16,6 @@ from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import run
 from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable
-from benchvise.flows.restore import RestoredSession, RestoredSetting
 from benchvise.flows.watch import WatchOutcome
 from benchvise.health.judging import judge
 from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, LogReading, Sensor
@@ -25,6 +24,7 @@ from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
 from benchvise.state.restore import RestoreVerdict
+from benchvise.state.restored import RestoredSession, RestoredSetting
 
 KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"

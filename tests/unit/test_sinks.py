@@ -25,7 +25,7 @@ from benchvise.cli.progress import RigProgress, RunProgress
 from benchvise.cli.why_progress import WhyProgress
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
-from benchvise.flows.alarms import environment as alarm_environment
+from benchvise.health.watch.alarms import environment as alarm_environment
 from benchvise.measure.model import RunRecord, SeriesSpec
 from benchvise.measure.runner import ProcessBegun
 from benchvise.measure.validity import summarise

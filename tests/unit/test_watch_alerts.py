@@ -12,7 +12,7 @@ import pytest
 
 from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
-from benchvise.flows.alarms import Alarms, environment
+from benchvise.health.watch.alarms import Alarms, environment
 from benchvise.health.watch.alerts import Alert, AlertRule, AlertState, Happening, evaluate, spell
 from benchvise.health.watch.observation import WatchedKind, WatchedValue
 from benchvise.health.watch.rules import default_rules, load_rules

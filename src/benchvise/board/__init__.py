@@ -1,7 +1,12 @@
 """Reaching a board, putting the probe there, and speaking to it.
 
-``open_board`` reaches a board by name; ``channel.open_channel`` puts the probe there when it is
-not there yet and starts ``bvprobe serve``.
+    open_board("local" | "ssh://…") ─→ Board        run, spawn, put: what a board can do
+      └ deploy     the probe, under a content-addressed name, in a private directory
+      └ channel    `bvprobe serve`: requests out, lines in
+            └ wire ─→ messages                      lines checked, bounded, typed: in one place
+
+Everything behind ``messages`` gets typed messages (``SampleMessage``, ``HostMessage``, …); text in
+them that is only shown is ``Untrusted``.
 
 Two environment variables of the host are read:
 

@@ -257,7 +257,9 @@ class BoardPlan:
 
 def _print_plans(plans: list[tuple[str, Plan, Combination]], *, as_json: bool) -> None:
     if as_json:
-        print_json("plan", [BoardPlan(board, plan, made.values) for board, plan, made in plans])
+        print_json(
+            "plan", [BoardPlan(board, plan, settings.values) for board, plan, settings in plans]
+        )
         return
     for board, plan, combination in plans:
         amount = f"for {plan.time_s:g} s" if plan.time_s else f"{plan.processes} processes"

@@ -9,8 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
-from benchvise.flows import restore as flow
 from benchvise.state.restore import SETTLED, Restored, RestoreOutcome, RestoreVerdict, SessionResult
+from benchvise.state.restored import (
+    advice,
+    exit_code,
+    others_due,
+    restore_sessions,
+    result_data,
+)
 from benchvise.text import printable
 
 
@@ -34,18 +40,18 @@ def restore(
 
     Example: benchvise restore local
     """
-    results = flow.restore(board, force=force, keep=keep)
+    results = restore_sessions(board, force=force, keep=keep)
     if as_json:
-        print_json("restore", [flow.result_data(result) for result in results])
+        print_json("restore", [result_data(result) for result in results])
     else:
         for result in results:
             _print(result)
         if not results:
-            stdout().print("Nothing waits to be put back" + (f" on {board}." if board else "."))
-            others = flow.others_due(board) if board else []
+            stdout().print("No setting waits to be restored" + (f" on {board}." if board else "."))
+            others = others_due(board) if board else []
             if others:
                 stderr().print(text_line(f"but on {', '.join(others)}: benchvise restore"))
-    raise typer.Exit(flow.exit_code(results))
+    raise typer.Exit(exit_code(results))
 
 
 def _print(result: SessionResult) -> None:
@@ -60,9 +66,8 @@ def _print(result: SessionResult) -> None:
             table.add_row(*map(Text, _row(restored)))
     if table.row_count:
         stdout().print(table)
-    advice = flow.advice(result)
-    if advice:
-        stdout().print(text_line(f"→ {advice}", style="dim"))
+    if remedy := advice(result):
+        stdout().print(text_line(f"→ {remedy}", style="dim"))
 
 
 def _row(restored: Restored) -> tuple[str, str, str]:

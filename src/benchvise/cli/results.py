@@ -223,12 +223,12 @@ def show_diagnosis(document: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bool) -> None:
-    found = flow.trace_of(store, run, output)
+    trace = flow.trace_of(store, run, output)
     if as_json:
-        print_json("recording", found)
+        print_json("recording", trace)
         return
-    place = output or found["file"]
-    line = f"{found.get('events')} events, {found.get('lost')} lost, in {place}"
+    place = output or trace["file"]
+    line = f"{trace.get('events')} events, {trace.get('lost')} lost, in {place}"
     stdout().print(text_line(line), soft_wrap=True)
 
 

@@ -11,6 +11,7 @@ import typer
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.cli.rig_options import RigOption
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import trace_record as flow
 from benchvise.report.recording import recording_lines
@@ -135,7 +136,7 @@ def record(
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)
     if as_json:
-        print_json("recording", recorded.as_json())
+        print_json("recording", encode(recorded))
     else:
         for text in recording_lines(recorded):
             stdout().print(text)

@@ -107,17 +107,17 @@ def _seconds(text: str, option: str, least: float) -> float:
     return seconds
 
 
-def _tell(told: WatchNotice, *, as_json: bool) -> None:
+def _tell(happening: WatchNotice, *, as_json: bool) -> None:
     """One line for what happened: a result for people, progress for programs."""
-    at = f"{datetime.fromtimestamp(told.at, UTC):%Y-%m-%d %H:%M:%S}"
-    what = told.what
-    if told.alert is not None:
-        what = f"ALERT {told.what}" if told.alert.raised else f"over: {told.what}"
-    line = f"{at}  {told.board}  {what}: {told.text}"
-    if told.alert is not None and told.alert.raised and told.alert.remedy:
-        line += f"; {told.alert.remedy}"
-    style = _STYLES.get(told.severity, "")
-    if told.alert is not None and not told.alert.raised:
+    at = f"{datetime.fromtimestamp(happening.at, UTC):%Y-%m-%d %H:%M:%S}"
+    what = happening.what
+    if happening.alert is not None:
+        what = f"ALERT {happening.what}" if happening.alert.raised else f"over: {happening.what}"
+    line = f"{at}  {happening.board}  {what}: {happening.text}"
+    if happening.alert is not None and happening.alert.raised and happening.alert.remedy:
+        line += f"; {happening.alert.remedy}"
+    style = _STYLES.get(happening.severity, "")
+    if happening.alert is not None and not happening.alert.raised:
         style = "green"
     console = stderr() if as_json else stdout()
     console.print(text_line(line, style=style), soft_wrap=True)
@@ -152,12 +152,14 @@ def _show(
 ) -> None:  # fmt: skip
     now = time.time()
     begin = _begin(since, now)
-    found = [flow.history(store, board, begin, now) for board in boards]
+    histories = [flow.history(store, board, begin, now) for board in boards]
     if as_json:
-        print_json("watch-history", [history_data(one, by) for one in found])
+        print_json(
+            "watch-history", [history_data(board_history, by) for board_history in histories]
+        )
         return
-    for one in found:
-        for table in history_tables(one, by):
+    for board_history in histories:
+        for table in history_tables(board_history, by):
             stdout().print(rendered(table))
             stdout().print("")
 

@@ -13,6 +13,7 @@ from typing import Any
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
 from benchvise.board.deploy import deploy
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.measure.model import RunRemark
 from benchvise.measure.sources import Sources
@@ -67,7 +68,7 @@ class Tracing:
             with recorder:
                 recorder.stop()
                 recorded = recorder.fetch(store.trace_file(run_id))
-            store.attach(run_id, ATTACHMENT, json.dumps(recorded.as_json()).encode())
+            store.attach(run_id, ATTACHMENT, json.dumps(encode(recorded)).encode())
         except BenchviseError as error:
             return [RunRemark("traced", f"tracing was on, and the trace was lost: {error.message}")]
         return [RunRemark("traced", _sentence(recorded))]
@@ -93,6 +94,6 @@ def _sentence(recorded: Recorded) -> str:
 
 
 def described(content: bytes) -> dict[str, Any]:
-    """What a run keeps of its trace; see ``Recorded.as_json``."""
+    """What a run keeps of its trace; as ``Recorded`` is written."""
     data = json.loads(content)
     return data if isinstance(data, dict) else {}

@@ -14,9 +14,9 @@ from typing import Protocol, TypeAlias
 
 from benchvise.documents import computed, in_json
 from benchvise.errors import BenchviseError, StoreError, UsageError
-from benchvise.flows.alarms import Alarms
 from benchvise.flows.boards import open_boards
 from benchvise.health.model import LogMark
+from benchvise.health.watch.alarms import Alarms
 from benchvise.health.watch.alerts import Alert, AlertRule
 from benchvise.health.watch.history import History, WatchSpan
 from benchvise.health.watch.observation import Observation, WatchEvent
@@ -264,7 +264,7 @@ class BoardWatch:
             self.failed = error
             self._clock.stop()
         finally:
-            self._close_eye()
+            self._close_poller()
 
     def _run(self) -> None:
         begun = self._clock.ticks()
@@ -358,7 +358,7 @@ class BoardWatch:
 
     def _lose(self, error: BenchviseError) -> None:
         """Contact is lost, or could not be made yet: said once, then tried again and again."""
-        self._close_eye()
+        self._close_poller()
         self._end_span(error.message)
         self.outcome.error = error
         if not self._away:
@@ -371,7 +371,7 @@ class BoardWatch:
             except StoreError as unwritten:
                 self._say_unwritten(unwritten)
 
-    def _close_eye(self) -> None:
+    def _close_poller(self) -> None:
         if self._poller is not None:
             self._poller.close()
         self._poller = self._cpu = None

@@ -1,4 +1,9 @@
-"""How well a board is: its kernel log, disks, network, memory, sensors and clocks, read at a time.
+"""How a board is: kernel log, disks, network, memory, sensors and clocks, read at a time.
 
-``reading.read`` asks a board, ``judging.judge`` says what of it is failing and what to do.
+    probe: files, links, the log ─→ reading ─→ Reading ─→ judging ─→ Judgement ─→ report
+    commands: smartctl, vcgencmd ──────┘  └ kernel_log: lines ─→ rules ─→ events by device
+
+``watch`` polls a board for weeks: Memory + Observation → Step, each step one transaction of the
+store. What is remembered from one poll to the next is a value in the store, so a watch that is
+killed goes on where it was, and two watches of one board count nothing twice.
 """

@@ -82,11 +82,11 @@ _STRIPS: tuple[tuple[str, str, Callable[[Batch], float | None]], ...] = (
 )
 
 
-def evidence_figure(series: SampleFigure, found: Sequence[Batch]) -> EvidenceFigure:
+def evidence_figure(series: SampleFigure, every_batch: Sequence[Batch]) -> EvidenceFigure:
     """The picture of a series; ``series`` says what its samples are, ``found`` has them all."""
-    every = 1 + (len(found) - 1) // MOST_SAMPLES
-    shown = found[::every]
-    strips = [Strip(name, unit, tuple(map(read, shown))) for name, unit, read in _STRIPS]
+    every = 1 + (len(every_batch) - 1) // MOST_SAMPLES
+    drawn_batches = every_batch[::every]
+    strips = [Strip(name, unit, tuple(map(read, drawn_batches))) for name, unit, read in _STRIPS]
     return EvidenceFigure(
         id="evidence",
         samples=SampleFigure(
@@ -98,7 +98,7 @@ def evidence_figure(series: SampleFigure, found: Sequence[Batch]) -> EvidenceFig
             low=series.low,
             high=series.high,
             every=every,
-            samples=tuple(SamplePoint(b.process, b.value, b.flags) for b in shown),
+            samples=tuple(SamplePoint(b.process, b.value, b.flags) for b in drawn_batches),
         ),
         strips=tuple(strip for strip in strips if any(v is not None for v in strip.values)),
     )
@@ -108,13 +108,13 @@ def missing_evidence(series: SeriesRecord) -> dict[str, str]:
     """What was not read at any batch, with the reason that the probe gave."""
     fields = {"CPU clock": "clock_before_hz", "temperature": "temperature_mc"}
     samples = [sample for process in series.processes for sample in process.samples]
-    found = {}
+    reasons_by_name = {}
     for name, field in fields.items():
         read = [sample.evidence.get(field) for sample in samples]
         if read and all(number_or_none(value) is None for value in read):
             reasons = (v.get("na") for v in read if isinstance(v, Mapping))
-            found[name] = next(filter(None, reasons), _NOT_READ)
-    return found
+            reasons_by_name[name] = next(filter(None, reasons), _NOT_READ)
+    return reasons_by_name
 
 
 def _at(sample: Sample, began: float | None) -> float | None:
@@ -124,8 +124,8 @@ def _at(sample: Sample, began: float | None) -> float | None:
 
 def _clock(sample: Sample) -> float | None:
     read = [number_or_none(sample.evidence.get(f"clock_{when}_hz")) for when in ("before", "after")]
-    known = [hz for hz in read if hz is not None and hz > 0]
-    return sum(known) / len(known) if known else None
+    clocks = [hz for hz in read if hz is not None and hz > 0]
+    return sum(clocks) / len(clocks) if clocks else None
 
 
 def _temperature(sample: Sample) -> float | None:

@@ -58,9 +58,11 @@ def _facts(run: RunRecord) -> Iterator[Fact]:
     yield from _host(host, ("clocksource",), "Clock source")
     if run.suite:
         yield Fact("Suite", run.suite)
-    made = settings(run)
-    if made:
-        yield Fact("Set for this run", ", ".join(f"{knob}={value}" for knob, value in made.items()))
+    changes = settings(run)
+    if changes:
+        yield Fact(
+            "Set for this run", ", ".join(f"{knob}={value}" for knob, value in changes.items())
+        )
     yield from _prepared(run)
     yield Fact("Sampling", _sampling(run))
     yield Fact("Order seed", str(run.seed))
@@ -94,10 +96,10 @@ def _prepared(run: RunRecord) -> Iterator[Fact]:
 
 def settings(run: RunRecord) -> dict[str, str]:
     """What the board was set to for this run alone: values by knob."""
-    made = run.plan.get("settings")
-    if not isinstance(made, Mapping):
+    values = run.plan.get("settings")
+    if not isinstance(values, Mapping):
         return {}
-    return {str(knob): str(value) for knob, value in made.items()}
+    return {str(knob): str(value) for knob, value in values.items()}
 
 
 def _host(
@@ -127,11 +129,11 @@ def _sampling(run: RunRecord) -> str:
     return f"{_count(processes, 'process', 'processes')} of {_count(batches, 'batch', 'batches')}"
 
 
-def _count(counts: set[int], one: str, many: str) -> str:
+def _count(counts: set[int], singular: str, plural: str) -> str:
     low, high = min(counts), max(counts)
     if low == high:
-        return f"{low} {one if low == 1 else many}"
-    return f"{low} to {high} {many}"
+        return f"{low} {singular if low == 1 else plural}"
+    return f"{low} to {high} {plural}"
 
 
 def caches(host: Mapping[str, Any]) -> tuple[Cache, ...]:
@@ -139,15 +141,15 @@ def caches(host: Mapping[str, Any]) -> tuple[Cache, ...]:
     reported = host.get("caches")
     if not isinstance(reported, list | tuple):
         return ()
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for entry in reported[:_CACHE_COUNT]:
         if not isinstance(entry, Mapping):
             continue
         level, size = entry.get("level"), entry.get("size")
         suffix = _CACHE_TYPES.get(str(entry.get("type", "Unified")), "i")
         if isinstance(level, int) and 0 < level < 10 and _is_size(size) and suffix != "i":
-            found.setdefault(f"L{level}{suffix}", size)
-    return tuple(Cache(name, size) for name, size in sorted(found.items(), key=lambda c: c[1]))
+            sizes.setdefault(f"L{level}{suffix}", size)
+    return tuple(Cache(name, size) for name, size in sorted(sizes.items(), key=lambda c: c[1]))
 
 
 def _is_size(value: object) -> TypeGuard[int]:

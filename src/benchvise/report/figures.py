@@ -99,11 +99,11 @@ class CurveFigure:
     @property
     def caveats(self) -> dict[str, list[str]]:
         """What has to be said below the chart, and of which lines."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        by_sentence: defaultdict[str, list[str]] = defaultdict(list)
         for line in self.lines:
             for caveat in line.caveats:
-                found[caveat].append(line.name)
-        return found
+                by_sentence[caveat].append(line.name)
+        return by_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class _Track:
 
 def _tracks(run: RunData) -> dict[_Track, list[SeriesData]]:
     """The measured series of a run that form lines, by line."""
-    found: defaultdict[_Track, list[SeriesData]] = defaultdict(list)
+    tracks: defaultdict[_Track, list[SeriesData]] = defaultdict(list)
     axes = _axes(run)
     for series in run.series:
         axis = axes.get(series.benchmark)
@@ -229,10 +229,10 @@ def _tracks(run: RunData) -> dict[_Track, list[SeriesData]]:
             continue
         rest = tuple(item for item in series.params.items() if item[0] != axis)
         track = _Track(series.benchmark, axis, series.unit, series.better, rest)
-        found[track].append(series)
+        tracks[track].append(series)
     return {
         track: members
-        for track, members in found.items()
+        for track, members in tracks.items()
         if len({size_or_none(s.params[track.axis]) for s in members}) >= _LEAST_POINTS
     }
 
@@ -247,8 +247,8 @@ def _axes(run: RunData) -> dict[str, str]:
                 values[series.benchmark, name].add(value)
     axes: dict[str, str] = {}
     for name in _AXES:
-        for (benchmark, parameter), found in values.items():
-            if parameter == name and len(found) >= _LEAST_POINTS:
+        for (benchmark, parameter), numbers in values.items():
+            if parameter == name and len(numbers) >= _LEAST_POINTS:
                 axes.setdefault(benchmark, name)
     return axes
 
@@ -288,7 +288,7 @@ def _by_parameter(
     for track in part:
         for name, value in track.params:
             values[name].setdefault(value)
-    several = [name for name, found in values.items() if 1 < len(found) < len(part)]
+    several = [name for name, numbers in values.items() if 1 < len(numbers) < len(part)]
     if len(part) <= _MOST_LINES or not several:
         yield part
         return
@@ -316,8 +316,8 @@ def _overlays(runs: Sequence[RunData]) -> Iterator[CurveFigure]:
     """One chart a line of the runs, with a curve for each run that measured it."""
     tracks = [_tracks(run) for run in runs]
     number = 0
-    for track in dict.fromkeys(track for found in tracks for track in found):
-        holders = [index for index, found in enumerate(tracks) if track in found]
+    for track in dict.fromkeys(track for own in tracks for track in own):
+        holders = [index for index, own in enumerate(tracks) if track in own]
         if len(holders) < 2:
             continue
         lines = [_line(runs[i].name, i, track, tracks[i][track]) for i in holders]

@@ -61,17 +61,17 @@ class GridFigure:
 
 def grid_figures(runs: Sequence[RunData]) -> tuple[GridFigure, ...]:
     """The grids of all runs: those of the same parameters next to each other."""
-    found = [
+    grids = [
         (others, run, members)
         for run in runs
         for others, members in _grids(run).items()
         if all(len(_values(members, axis)) >= _LEAST for axis in _AXES)
     ]
-    order = list(dict.fromkeys(others for others, _, _ in found))
-    found.sort(key=lambda grid: order.index(grid[0]))
+    order = list(dict.fromkeys(others for others, _, _ in grids))
+    grids.sort(key=lambda grid: order.index(grid[0]))
     return tuple(
         _figure(f"grid{number}", others, run, members)
-        for number, (others, run, members) in enumerate(found)
+        for number, (others, run, members) in enumerate(grids)
     )
 
 

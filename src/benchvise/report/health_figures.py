@@ -130,12 +130,12 @@ def health_figures(history: History, table: Table, by: By) -> HealthFigures:
     ends = [span.until for span in history.spans] + [event.last for event in history.events]
     starts = [span.began for span in history.spans] + [event.at for event in history.events]
     began, ended = max(min(starts, default=0.0), history.since), max(ends, default=0.0)
-    moved = [one for one in table.counters if any(one.rises)][:MOST_COUNTERS]
+    moved = [counted for counted in table.counters if any(counted.rises)][:MOST_COUNTERS]
     sensors = [
         metric for metric in history.metrics if metric.kind is WatchedKind.SENSOR and metric.ranges
     ]
     return HealthFigures(
-        tuple(_counted(number, one, table, by) for number, one in enumerate(moved)),
+        tuple(_counted(number, counted, table, by) for number, counted in enumerate(moved)),
         _happenings(history.events, table.gaps, began, ended),
         tuple(
             _sensor(number, metric, began, ended)
@@ -144,16 +144,16 @@ def health_figures(history: History, table: Table, by: By) -> HealthFigures:
     )
 
 
-def _counted(number: int, one: Counted, table: Table, by: By) -> CountedFigure:
-    bars = zip(table.periods, one.rises, one.over_gap, table.watched, strict=True)
+def _counted(number: int, counted: Counted, table: Table, by: By) -> CountedFigure:
+    bars = zip(table.periods, counted.rises, counted.over_gap, table.watched, strict=True)
     return CountedFigure(
         f"counter{number}",
-        one.metric.name,
-        one.metric.unit,
+        counted.metric.name,
+        counted.metric.unit,
         by,
-        one.now,
-        one.total,
-        one.rising,
+        counted.now,
+        counted.total,
+        counted.rising,
         tuple(CountedBar(period.label, rise, late, share) for period, rise, late, share in bars),
     )
 
@@ -206,11 +206,11 @@ def _points(ranges: Sequence[SensorRange]) -> Iterator[SensorPoint]:
     each = -(-len(ranges) // _POINTS)
     for first in range(0, len(ranges), each):
         few = ranges[first : first + each]
-        readings = sum(one.readings for one in few)
+        readings = sum(reading.readings for reading in few)
         yield SensorPoint(
             few[0].began * 1e3,
             few[-1].until * 1e3,
-            min(one.low for one in few),
-            sum(one.total for one in few) / readings,
-            max(one.high for one in few),
+            min(reading.low for reading in few),
+            sum(reading.total for reading in few) / readings,
+            max(reading.high for reading in few),
         )

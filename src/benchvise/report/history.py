@@ -59,7 +59,7 @@ class HistoryLevel:
 
 @dataclass(frozen=True, slots=True)
 class HistoryChange:
-    """A ``ChangePoint`` between the entry before and entry ``at`` of a board."""
+    """Between the entry before and entry ``at`` of a board the values changed; see ``ChangePoint``."""
 
     board: str
     at: int
@@ -101,10 +101,12 @@ class HistoryData:
 
 def history_data(key: str, past: Sequence[Past]) -> HistoryData:
     """The history of a series; ``past`` is the oldest run first, and not empty."""
-    newest = next((one.series for one in reversed(past) if one.series.values), past[-1].series)
+    newest = next(
+        (past_run.series for past_run in reversed(past) if past_run.series.values), past[-1].series
+    )
     by_board: defaultdict[str, list[Past]] = defaultdict(list)
-    for one in past:
-        by_board[one.run.board].append(one)
+    for past_run in past:
+        by_board[past_run.run.board].append(past_run)
     return HistoryData(
         key=key,
         unit=newest.unit,
@@ -117,42 +119,42 @@ def history_data(key: str, past: Sequence[Past]) -> HistoryData:
 def _board(board: str, past: Sequence[Past], newest: SeriesRecord) -> BoardHistory:
     entries: list[HistoryEntry] = []
     before: float | None = None
-    for one in past:
-        entry = _entry(one, newest, before)
+    for past_run in past:
+        entry = _entry(past_run, newest, before)
         if not entry.left_out and entry.summary is not None:
             before = entry.summary.median
         entries.append(entry)
     line = [entry for entry in entries if not entry.left_out]
     medians = [entry.summary.median for entry in line if entry.summary is not None]
-    found = change_points(medians)
+    points = change_points(medians)
     return BoardHistory(
         board=board,
         simulated=any(entry.simulated for entry in entries),
         entries=tuple(entries),
-        levels=tuple(_levels(medians, found)),
-        changes=tuple(_change(board, line, change, newest.better) for change in found),
+        levels=tuple(_levels(medians, points)),
+        changes=tuple(_change(board, line, change, newest.better) for change in points),
     )
 
 
-def _entry(one: Past, newest: SeriesRecord, before: float | None) -> HistoryEntry:
-    summary, reason = summary_or_reason(one.series)
-    left_out = reason or "not measured" if summary is None else _differs(one.series, newest)
+def _entry(past_run: Past, newest: SeriesRecord, before: float | None) -> HistoryEntry:
+    summary, reason = summary_or_reason(past_run.series)
+    left_out = reason or "not measured" if summary is None else _differs(past_run.series, newest)
     if summary is not None and not left_out and summary.median <= 0:
         left_out = "a value of zero or less has no ratio"
-    known = summary is not None and not left_out
+    in_line = summary is not None and not left_out
     return HistoryEntry(
-        run=one.run.id,
-        name=(one.run.label or one.run.id),
-        board=one.run.board,
-        suite=one.run.suite,
-        started=one.run.started,
-        kernel=one.run.kernel,
-        settings=dict(one.run.settings),
-        tags=tuple(one.run.tags),
-        note=one.run.note,
-        simulated=one.run.simulated,
+        run=past_run.run.id,
+        name=(past_run.run.label or past_run.run.id),
+        board=past_run.run.board,
+        suite=past_run.run.suite,
+        started=past_run.run.started,
+        kernel=past_run.run.kernel,
+        settings=dict(past_run.run.settings),
+        tags=tuple(past_run.run.tags),
+        note=past_run.run.note,
+        simulated=past_run.run.simulated,
         summary=summary,
-        ratio=summary.median / before if summary is not None and known and before else None,
+        ratio=summary.median / before if summary is not None and in_line and before else None,
         left_out=left_out,
     )
 
@@ -173,8 +175,8 @@ def _differs(series: SeriesRecord, newest: SeriesRecord) -> str:
     return ""
 
 
-def _levels(medians: Sequence[float], found: Sequence[ChangePoint]) -> list[HistoryLevel]:
-    ends = [0, *(change.at for change in found), len(medians)]
+def _levels(medians: Sequence[float], changes: Sequence[ChangePoint]) -> list[HistoryLevel]:
+    ends = [0, *(change.at for change in changes), len(medians)]
     return [
         HistoryLevel(first, last - 1, float(np.median(medians[first:last])))
         for first, last in pairwise(ends)
@@ -242,8 +244,8 @@ class HistoryFigure:
 
 def history_figure(data: HistoryData, by: By, urls: Mapping[str, str]) -> HistoryFigure:
     """The picture of a history; ``urls`` are the addresses of the runs by their ids."""
-    shown = [board for board in data.boards if board.line][:MOST_BOARDS]
-    entries = sorted((e for board in shown for e in board.line), key=lambda entry: entry.started)
+    boards = [board for board in data.boards if board.line][:MOST_BOARDS]
+    entries = sorted((e for board in boards for e in board.line), key=lambda entry: entry.started)
     orders = {entry.run: number for number, entry in enumerate(entries, 1)}
     return HistoryFigure(
         id="history",
@@ -263,7 +265,7 @@ def history_figure(data: HistoryData, by: By, urls: Mapping[str, str]) -> Histor
                 levels=board.levels,
                 changes=board.changes,
             )
-            for style, board in enumerate(shown)
+            for style, board in enumerate(boards)
         ),
     )
 

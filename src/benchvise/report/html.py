@@ -56,16 +56,16 @@ def write_report(runs: Sequence[RunRecord], directory: Path) -> Path:
 
 def render_page(data: ReportData, assets: Assets) -> str:
     """The page as text."""
-    drawn = figures(data)
+    page_figures = figures(data)
     return (
         environment()
         .get_template("report.html.j2")
         .render(
             data=data,
-            figures=drawn,
-            curves_by_family=_by_family(drawn),
+            figures=page_figures,
+            curves_by_family=_by_family(page_figures),
             sample_groups=sample_groups(data.runs),
-            every={figure.id: figure.every for figure in drawn.samples},
+            every={figure.id: figure.every for figure in page_figures.samples},
             facts=facts(data.runs),
             title=title(data),
             lede=lede(data.runs[0]),
@@ -73,7 +73,7 @@ def render_page(data: ReportData, assets: Assets) -> str:
             # Hashed in the policy: no character may be changed.
             script=Asset(assets.script),
             style=Asset(assets.style),
-            figures_json=embedded(drawn.document),
+            figures_json=embedded(page_figures.document),
             series_url=None,
             spread_width=WIDTH,
             spread_reach=quantities.format_percent(REACH),
@@ -171,14 +171,17 @@ def _spread(summary: Summary) -> SpreadBar | None:
 
 def _families(series: Sequence[SeriesData]) -> list[tuple[str, list[SeriesData]]]:
     """Series by family, families in the order in which they first appear."""
-    names = dict.fromkeys(one.family for one in series)
-    return [(name, [one for one in series if one.family == name]) for name in names]
+    names = dict.fromkeys(member.family for member in series)
+    return [(name, [member for member in series if member.family == name]) for name in names]
 
 
 def _benchmarks(series: Sequence[SeriesData]) -> list[tuple[SeriesData, list[SeriesData]]]:
     """Series by benchmark and what they count, each with one of them to say what they share."""
-    names = dict.fromkeys((one.benchmark, one.counted) for one in series)
-    groups = [[one for one in series if (one.benchmark, one.counted) == name] for name in names]
+    names = dict.fromkeys((member.benchmark, member.counted) for member in series)
+    groups = [
+        [member for member in series if (member.benchmark, member.counted) == name]
+        for name in names
+    ]
     return [(group[0], group) for group in groups]
 
 
@@ -191,8 +194,8 @@ def _footnotes(rows: Sequence[SeriesData | ChangeData]) -> dict[str, str]:
     }
 
 
-def _by_family(drawn: Figures) -> list[tuple[str, list[object]]]:
-    curves = sorted(drawn.curves, key=lambda curve: curve.family)
+def _by_family(page_figures: Figures) -> list[tuple[str, list[object]]]:
+    curves = sorted(page_figures.curves, key=lambda curve: curve.family)
     return [(name, list(group)) for name, group in groupby(curves, lambda curve: curve.family)]
 
 
@@ -224,14 +227,14 @@ class Facts:
 def facts(runs: Sequence[RunData]) -> Facts:
     """What is known of the runs, apart by whether all have it."""
     names = dict.fromkeys(fact.name for run in runs for fact in run.facts)
-    found = Facts([], [])
+    sorted_facts = Facts([], [])
     for name in names:
         items = [next((f for f in run.facts if f.name == name), None) for run in runs]
         if items[0] is not None and len(set(items)) == 1:
-            found.common.append(items[0])
+            sorted_facts.common.append(items[0])
         else:
-            found.differing.append((name, items))
-    return found
+            sorted_facts.differing.append((name, items))
+    return sorted_facts
 
 
 def _p_value(p: float) -> str:

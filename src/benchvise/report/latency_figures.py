@@ -35,11 +35,11 @@ class LatencyFigure:
     @property
     def caveats(self) -> dict[str, list[str]]:
         """What has to be said below the chart, and of which lines."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        by_sentence: defaultdict[str, list[str]] = defaultdict(list)
         for line in self.lines:
             for caveat in line.caveats:
-                found[caveat].append(line.name)
-        return found
+                by_sentence[caveat].append(line.name)
+        return by_sentence
 
 
 def latency_figures(runs: Sequence[RunData]) -> tuple[LatencyFigure, ...]:

@@ -42,15 +42,15 @@ def format_cell(value: CellValue, unit: str | None) -> str:
         return ABSENT
     if isinstance(value, str) or unit is None:
         return str(value)
-    scale, shown = (1e9, "ns") if unit == "s" else (1.0, unit)
+    scale, scaled_unit = (1e9, "ns") if unit == "s" else (1.0, unit)
     if isinstance(value, tuple):
-        return format_range(value[0] * scale, value[1] * scale, shown)
+        return format_range(value[0] * scale, value[1] * scale, scaled_unit)
     if unit == "share":
         return f"{100 * value:.1f} %"
     if unit == "":
         whole = isinstance(value, int)
         return f"{value:,}".replace(",", " ") if whole else format_number(value)
-    return format_value(value * scale, shown)
+    return format_value(value * scale, scaled_unit)
 
 
 def csv_text(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> str:

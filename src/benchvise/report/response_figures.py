@@ -104,15 +104,15 @@ class ResponseFigure:
 
 def response_figure(samples: Sequence[Sample], id_: str = "responses") -> ResponseFigure | None:
     """The figure of the first configurations; None without any times."""
-    shown = [sample for sample in samples if sample.seconds.size][:MOST]
-    if not shown:
+    drawable = [sample for sample in samples if sample.seconds.size][:MOST]
+    if not drawable:
         return None
-    places = _places([sample.name for sample in shown])
+    places = _places([sample.name for sample in drawable])
     conditions = tuple(dict.fromkeys(condition for _, condition in places))
-    edges = _edges(shown)
+    edges = _edges(drawable)
     rows: dict[str, list[ResponseLine]] = {}
     first: dict[str, Times] = {}
-    for sample, (row, condition) in zip(shown, places, strict=True):
+    for sample, (row, condition) in zip(drawable, places, strict=True):
         beside = first.setdefault(row, sample.seconds)
         rows.setdefault(row, []).append(
             _line(sample, condition, conditions.index(condition), edges, beside)
@@ -126,16 +126,16 @@ def response_figure(samples: Sequence[Sample], id_: str = "responses") -> Respon
 
 def responses_of_runs(runs: Sequence[RunData]) -> tuple[ResponseFigure, ...]:
     """The figure of the runs that hold response times of signals; none where there are none."""
-    found = [
+    measured = [
         (run.name, series)
         for run in runs
         for series in run.series
         if series.benchmark == BENCHMARK and series.samples
     ]
-    common = _common([name for name, _ in found])
+    common = _common([name for name, _ in measured])
     samples = [
         Sample(name[common:], np.array([sample.value for sample in series.samples]) * 1e-9)
-        for name, series in found
+        for name, series in measured
     ]
     figure = response_figure(samples)
     return () if figure is None else (figure,)
@@ -155,7 +155,7 @@ def _places(names: Sequence[str]) -> list[tuple[str, str]]:
     if any("/" in name for name in names):
         parted = [name.rpartition("/") for name in names]
         return [(row or condition, condition if row else _PLAIN) for row, _, condition in parted]
-    found = []
+    places = []
     for name in names:
         longer = [
             other
@@ -163,8 +163,8 @@ def _places(names: Sequence[str]) -> list[tuple[str, str]]:
             if other != name and name.startswith(other) and re.match(r"[ _.\-]", name[len(other) :])
         ]
         stem = max(longer, key=len, default=name)
-        found.append((stem, name[len(stem) :].strip(" _.-") or _PLAIN))
-    return found
+        places.append((stem, name[len(stem) :].strip(" _.-") or _PLAIN))
+    return places
 
 
 def _edges(samples: Sequence[Sample]) -> Times:
@@ -180,34 +180,34 @@ def _edges(samples: Sequence[Sample]) -> Times:
 
 
 def _line(sample: Sample, condition: str, style: int, edges: Times, beside: Times) -> ResponseLine:
-    found = distribution(sample.seconds)
-    interval = found.median.interval
+    times = distribution(sample.seconds)
+    interval = times.median.interval
     return ResponseLine(
         name=sample.name,
         condition=printable(condition, 40),
         style=style,
-        count=found.count,
+        count=times.count,
         missed=sample.missed,
-        median=found.median.value * 1e9,
+        median=times.median.value * 1e9,
         low=None if interval is None else interval.low * 1e9,
         high=None if interval is None else interval.high * 1e9,
-        p05=_at(found, 0.05),
-        p95=_at(found, 0.95),
-        minimum=found.low * 1e9,
-        maximum=found.high * 1e9,
+        p05=_at(times, 0.05),
+        p95=_at(times, 0.95),
+        minimum=times.low * 1e9,
+        maximum=times.high * 1e9,
         ratio=None if beside is sample.seconds else _ratio(sample.seconds, beside),
         steps=tuple(_steps(sample.seconds, edges)),
         far=tuple(_far(sample.seconds)),
     )
 
 
-def _at(found: Distribution, share: float) -> float:
-    return next(q.value for q in found.quantiles if q.share == share) * 1e9
+def _at(times: Distribution, share: float) -> float:
+    return next(q.value for q in times.quantiles if q.share == share) * 1e9
 
 
 def _ratio(seconds: Times, beside: Times) -> tuple[float, float, float] | None:
-    found = difference(seconds, beside).ratio
-    return None if found is None else (found.value, found.interval.low, found.interval.high)
+    ratio = difference(seconds, beside).ratio
+    return None if ratio is None else (ratio.value, ratio.interval.low, ratio.interval.high)
 
 
 def _steps(seconds: Times, edges: Times) -> Iterator[ResponseStep]:

@@ -16,13 +16,13 @@ def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:
     ``runs`` are records with the summaries of their series that have samples, in order. A median
     is shown for stable series only; the ratio is left out where one of the two is not.
     """
-    found = [_by_key(run, summaries) for run, summaries in runs]
+    by_run = [_by_key(run, summaries) for run, summaries in runs]
     keys = dict.fromkeys(series.spec.key for run, _ in runs for series in run.series)
     units = {series.spec.key: series.unit for run, _ in runs for series in run.series}
     rows = []
     for key in keys:
-        base = found[0].get(key)
-        cells = [_cell(summaries.get(key), base, units[key]) for summaries in found]
+        base = by_run[0].get(key)
+        cells = [_cell(summaries.get(key), base, units[key]) for summaries in by_run]
         rows.append((Cell(key), *cells))
     columns = [Column(_name(run), right=True) for run, _ in runs]
     simulated = any(run.simulated for run, _ in runs)

@@ -229,11 +229,11 @@ def _untrusted(value: object) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    high, low, joiner, one, short = match.groups()
+    high, low, joiner, single, short = match.groups()
     if high:
         character = bytes.fromhex(high + low).decode("utf-16-be")
-    elif one:
-        character = chr(int(one, 16))
+    elif single:
+        character = chr(int(single, 16))
     else:
         return match[0] if joiner or short not in "bf" else "\\ufffd"
     return match[0] if character.isprintable() or character in _BLANKS else "\\ufffd"

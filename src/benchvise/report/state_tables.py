@@ -77,13 +77,13 @@ def _labelled(snapshot: Snapshot) -> Iterator[_Labelled]:
 
 def _by_family(snapshot: Snapshot) -> Iterator[tuple[str, list[_Labelled]]]:
     """An entry that can affect several families counts in each; one that affects all in "all"."""
-    found: defaultdict[str, list[_Labelled]] = defaultdict(list)
+    by_family: defaultdict[str, list[_Labelled]] = defaultdict(list)
     for entry, is_setting in _labelled(snapshot):
         for name in _families(items_by_id().get(entry.item)):
-            found[name].append((entry, is_setting))
+            by_family[name].append((entry, is_setting))
     for name in (*_FAMILY_NAMES.values(), _EVERYTHING):
-        if found[name]:
-            yield name, found[name]
+        if by_family[name]:
+            yield name, by_family[name]
 
 
 def _families(item: Item | None) -> list[str]:
@@ -107,11 +107,11 @@ def _family_row(name: str, entries: Sequence[_Labelled]) -> tuple[Cell, ...]:
 
 def _unreadable(entries: Iterable[StateEntry]) -> Iterator[str]:
     """Each reason once, with the items that it is about."""
-    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    by_reason: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for entry in entries:
         if entry.missing is Missing.UNREADABLE:
-            found[entry.reason][entry.item] = None
-    for reason, items in sorted(found.items(), key=lambda pair: -len(pair[1])):
+            by_reason[entry.reason][entry.item] = None
+    for reason, items in sorted(by_reason.items(), key=lambda pair: -len(pair[1])):
         yield f"not readable: {reason} ({enumerated(list(items), _NAMED)})"
 
 
@@ -163,12 +163,12 @@ def observed_rows(result: StateDiff) -> Table:
 
 def _rows(difference: Difference, everything: bool) -> Iterator[tuple[Cell, ...]]:
     parts = difference.parts
-    shown = parts if everything or len(parts) <= _PARTS + 1 else parts[:_PARTS]
-    for part in shown:
+    listed = parts if everything or len(parts) <= _PARTS + 1 else parts[:_PARTS]
+    for part in listed:
         sides = _sides(difference, part)
         yield (_name(difference, part), *sides, Cell(_affects(difference)))
-    if len(shown) < len(parts):
-        more = Cell(f"… and {len(parts) - len(shown)} more: --all", "muted")
+    if len(listed) < len(parts):
+        more = Cell(f"… and {len(parts) - len(listed)} more: --all", "muted")
         yield (_name(difference, DifferencePart("", None, None)), more, Cell(""), Cell(""))
 
 
@@ -225,18 +225,18 @@ def _why(result: StateDiff) -> str:
 
 def around_comparison(base: RunRecord, other: RunRecord, state: StateDiff | None) -> list[str]:
     """What happened to the boards around two runs, and how their settings differ."""
-    said = [
+    remarks = [
         f"{remark.rule} in {run.label or run.id}: {remark.sentence}"
         for run in (base, other)
         for remark in run.remarks
     ]
     if state is None:
-        return [*said, "settings: not compared, as the state of one was not recorded"]
+        return [*remarks, "settings: not compared, as the state of one was not recorded"]
     if not state.differences:
-        return [*said, f"settings: all {state.same} that could be read are the same"]
+        return [*remarks, f"settings: all {state.same} that could be read are the same"]
     names = dict.fromkeys(difference.entry.item for difference in state.differences)
     return [
-        *said,
+        *remarks,
         f"settings: {len(state.differences)} differ ({enumerated([*names], _NAMED)}): "
         f"benchvise diff {base.id} {other.id}",
     ]

@@ -90,11 +90,11 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
     Without ``notes``, remarks are what a reader must know before using a number: why a series is
     unstable or missing, and its caveats; how many more there are is said in one line.
     """
-    given = iter(summaries)
+    measured = iter(summaries)
     rows: list[tuple[Cell, ...]] = []
     remarks: list[str] = []
     for series in run.series:
-        summary = next(given) if series.values else None
+        summary = next(measured) if series.values else None
         rows.append(_series_row(series, summary))
         rows += [_figure_row(pooled) for pooled in pooled_figures(series)]
         rows += _far_percentiles(merged_histogram(series))
@@ -108,9 +108,9 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
     if run.status is not RunStatus.COMPLETE:
         remarks.append(f"this run is {run.status}: {run.reason}")
     title = f"{(run.label or run.id)} on {run.board}, {format_time(run.started)}"
-    made = settings(run)
-    if made:
-        title += ", with " + ", ".join(f"{knob}={value}" for knob, value in made.items())
+    changes = settings(run)
+    if changes:
+        title += ", with " + ", ".join(f"{knob}={value}" for knob, value in changes.items())
     return Table(title, _RUN_COLUMNS, tuple(rows), tuple(remarks), run.simulated)
 
 
@@ -160,17 +160,17 @@ def _far_percentiles(histogram: Histogram | None) -> list[tuple[Cell, ...]]:
     return [_quantile_row(histogram.quantile(p), histogram.count) for p in (99.0, 99.9, 99.99)]
 
 
-def _quantile_row(found: Quantile, count: int) -> tuple[Cell, ...]:
+def _quantile_row(quantile: Quantile, count: int) -> tuple[Cell, ...]:
     empty = Cell(ABSENT, "muted")
-    if found.value is None:
-        value = Cell(f"over {format_value(found.low, 'ns')}", "muted")
+    if quantile.value is None:
+        value = Cell(f"over {format_value(quantile.low, 'ns')}", "muted")
     else:
-        value = Cell(format_value(found.value, "ns"))
-    if found.high is None:
-        bounds = Cell(f"over {format_value(found.low, 'ns')}")
+        value = Cell(format_value(quantile.value, "ns"))
+    if quantile.high is None:
+        bounds = Cell(f"over {format_value(quantile.low, 'ns')}")
     else:
-        bounds = Cell(format_range(found.low, found.high, "ns"))
-    name = Cell(f"  p{found.percent:g} of all", "muted")
+        bounds = Cell(format_range(quantile.low, quantile.high, "ns"))
+    name = Cell(f"  p{quantile.percent:g} of all", "muted")
     return (name, value, bounds, empty, empty, empty, Cell(str(count), "muted"))
 
 
@@ -204,11 +204,11 @@ def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: boo
 
 def _caveats(run: RunRecord) -> Iterator[str]:
     """Each caveat once, with the series that it is about."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    by_caveat: defaultdict[str, list[str]] = defaultdict(list)
     for series in run.series:
         for caveat in series.caveats:
-            found[caveat].append(series.spec.key)
-    for sentence, names in found.items():
+            by_caveat[caveat].append(series.spec.key)
+    for sentence, names in by_caveat.items():
         yield f"{_CAVEAT} {enumerated(names, _NAMED)}: {sentence}"
 
 

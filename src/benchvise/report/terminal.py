@@ -51,8 +51,8 @@ def run_table(
     What its series say together follows below.
     """
     table = _render(run_rows(run, summaries, notes=notes))
-    found = [part for insight in run_insights(run) for part in ("", _insight(insight))]
-    return Group(table, *found) if found else table
+    insights = [part for insight in run_insights(run) for part in ("", _insight(insight))]
+    return Group(table, *insights) if insights else table
 
 
 def compare_table(

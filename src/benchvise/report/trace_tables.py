@@ -35,7 +35,6 @@ from benchvise.trace.catalogue.record import (
 if TYPE_CHECKING:
     from benchvise.trace.query import QueryAnswer
 
-_CELL = 200
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _LEFT = frozenset(
     {ValueUnit.TEXT, ValueUnit.ACTOR, ValueUnit.STAGE, ValueUnit.NS_EACH, ValueUnit.BARS}

@@ -20,41 +20,41 @@ _RISING = 3
 _EMPTY = Cell(ABSENT, "muted")
 
 
-def history_tables(history: History, by: By, shown: int = SHOWN) -> list[Table]:
+def history_tables(history: History, by: By, periods: int = SHOWN) -> list[Table]:
     """What is kept of a board: counters, events and sensors, and the newest events in words.
 
     ``shown`` are the newest periods that the tables have.
     """
     table = tabulate(history, by)
-    tables = [_counters(history, table, by, shown), _events(history, table, by, shown)]
+    tables = [_counters(history, table, by, periods), _events(history, table, by, periods)]
     if table.sensors:
-        tables.append(_sensors(history, table, by, shown))
+        tables.append(_sensors(history, table, by, periods))
     return tables
 
 
-def _counters(history: History, table: HistoryTable, by: By, shown: int) -> Table:
+def _counters(history: History, table: HistoryTable, by: By, periods: int) -> Table:
     """What rose, and how much of each period was watched."""
     rows = [
         (
             Cell("watched"),
-            *[Cell(_share(one), "muted") for one in table.watched[-shown:]],
+            *[Cell(_share(counted), "muted") for counted in table.watched[-periods:]],
             _EMPTY,
             _EMPTY,
         )
     ]
-    moved = [one for one in table.counters if any(one.rises)]
-    rows += [_counter_row(one, shown) for one in moved]
+    moved = [counted for counted in table.counters if any(counted.rises)]
+    rows += [_counter_row(counted, periods) for counted in moved]
     columns = (
         Column(f"Counter, rise by {by}"),
-        *_heads(table, shown),
+        *_heads(table, periods),
         Column("All", right=True),
         Column("Now", right=True),
     )
-    remarks = [_trend(one, by) for one in moved if one.rising >= _RISING]
+    remarks = [_trend(counted, by) for counted in moved if counted.rising >= _RISING]
     still = len(table.counters) - len(moved)
     if still:
         remarks.append(f"not listed: {still} that did not change")
-    if any(any(one.over_gap) for one in moved):
+    if any(any(counted.over_gap) for counted in moved):
         remarks.append("*: seen after a gap or the turn of the period, it may have risen before")
     remarks += _gap_remarks(table)
     costs = [span.cost for span in history.spans if span.cost is not None]
@@ -65,45 +65,45 @@ def _counters(history: History, table: HistoryTable, by: By, shown: int) -> Tabl
     return Table(_title(history), columns, tuple(rows), tuple(remarks), history.simulated)
 
 
-def _counter_row(one: Counted, shown: int) -> tuple[Cell, ...]:
+def _counter_row(counted: Counted, periods: int) -> tuple[Cell, ...]:
     cells = []
-    for rise, late in zip(one.rises, one.over_gap, strict=True):
+    for rise, late in zip(counted.rises, counted.over_gap, strict=True):
         if rise is None:
             cells.append(_EMPTY)
         else:
             sign = "+" if rise > 0 else ""
             text = f"{sign}{_number(rise)}{'*' if late else ''}" if rise else "0"
             cells.append(Cell(text, "doubt" if rise > 0 else "plain"))
-    total = f"{'+' if one.total > 0 else ''}{_number(one.total)}"
-    tone: Tone = "bad" if one.rising >= _RISING else "strong"
+    total = f"{'+' if counted.total > 0 else ''}{_number(counted.total)}"
+    tone: Tone = "bad" if counted.rising >= _RISING else "strong"
     return (
-        Cell(one.metric.name, tone),
-        *cells[-shown:],
+        Cell(counted.metric.name, tone),
+        *cells[-periods:],
         Cell(total),
-        Cell(_value(one.now, one.metric.unit)),
+        Cell(_value(counted.now, counted.metric.unit)),
     )
 
 
-def _trend(one: Counted, by: By) -> str:
-    known = [rise for rise in one.rises if rise is not None][-one.rising :]
-    steps = ", ".join(f"+{_number(rise)}" for rise in known[-SHOWN:])
-    return f"{one.metric.name}: rises {by} by {by}, {one.rising} in a row: {steps}"
+def _trend(counted: Counted, by: By) -> str:
+    rises = [rise for rise in counted.rises if rise is not None][-counted.rising :]
+    steps = ", ".join(f"+{_number(rise)}" for rise in rises[-SHOWN:])
+    return f"{counted.metric.name}: rises {by} by {by}, {counted.rising} in a row: {steps}"
 
 
-def _events(history: History, table: HistoryTable, by: By, shown: int) -> Table:
+def _events(history: History, table: HistoryTable, by: By, periods: int) -> Table:
     """How often what was met, and the newest of it in words."""
     rows = [
         (
             Cell(what),
             *[
                 _EMPTY if n is None else Cell(str(n), "plain" if n else "muted")
-                for n in counts[-shown:]
+                for n in counts[-periods:]
             ],
             Cell(str(sum(n or 0 for n in counts))),
         )
         for what, counts in table.events
     ]
-    columns = (Column(f"Event, times a {by}"), *_heads(table, shown), Column("All", right=True))
+    columns = (Column(f"Event, times a {by}"), *_heads(table, periods), Column("All", right=True))
     newest = history.events[-_EVENTS:]
     remarks = [
         f"{moment(event.last)}  {event.what}: {event.text}"
@@ -120,36 +120,36 @@ def _events(history: History, table: HistoryTable, by: By, shown: int) -> Table:
     return Table(title, columns, tuple(rows), tuple(remarks), history.simulated)
 
 
-def _sensors(history: History, table: HistoryTable, by: By, shown: int) -> Table:
+def _sensors(history: History, table: HistoryTable, by: By, periods: int) -> Table:
     """The highest of each period, and lowest, mean and highest over all."""
     columns = (
         Column(f"Sensor, highest a {by}"),
-        *_heads(table, shown),
+        *_heads(table, periods),
         Column("Low", right=True),
         Column("Mean", right=True),
         Column("High", right=True),
     )
-    rows = tuple(_sensor_row(one, shown) for one in table.sensors)
+    rows = tuple(_sensor_row(sensor, periods) for sensor in table.sensors)
     return Table("What sensors read", columns, rows, (), history.simulated)
 
 
-def _sensor_row(one: Read, shown: int) -> tuple[Cell, ...]:
-    unit = one.metric.unit
-    known = [figure for figure in one.figures if figure is not None]
-    looks = sum(r.readings for r in one.metric.ranges)
-    mean = sum(r.total for r in one.metric.ranges) / looks if looks else float("nan")
-    name = one.metric.name + (f", {unit}" if unit else "")
+def _sensor_row(sensor: Read, periods: int) -> tuple[Cell, ...]:
+    unit = sensor.metric.unit
+    figures = [figure for figure in sensor.figures if figure is not None]
+    looks = sum(r.readings for r in sensor.metric.ranges)
+    mean = sum(r.total for r in sensor.metric.ranges) / looks if looks else float("nan")
+    name = sensor.metric.name + (f", {unit}" if unit else "")
     return (
         Cell(name),
-        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in one.figures[-shown:]],
-        Cell(format_number(min(f[0] for f in known))),
+        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in sensor.figures[-periods:]],
+        Cell(format_number(min(f[0] for f in figures))),
         Cell(format_number(mean)),
-        Cell(format_number(max(f[2] for f in known)), "strong"),
+        Cell(format_number(max(f[2] for f in figures)), "strong"),
     )
 
 
-def _heads(table: HistoryTable, shown: int) -> tuple[Column, ...]:
-    return tuple(Column(period.label, right=True) for period in table.periods[-shown:])
+def _heads(table: HistoryTable, periods: int) -> tuple[Column, ...]:
+    return tuple(Column(period.label, right=True) for period in table.periods[-periods:])
 
 
 def _number(value: float) -> str:
@@ -203,20 +203,20 @@ def history_data(history: History, by: By) -> dict[str, object]:
         ],
         "counters": [
             {
-                "name": one.metric.name,
-                "kind": one.metric.kind,
-                "unit": one.metric.unit,
-                "rises": list(one.rises),
-                "over_gap": list(one.over_gap),
-                "rising": one.rising,
-                "now": one.now,
+                "name": item.metric.name,
+                "kind": item.metric.kind,
+                "unit": item.metric.unit,
+                "rises": list(item.rises),
+                "over_gap": list(item.over_gap),
+                "rising": item.rising,
+                "now": item.now,
                 "changes": [
                     {"since": iso(c.since), "at": iso(c.at), "value": c.value, "rise": c.delta,
                      "anew": c.anew}
-                    for c in one.metric.changes
+                    for c in item.metric.changes
                 ],
             }
-            for one in table.counters
+            for item in table.counters
         ],
         "events": [
             {"what": e.what, "text": e.text, "severity": e.severity, "count": e.count,
@@ -225,19 +225,19 @@ def history_data(history: History, by: By) -> dict[str, object]:
         ],
         "sensors": [
             {
-                "name": one.metric.name,
-                "unit": one.metric.unit,
+                "name": item.metric.name,
+                "unit": item.metric.unit,
                 "periods": [
                     None if f is None else {"low": f[0], "mean": f[1], "high": f[2]}
-                    for f in one.figures
+                    for f in item.figures
                 ],
                 "ranges": [
                     {"began": iso(r.began), "until": iso(r.until), "readings": r.readings,
                      "low": r.low, "high": r.high, "mean": r.total / r.readings}
-                    for r in one.metric.ranges
+                    for r in item.metric.ranges
                 ],
             }
-            for one in table.sensors
+            for item in table.sensors
         ],
         "spans": [
             {"began": iso(s.began), "until": iso(s.until), "looks": s.looks,

@@ -1,1 +1,25 @@
-"""The state of a board: what it is set to, what may be set, and how it is put back."""
+"""The state of a board: what it is set to, what may be set, and how it is restored.
+
+Reading (``benchvise snapshot``, ``diff``)::
+
+    catalogue (what to read) ─→ roles      which disk is the root disk, which port the default
+                                   │
+    probe: files, links, facts ────┤
+    commands of the board, bounded ┤
+                                   ↓
+                            answers ─→ entries ─→ Snapshot ─→ diff, delta
+                            (texts)    (normalise)  settings + observations
+
+``entries`` and everything behind it are pure: tests hand them texts instead of boards.
+
+Writing (``run --set``, ``restore``, the experiments of ``why``)::
+
+    knobs ─→ intervention ─→ journal on the host's disk ─→ write ─→ read back
+                  │                                           └ everything else as before?
+             (measuring)
+                  └ undo, in reverse, until every file has its old value ─→ journal removed
+
+``interrupts`` holds signals back from the first write until everything is undone and lets one
+through while measuring. ``drive`` brings files that the kernel ties to each other to their values,
+there and back. What is left of a journal after a kill is ``restore``'s.
+"""

@@ -5,9 +5,11 @@ Times are nanoseconds of the trace's clock.
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypedDict, final
+from typing import Any, final
 
 import pyarrow as pa
+
+from benchvise.trace.description import DamagedPlace, LostEvents
 
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
@@ -48,23 +50,6 @@ class UnknownName(TraceError):
 class TooMuch(TraceError):
     """More than one result can hold: fewer events are to be chosen."""
 
-class LossData(TypedDict):
-    """Events that are missing from a stream in a span of time; None where it is not known."""
-
-    stream: int
-    kind: Literal["events", "packets"]
-    begin: int | None
-    end: int | None
-    count: int | None
-
-class DamageData(TypedDict):
-    """A place of a file that could not be decoded."""
-
-    file: str
-    offset: int
-    stream: int | None
-    what: str
-
 @final
 class Decoded:
     """What decoding gives."""
@@ -74,7 +59,7 @@ class Decoded:
         trace: Trace,
         tables: Mapping[str, pa.Table],
         index: pa.Table,
-        losses: Sequence[Mapping[str, Any]],
+        losses: Sequence[LostEvents],
         span: tuple[int, int] | None,
     ) -> Decoded:
         """The same from what was kept of it: the tables of those types that occurred."""
@@ -97,10 +82,10 @@ class Decoded:
         ``cpu`` is 65535 where it is not known.
         """
     @property
-    def losses(self) -> list[LossData]:
+    def losses(self) -> list[LostEvents]:
         """What is missing, in order of streams."""
     @property
-    def damage(self) -> list[DamageData]:
+    def damage(self) -> list[DamagedPlace]:
         """What could not be decoded."""
     @property
     def notes(self) -> list[str]:

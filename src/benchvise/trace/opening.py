@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,6 +15,12 @@ from benchvise.errors import TraceError
 from benchvise.trace import cache
 from benchvise.trace.analysis_tables import AnalysisTables
 from benchvise.trace.decoder import decoder, open_native, translated
+from benchvise.trace.description import (
+    DamagedPlace,
+    LostEvents,
+    TraceDescription,
+    TraceOutline,
+)
 from benchvise.trace.signature import Stat, signature
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ class OpenTrace:
     """A trace with all its events. Times are nanoseconds of its clock."""
 
     path: Path
-    outline: Mapping[str, Any]
+    outline: TraceOutline
     """The description without what is large in it: format, clock, environment, CPUs of streams,
     names of event types."""
     tables: Mapping[str, pa.Table]
@@ -67,8 +73,8 @@ class OpenTrace:
     index: pa.Table
     """All events in order of time: ``time``, ``cpu``, ``event`` (place in the description),
     ``row`` (of its table)."""
-    losses: list[dict[str, Any]]
-    damage: list[dict[str, Any]]
+    losses: list[LostEvents]
+    damage: list[DamagedPlace]
     notes: list[str]
     """What the decoder has to say: repaired faults of producers, guesses that were made."""
     events: int
@@ -107,9 +113,9 @@ class OpenTrace:
         return decoded
 
     @cached_property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> TraceDescription:
         """Format, clock, environment, streams, event types with their fields."""
-        description: dict[str, Any] = json.loads(self._description_text)
+        description: TraceDescription = json.loads(self._description_text)
         return description
 
     @property
@@ -233,8 +239,8 @@ def open_trace(
         _Fresh(decoded),
         {name: count for name, count in decoded.counts.items() if count},
         _NO_INDEX if decoded.index is None else decoded.index,
-        [dict(loss) for loss in decoded.losses],
-        [dict(place) for place in decoded.damage],
+        decoded.losses,
+        decoded.damage,
         decoded.notes,
         decoded.events,
         decoded.span,

@@ -19,7 +19,16 @@ from benchvise.board import process, wire
 from benchvise.board.channel import failure_of
 from benchvise.board.messages import ErrorMessage
 from benchvise.board.protocol import Board
-from benchvise.documents import JsonObject, decode, object_at, text_at, texts_at, whole_at
+from benchvise.documents import (
+    JsonObject,
+    computed,
+    decode,
+    in_json,
+    object_at,
+    text_at,
+    texts_at,
+    whole_at,
+)
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.output_files import open_output
 from benchvise.text import last_line, printable
@@ -88,21 +97,21 @@ class RecordingPlan:
 class Recorded:
     """A recording that lies in ``path``: how it was ``begun`` and ``ended``, as the board told."""
 
-    path: Path
-    begun: JsonObject = field(default_factory=dict)
-    ended: JsonObject = field(default_factory=dict)
+    path: Path = field(metadata=in_json(name="file"))
+    begun: JsonObject = field(default_factory=dict, metadata=in_json(name="begin"))
+    ended: JsonObject = field(default_factory=dict, metadata=in_json(name="end"))
 
-    @property
+    @computed.before("begun")
     def events(self) -> int:
         """Events in the file."""
         return _count(self.ended, "events")
 
-    @property
+    @computed.before("begun")
     def lost(self) -> int:
         """Events that are not in the file although they happened: overrun, dropped, left over."""
         return _count(self.ended, "lost") + _count(self.ended, "left")
 
-    @property
+    @computed.before("begun")
     def seconds(self) -> float:
         """How long tracing was on."""
         return _count(self.ended, "recorded_ns") / 1e9
@@ -112,7 +121,7 @@ class Recorded:
         """The size of the file."""
         return _count(self.ended, "file_bytes")
 
-    @property
+    @computed.before("begun")
     def overhead(self) -> float:
         """CPU time of the recorder as a share of one CPU; what each event costs is not in it."""
         cost = object_at(self.ended, "overhead")
@@ -133,18 +142,6 @@ class Recorded:
     def absent(self) -> tuple[str, ...]:
         """Systems of the sets asked for that the board's kernel does not have."""
         return tuple(printable(text, 100) for text in texts_at(self.begun, "absent"))
-
-    def as_json(self) -> dict[str, Any]:
-        """All that is known of it."""
-        return {
-            "file": str(self.path),
-            "events": self.events,
-            "lost": self.lost,
-            "seconds": self.seconds,
-            "overhead": self.overhead,
-            "begin": dict(self.begun),
-            "end": dict(self.ended),
-        }
 
 
 class _Source(Protocol):

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
+from benchvise.trace.description import (
+    ClockDescription,
+    DamagedPlace,
+    LostEvents,
+    StreamDescription,
+)
 from benchvise.trace.opening import OpenTrace, open_trace
 
 
@@ -42,7 +47,7 @@ class TraceSummary:
     path: str
     format: str
     byte_order: str
-    clock: dict[str, Any]
+    clock: ClockDescription
     environment: dict[str, str]
     events: int
     first: int | None
@@ -52,8 +57,8 @@ class TraceSummary:
     """Those that occurred, most frequent first."""
     silent: int
     """Event types that are described and never occurred."""
-    losses: list[dict[str, Any]]
-    damage: list[dict[str, Any]]
+    losses: list[LostEvents]
+    damage: list[DamagedPlace]
     notes: list[str]
     """What the decoder, or how it was opened, has to say."""
     cached: int | None
@@ -94,7 +99,7 @@ def summarise(path: Path, *, use_cache: bool = True) -> TraceSummary:
     )
 
 
-def _streams(described: list[dict[str, Any]], opened: OpenTrace) -> list[StreamCount]:
+def _streams(described: list[StreamDescription], opened: OpenTrace) -> list[StreamCount]:
     by_cpu: Counter[int | None] = Counter()
     for name in opened.counts:
         for entry in pc.value_counts(opened.tables[name]["cpu"]).to_pylist():

@@ -1,5 +1,14 @@
-"""The workbench in the browser: pages made on this machine, for people who would rather look.
+"""The workbench: ``benchvise serve``.
 
-A page is a query, a template and a ``.json`` twin of the same document. What is interactive is
-added by the scripts of ``web/`` where the page says so.
+    browser ─→ security (Host, Origin, token, sizes) ─→ app: the table of addresses
+        ├ pages: a query → a document ─→ template: the page, or the same as .json
+        ├ workspace: /api/traces/KEY/…, JSON and Arrow
+        ├ captures: /api/captures/KEY/…, the same answers
+        └ live: /live/…, one source a topic, any number of pages
+    page ─→ web/src/pages/islands.ts: the parts that a script makes
+
+What a page shows is in its address, and it is made on the server: filters are forms, tabs are
+links. A trace or a capture is named by a key of an index (``file_index``), never by a path.
+``http`` reads queries with bounds and answers in JSON, Arrow and CSV. What a rig's boards do is
+seen without asking those who hold them: the holder notes it beside its lock.
 """

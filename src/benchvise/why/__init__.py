@@ -1,12 +1,21 @@
-"""Finding out why two boards differ: from a gap to its causes, proven on both sides and undone.
+"""The diagnosis: why is one side slower, with proof.
 
-    loop ── stages, in order ─→ verdict ─→ model.Diagnosis
-      │        suspects/      what differs, what of it may matter, what is tested first
-      │        experiments/   trials in blocks, the search, the proof in both directions
-      │        explain/       mechanism, predictions, remedies (cards/: what is known of mechanisms)
-      │        provenance/    which file and line sets a value
-      └ bench: two sides that can be set, measured and put back; benches/ are the real ones
+    flows.why ── opens ──→ bench: two sides      live boards, a record, images (benches)
+        │                     │
+        └──→ loop ──→ stages, in order, typed results; nothing is set but by bench.measure
+                look         suspects.admissibility: may the two be compared?
+                gap          experiments.gap: both sides in turn, the A/A noise floor
+                suspects     suspects: found, bundled, reduced, ranked (printed terms)
+                search       experiments.search: all at once, then halved by weight
+                confirm      experiments.confirm: fresh data, repaired, broken, as before → share
+                layers       the same search over layers of images, then inside one
+                together     two causes in a 2x2; the unexplained rest
+                explain      explain: mechanism (cards, counters), remedies · provenance (file:line)
+                │
+                ├ evidence.jsonl: every answer of a board, flushed; --resume replays it
+                └ progress.jsonl: what is known so far (progress_log), read while it is written
 
-``loop.diagnose`` is the main flow. It knows boards only as a ``bench.Bench``, on which it makes
-experiments; every decision goes into the evidence log before the next one is made.
+The loop knows boards by the protocol in ``bench`` only, so that ``benchmarks/why`` can score it on
+simulated ones. ``model`` has the types of a diagnosis; as a document it is their JSON, and what is
+shown is always made of the document: a stored diagnosis looks as it did when it was made.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +19,7 @@ from benchvise.trace.catalogue.record import (
 )
 
 if TYPE_CHECKING:
+    from benchvise.trace.description import ClockDescription
     from benchvise.trace.loaded import LoadedTrace
     from benchvise.trace.summary import EventCount, StreamCount, TraceSummary
 
@@ -148,7 +149,7 @@ def _properties(summary: TraceSummary) -> Iterator[tuple[str, str]]:
         yield "kept decoded", format_size(summary.cached)
 
 
-def _clock(clock: Mapping[str, Any]) -> str:
+def _clock(clock: ClockDescription) -> str:
     name = clock["name"] or "without a name"
     frequency = clock["frequency_hz"]
     return name if frequency == _NS else f"{name}, {format_value(frequency, 'Hz')}"

@@ -1,4 +1,4 @@
-"""``benchvise restore``: put back what interrupted runs left set."""
+"""What `benchvise restore` does with each session of settings, and what it has to say of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from benchvise.errors import BoardUnreachable, SettingError, UsageError
 from benchvise.state import journal
-from benchvise.state.restore import Restored, RestoreOutcome, RestoreVerdict, SessionResult
-from benchvise.state.restore import restore as put_back
+from benchvise.state.restore import Restored, RestoreOutcome, RestoreVerdict, SessionResult, restore
 
 _FAILED = frozenset({RestoreOutcome.LEFT, RestoreOutcome.DAMAGED, RestoreOutcome.FAILED})
 
 
-def restore(board: str | None, *, force: bool, keep: bool) -> list[SessionResult]:
+def restore_sessions(board: str | None, *, force: bool, keep: bool) -> list[SessionResult]:
     """Restores a board, or all; a result for each session that was due or is going on.
 
     UsageError when both ``force`` and ``keep`` are asked for, SettingError when the journals
@@ -20,7 +19,7 @@ def restore(board: str | None, *, force: bool, keep: bool) -> list[SessionResult
     """
     if force and keep:
         raise UsageError("--force and --keep exclude each other", "choose one")
-    return list(put_back(board, force=force, keep=keep))
+    return list(restore(board, force=force, keep=keep))
 
 
 def others_due(board: str) -> list[str]:
