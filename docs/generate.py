@@ -38,7 +38,14 @@ from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
 from benchvise.why.suspects.artefacts import Artefact, artefacts
-from benchvise.why.suspects.priors import Direction, Prior, commands, priors, symptoms, unlisted
+from benchvise.why.suspects.priors import (
+    PreferredValue,
+    Prior,
+    commands,
+    priors,
+    symptoms,
+    unlisted,
+)
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
 
@@ -461,7 +468,7 @@ def _prior(prior: Prior) -> Iterator[str]:
     yield ""
 
 
-def _better(direction: Direction) -> str:
+def _better(direction: PreferredValue) -> str:
     if direction.order:
         return " before ".join(f"`{value}`" for value in direction.order)
     if direction.quota:

@@ -21,7 +21,7 @@ from benchvise.documents import encode
 from benchvise.signal.writing import write_session
 from benchvise.store import Store
 from benchvise.why.events import Event
-from benchvise.why.model import Diagnosis, Verdict
+from benchvise.why.model import Diagnosis, DiagnosisVerdict
 from benchvise.why.progress_log import ProgressWriter
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -70,7 +70,7 @@ class Teller:
         bench = MemoryBench(("a", "b", "c", "d"), losses(b=0.7))
         self._found = found = diagnose(bench, events=self._events)
         begun = Diagnosis(
-            found.metric, found.good, found.bad, Verdict.INCOMPLETE, "Why?",
+            found.metric, found.good, found.bad, DiagnosisVerdict.INCOMPLETE, "Why?",
             started="2026-01-01T00:00Z",
         )  # fmt: skip
         directory.mkdir(parents=True)

@@ -31,7 +31,7 @@ from benchvise.state import journal
 from benchvise.state.intervention import Intervention, NotHeld
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.store import Store
-from benchvise.why.bench import Refused
+from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live import LiveBench
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.experiments.evidence import FILE
@@ -397,7 +397,7 @@ class TestBench:
         state = values()
         fine = suspect("vm.overcommit_ratio", "41")
         wrong = suspect("vm.dirty_bytes", "1")
-        with pytest.raises(Refused, match="EINVAL") as refused:
+        with pytest.raises(ArmRefused, match="EINVAL") as refused:
             bench.measure(Arm(Side.BAD, (fine, wrong)))
         assert refused.value.suspects == ("vm.dirty_bytes",)
         assert values() == state and no_journals()
@@ -424,7 +424,7 @@ class TestBench:
         assert bench.measure(arm).value > 0 and not seen
         held.append(NotHeld("local: it did not stay"))
         assert bench.measure(arm).value > 0 and not held
-        with pytest.raises(Refused, match="something else changed too") as refused:
+        with pytest.raises(ArmRefused, match="something else changed too") as refused:
             seen += [["kernel.panic"], ["kernel.panic"]]
             bench.measure(arm)
         assert refused.value.suspects == ("vm.overcommit_ratio",)
@@ -434,7 +434,7 @@ class TestBench:
         away = Suspect(
             "away", "", Layer.PROCESS, "", "", "", means=ProcessMeans({"cpus": "1023"}, {})
         )
-        with pytest.raises(Refused, match="no such CPU") as refused:
+        with pytest.raises(ArmRefused, match="no such CPU") as refused:
             bench.measure(Arm(Side.BAD, (away, suspect("vm.overcommit_ratio", "41"))))
         assert refused.value.suspects == ("away",) and no_journals()
 
@@ -459,7 +459,7 @@ class TestBench:
             return process(board, *words, **more)
 
         monkeypatch.setattr(LiveBoard, "process", cut)
-        with pytest.raises(Refused, match="contact is lost while it is set") as refused:
+        with pytest.raises(ArmRefused, match="contact is lost while it is set") as refused:
             bench.measure(Arm(Side.BAD, (suspect("vm.overcommit_ratio", "41"),)))
         assert refused.value.suspects == ("vm.overcommit_ratio",)
         assert values() == state and no_journals()

@@ -20,7 +20,7 @@ from benchvise.state.catalogue import knobs
 from benchvise.state.places import survey
 from benchvise.state.roles import find_roles
 from benchvise.why.model import NOT_FOUND, Side
-from benchvise.why.provenance import BoardFiles, DirectoryFiles, find_origins
+from benchvise.why.provenance import DirectoryFiles, ProbedFiles, find_origins
 from benchvise.why.provenance.image import image_files
 
 BOOT = "/boot/firmware"
@@ -102,7 +102,7 @@ def planted(tmp_path: Path) -> Iterator[dict[str, tuple[str, str]]]:
 def test_planted_lines_are_found_on_a_board(
     planted: dict[str, tuple[str, str]], channel: ProbeChannel
 ) -> None:
-    files = BoardFiles(channel, "local", find_roles(channel).roles)
+    files = ProbedFiles(channel, "local", find_roles(channel).roles)
     for knob, (value, where) in planted.items():
         (origin,) = find_origins(files, suspect_of(knob, value), Side.BAD)
         assert origin.where == where
@@ -111,7 +111,7 @@ def test_planted_lines_are_found_on_a_board(
 def test_nothing_is_named_that_does_not_say_the_value(channel: ProbeChannel) -> None:
     """Every setting of this machine: a line that is named holds its value."""
     roles = find_roles(channel).roles
-    files = BoardFiles(channel, "local", roles)
+    files = ProbedFiles(channel, "local", roles)
     places = survey(channel, [knob for _, knob in knobs().values()], roles)
     for place in places.values():
         if place.value is None:

@@ -20,7 +20,7 @@ from benchvise.flows.state import read
 from benchvise.state.intervention import applied
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Grade, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.suspects.admissibility import examine
 from benchvise.why.suspects.find import find
@@ -145,7 +145,7 @@ def test_this_machine_can_be_compared_with_itself(local: tuple[Board, ProbeChann
     message, *_ = list(channel.request(["run", "cpu.clock", "--batches", "1"]))
     assert isinstance(message, HostMessage)
     taken = take_snapshot(board, channel)
-    both = {side: Facts(message.host) for side in Side}
+    both = {side: SideFacts(message.host) for side in Side}
     given = metric("memory.copy", size="64M", source="random")
     found = examine(given, both, dict.fromkeys(Side, taken))
     assert all(finding.grade is Grade.NOTES for finding in found)

@@ -17,23 +17,23 @@ from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.errors import UsageError
 from benchvise.measure.suite import SuiteEntry
 from benchvise.why import loop
-from benchvise.why.bench import Refused
+from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live import LiveBench
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland import (
     Closure,
     File,
-    Incomplete,
     InRoot,
     Program,
+    UserlandIncomplete,
     closure_in,
     closure_of,
     opened_root,
     rewritten,
 )
-from benchvise.why.case import Options
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments.evidence import EvidenceLog
-from benchvise.why.model import Arm, Diagnosis, Layer, LayerMeans, Side, Verdict
+from benchvise.why.model import Arm, Diagnosis, DiagnosisVerdict, Layer, LayerMeans, Side
 from benchvise.why.rules import DiagnosisRules
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -123,7 +123,7 @@ class NothingElse(DiagnosisRules):
 def diagnose(bench: LiveBench, place: Path) -> Diagnosis:
     log = EvidenceLog.create(place)
     try:
-        return loop.diagnose(bench, Options(seed=1), log, lambda _: None, NothingElse())
+        return loop.diagnose(bench, DiagnosisOptions(seed=1), log, lambda _: None, NothingElse())
     finally:
         log.close()
 
@@ -138,7 +138,7 @@ def test_the_library_with_the_slow_function_is_found(
         assert list(tmp_path.glob("benchvise-userland.*")), found.headline
     finally:
         opened.close()
-    assert found.verdict is Verdict.EXPLAINED, found.headline
+    assert found.verdict is DiagnosisVerdict.EXPLAINED, found.headline
     (cause,) = found.causes
     (suspect,) = cause.suspects
     assert suspect.id == "userland:libwork.so.1"
@@ -201,7 +201,7 @@ def test_the_good_programs_may_come_from_a_root_file_system(
             found = diagnose(opened, tmp_path / "why")
         finally:
             opened.close()
-    assert found.verdict is Verdict.EXPLAINED, found.headline
+    assert found.verdict is DiagnosisVerdict.EXPLAINED, found.headline
     (cause,) = found.causes
     assert [suspect.id for suspect in cause.suspects] == ["userland:libwork.so.1"]
     assert cause.breaking is not None and not cause.not_broken
@@ -213,7 +213,10 @@ def test_the_good_programs_may_come_from_a_root_file_system(
 def test_a_root_that_lacks_something_is_said(boards: dict[Side, Other], tmp_path: Path) -> None:
     root = root_of(boards, tmp_path)
     (root / "usr/local/lib/own/libwork.so.1").unlink()
-    with opened_root(root) as tree, pytest.raises(Incomplete, match=r"wants libwork\.so\.1"):
+    with (
+        opened_root(root) as tree,
+        pytest.raises(UserlandIncomplete, match=r"wants libwork\.so\.1"),
+    ):
         closure_in(InRoot(tree), "count")
     with pytest.raises(UsageError, match="no programs"), opened_root(tmp_path):
         pass
@@ -250,7 +253,7 @@ def test_a_swapped_program_that_does_not_run_is_refused(
         subprocess.run(["cc", *empty, "-Wl,-soname,libwork.so.1"], check=True)
         (whole,) = opened.layers()
         assert whole.means == LayerMeans("userland")
-        with pytest.raises(Refused, match="symbol lookup error") as caught:
+        with pytest.raises(ArmRefused, match="symbol lookup error") as caught:
             opened.measure(Arm(Side.BAD, (whole,)))
         assert caught.value.suspects == ("userland",)
         assert opened.measure(Arm(Side.BAD)).value > 0
@@ -280,5 +283,5 @@ def test_commands_are_rewritten_only_where_programs_are_words() -> None:
         "x=count /d/ld.so --library-path /d /d/count --of count"
         " | /d/ld.so --library-path /d /d/sh -e /d/report 1"
     )
-    with pytest.raises(Incomplete):
+    with pytest.raises(UserlandIncomplete):
         rewritten("sh -c 'count'; my-report", closure, "/d")

@@ -11,8 +11,8 @@ from benchvise.errors import MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.model import Snapshot
 from benchvise.why import loop
-from benchvise.why.bench import CrossCheck, Facts, Refused
-from benchvise.why.case import Options
+from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.events import Event
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import (
@@ -102,8 +102,8 @@ class MemoryBench:
     def recorded(self, side: Side) -> Sequence[Trial]:
         return [self._trial(Arm(Side.GOOD), -n) for n in range(1, (self.good_recorded or 0) + 1)]
 
-    def facts(self, side: Side) -> Facts:
-        return Facts(simulated=True)
+    def facts(self, side: Side) -> SideFacts:
+        return SideFacts(simulated=True)
 
     def snapshot(self, side: Side) -> Snapshot:
         return Snapshot(str(side), "2024-01-01T00:00:00Z", "boot", "root", (), ())
@@ -132,7 +132,7 @@ class MemoryBench:
         self.clock += self.trial_seconds
         blocked = [n for n in arm.ids if n in self.refused or f"{arm.side}:{n}" in self.refused]
         if blocked:
-            raise Refused(f"{blocked[0]} is read-only", "", () if self.anonymous else blocked)
+            raise ArmRefused(f"{blocked[0]} is read-only", "", () if self.anonymous else blocked)
         if self.fails & set(arm.ids):
             raise MeasurementError("the command ended with 1")
         return self._trial(arm, self.done)
@@ -185,7 +185,7 @@ class Given(DiagnosisRules):
     says: tuple[Finding, ...] = ()
 
     def examine(
-        self, metric: Metric, facts: Mapping[Side, Facts], snapshots: Mapping[Side, Snapshot]
+        self, metric: Metric, facts: Mapping[Side, SideFacts], snapshots: Mapping[Side, Snapshot]
     ) -> tuple[Finding, ...]:
         return self.says
 
@@ -213,7 +213,7 @@ class Given(DiagnosisRules):
         suspects: Sequence[Suspect],
         *,
         snapshots: Mapping[Side, Snapshot],
-        facts: Mapping[Side, Facts],
+        facts: Mapping[Side, SideFacts],
         effect: Bounds,
         during: Callable[[Arm], Mapping[str, float]],
         side: Side,
@@ -236,14 +236,14 @@ def diagnose(
     bench: MemoryBench,
     *,
     log: EvidenceLog | None = None,
-    options: Options | None = None,
+    options: DiagnosisOptions | None = None,
     points: Mapping[str, float] | None = None,
     says: tuple[Finding, ...] = (),
     events: list[Event] | None = None,
 ) -> Diagnosis:
     return loop.diagnose(
         bench,
-        options or Options(seed=3),
+        options or DiagnosisOptions(seed=3),
         log or EvidenceLog.in_memory(),
         (events if events is not None else []).append,
         Given(bench.names, points or {}, says),

@@ -21,7 +21,9 @@ from benchvise.why.model import (
     Cause,
     CounterCheck,
     Diagnosis,
+    DiagnosisVerdict,
     Experiment,
+    ExperimentOutcome,
     Finding,
     Gap,
     Grade,
@@ -30,7 +32,6 @@ from benchvise.why.model import (
     Mechanism,
     Metric,
     Origin,
-    Outcome,
     Purpose,
     Remedy,
     SettingMeans,
@@ -40,7 +41,6 @@ from benchvise.why.model import (
     Suspect,
     Term,
     Trial,
-    Verdict,
     Write,
 )
 
@@ -194,11 +194,11 @@ class Story:
         ends = sorted(sign * x / self.gap for x in (shift.low, shift.high))
         share = Bounds(sign * shift.value / self.gap, *ends)
         outcome = (
-            Outcome.CLOSES
+            ExperimentOutcome.CLOSES
             if share.value > 0.9
-            else Outcome.PARTLY
+            else ExperimentOutcome.PARTLY
             if share.low > 0.05
-            else Outcome.DOES_NOT
+            else ExperimentOutcome.DOES_NOT
         )
         experiment = Experiment(
             len(self.experiments) + 1,
@@ -227,7 +227,7 @@ class Story:
                 side=Side.BAD,
                 flipped=(one.id,),
                 context=(),
-                outcome=Outcome.UNRESOLVED,
+                outcome=ExperimentOutcome.UNRESOLVED,
                 shift=None,
                 share=None,
                 p=None,
@@ -257,7 +257,7 @@ class Story:
             purpose=Purpose.AGAIN,
             question=f"is the bad side as before once {names} is put back?",
             flipped=(),
-            outcome=Outcome.DOES_NOT,
+            outcome=ExperimentOutcome.DOES_NOT,
             shift=Bounds(0.001, -0.006, 0.008),
             share=Bounds(0.001, -0.008, 0.011),
             p=0.74,
@@ -269,7 +269,7 @@ class Story:
 
     def document(
         self,
-        verdict: Verdict,
+        verdict: DiagnosisVerdict,
         headline: str,
         gap: Gap | None,
         **more: Any,
@@ -374,7 +374,7 @@ def explained() -> dict[str, Any]:
         remedies=REMEDIES,
     )
     return story.document(
-        Verdict.EXPLAINED,
+        DiagnosisVerdict.EXPLAINED,
         "memory.thp, set by /etc/rc.local:12, accounts for 97 % (93 to 101) of the difference.",
         gap,
         unexplained=Bounds(0.03, -0.01, 0.07),
@@ -399,7 +399,7 @@ def two_causes() -> dict[str, Any]:
     story.ask(Purpose.TOGETHER, "do both do more than each alone?", (HUGE, GOVERNOR), blocks=8)
     alone = (Bounds(0.60, 0.57, 0.63), Bounds(0.31, 0.28, 0.34))
     return story.document(
-        Verdict.EXPLAINED,
+        DiagnosisVerdict.EXPLAINED,
         "memory.thp, set by /etc/rc.local:12, accounts for 60 % (57 to 63) of the difference, and "
         "cpu.governor for 31 % (28 to 34).",
         gap,
@@ -448,7 +448,7 @@ def partly() -> dict[str, Any]:
         remedies=REMEDIES,
     )
     return story.document(
-        Verdict.PARTLY,
+        DiagnosisVerdict.PARTLY,
         "memory.thp with vm.swappiness accounts for 58 % (54 to 61) of the difference; 42 % (39 to "
         "46) is unexplained.",
         gap,
@@ -467,7 +467,7 @@ def unexplained() -> dict[str, Any]:
     gap = story.measure_gap()
     story.ask(Purpose.ALL_IN, "are all 5 differences of run time together it?", PLAIN, blocks=6)
     return story.document(
-        Verdict.UNEXPLAINED,
+        DiagnosisVerdict.UNEXPLAINED,
         "None of the 5 differences that can be set at run time accounts for the gap.",
         gap,
         unexplained=Bounds(1.0, 0.97, 1.03),
@@ -485,7 +485,7 @@ def no_difference() -> dict[str, Any]:
     story = Story(COPY, 5.84e9, 0.002, {}, noise=0.012)
     gap = story.measure_gap(blocks=10)
     return story.document(
-        Verdict.NO_DIFFERENCE,
+        DiagnosisVerdict.NO_DIFFERENCE,
         "No difference shown: 0.2 % (-1.1 to 1.4), and the same side measured twice differs by "
         "1.8 %.",
         gap,
@@ -499,7 +499,7 @@ def reversed_sides() -> dict[str, Any]:
     story = Story(SYSCALL, 187.0, math.log(187 / 412), {}, noise=0.01)
     gap = story.measure_gap(blocks=5)
     return story.document(
-        Verdict.REVERSED,
+        DiagnosisVerdict.REVERSED,
         "ssh://root@vendor, which was called good, is the worse one: 412 ns against 187 ns.",
         gap,
         suspects=(),
@@ -511,7 +511,7 @@ def not_admissible() -> dict[str, Any]:
     """The comparison itself is wrong: fewer CPUs, and a program that is not the same."""
     story = Story(COPY, 2.79e9, 0.0, {}, noise=0.01)
     return story.document(
-        Verdict.NOT_ADMISSIBLE,
+        DiagnosisVerdict.NOT_ADMISSIBLE,
         "ssh://root@yocto uses 1 of its 4 CPUs: the comparison says nothing until it uses all.",
         None,
         findings=(
@@ -537,7 +537,7 @@ def incomplete() -> dict[str, Any]:
     story.ask(Purpose.ALL_IN, "are all 5 differences of run time together it?", PLAIN)
     story.ask(Purpose.HALVING, "is it memory.thp, or among the other 4?", (HUGE,))
     document = story.document(
-        Verdict.INCOMPLETE,
+        DiagnosisVerdict.INCOMPLETE,
         "Contact with ssh://root@yocto was lost after 2 experiments; memory.thp is the likely "
         "cause, not confirmed.",
         gap,

@@ -23,7 +23,7 @@ from benchvise.state import interrupts
 from benchvise.state.intervention import NotMade, intervening
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.model import (
     Arm,
     Bounds,
@@ -101,8 +101,8 @@ class SimBench:
             for number in range(self.scenario.recorded or 0)
         ]
 
-    def facts(self, side: Side) -> Facts:
-        given = self.scenario.facts.get(side, Facts())
+    def facts(self, side: Side) -> SideFacts:
+        given = self.scenario.facts.get(side, SideFacts())
         return replace(given, host={**given.host, "uid": 0 if self.scenario.is_root else 1000})
 
     def snapshot(self, side: Side) -> Snapshot:
@@ -113,7 +113,7 @@ class SimBench:
 
     def measure(self, arm: Arm) -> Trial:
         if not self.is_live(arm.side):
-            raise Refused(f"{self.name(arm.side)} is a record", "", arm.ids)
+            raise ArmRefused(f"{self.name(arm.side)} is a record", "", arm.ids)
         self._trials += 1
         begin = self._clock
         for attempt in range(_TRIES):
@@ -222,7 +222,9 @@ class SimBench:
                 intervention.apply(settings)
             except NotMade as error:
                 self._enter("undo")
-                raise Refused(error.message, error.remedy, _blamed(arm, error.settings)) from error
+                raise ArmRefused(
+                    error.message, error.remedy, _blamed(arm, error.settings)
+                ) from error
             self._writes += [
                 Write(self._clock, arm.side, one.knob, one.path, one.old, one.new, undone=False)
                 for one in intervention.made
@@ -232,7 +234,9 @@ class SimBench:
             try:
                 intervention.check_held()
             except NotMade as error:
-                raise Refused(error.message, error.remedy, _blamed(arm, error.settings)) from error
+                raise ArmRefused(
+                    error.message, error.remedy, _blamed(arm, error.settings)
+                ) from error
             finally:
                 self._enter("undo")
         return trial

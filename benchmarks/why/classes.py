@@ -14,10 +14,10 @@ from benchmarks.why.response import Effect
 from benchmarks.why.scenario import Fault, Scenario, SimLayer
 from benchvise.state import knobs as spelling
 from benchvise.state.model import Family
-from benchvise.why.bench import Facts
-from benchvise.why.model import Layer, Side, Verdict
+from benchvise.why.bench import SideFacts
+from benchvise.why.model import DiagnosisVerdict, Layer, Side
 
-_FOUND = (Verdict.EXPLAINED, Verdict.PARTLY)
+_FOUND = (DiagnosisVerdict.EXPLAINED, DiagnosisVerdict.PARTLY)
 _REFUSALS = ("EACCES", "EINVAL", "clamped", "resets", "does not hold")
 # What a write with a side effect changes along: the first that is of another item.
 _UNRELATED = ("net.tcp_fastopen", "fs.aio_max_nr")
@@ -92,13 +92,13 @@ def with_rest(draft: Draft) -> Scenario:
     files = draft.plant(draft.culprit(), share * gap)
     draft.rest[Side.BAD] = (1 - share) * gap
     draft.fill(draft.rng.randint(25, 44))
-    return draft.finish(Verdict.PARTLY, causes=[(files,)])
+    return draft.finish(DiagnosisVerdict.PARTLY, causes=[(files,)])
 
 
 def small(draft: Draft) -> Scenario:
     files = draft.plant(draft.culprit(), draft.noise.floor * draft.rng.uniform(0.3, 3))
     draft.fill(draft.rng.randint(25, 44))
-    return draft.finish(*Verdict, causes=[(files,)], demanding=False)
+    return draft.finish(*DiagnosisVerdict, causes=[(files,)], demanding=False)
 
 
 def recorded(draft: Draft) -> Scenario:
@@ -121,13 +121,13 @@ def refused_others(draft: Draft) -> Scenario:
 
 def no_difference(draft: Draft) -> Scenario:
     draft.fill(draft.rng.randint(20, 44))
-    return draft.finish(Verdict.NO_DIFFERENCE)
+    return draft.finish(DiagnosisVerdict.NO_DIFFERENCE)
 
 
 def reversed_gap(draft: Draft) -> Scenario:
     draft.plant(draft.culprit(), draft.size(least=8), worse=Side.GOOD)
     draft.fill(draft.rng.randint(20, 44))
-    return draft.finish(Verdict.REVERSED)
+    return draft.finish(DiagnosisVerdict.REVERSED)
 
 
 def unexplained(draft: Draft) -> Scenario:
@@ -136,7 +136,7 @@ def unexplained(draft: Draft) -> Scenario:
         path, text = draft.rng.choice(_FIXED)
         draft.bad[path] = text
     draft.fill(draft.rng.randint(20, 44))
-    return draft.finish(Verdict.UNEXPLAINED)
+    return draft.finish(DiagnosisVerdict.UNEXPLAINED)
 
 
 def refused(draft: Draft) -> Scenario:
@@ -148,9 +148,9 @@ def refused(draft: Draft) -> Scenario:
     if not values.knob_of(name).risky:
         _refuse(draft, name, how)
     return draft.finish(
-        Verdict.UNEXPLAINED,
-        Verdict.PARTLY,
-        Verdict.INCOMPLETE,
+        DiagnosisVerdict.UNEXPLAINED,
+        DiagnosisVerdict.PARTLY,
+        DiagnosisVerdict.INCOMPLETE,
         causes=[(files,)],
         refused=files,
         demanding=False,
@@ -186,7 +186,11 @@ def unprivileged(draft: Draft) -> Scenario:
     if can:
         return draft.finish(*_FOUND, causes=[(files,)], is_root=False)
     return draft.finish(
-        Verdict.UNEXPLAINED, causes=[(files,)], refused=files, demanding=False, is_root=False
+        DiagnosisVerdict.UNEXPLAINED,
+        causes=[(files,)],
+        refused=files,
+        demanding=False,
+        is_root=False,
     )
 
 
@@ -204,7 +208,7 @@ def artefact(draft: Draft) -> Scenario:
     if how == "old sysbench":
         rules = {"sysbench-versions"}
     if how == "no program":
-        bad, rules = Facts(programs={"/bin/sh": digest("sh")}), {"program-missing"}
+        bad, rules = SideFacts(programs={"/bin/sh": digest("sh")}), {"program-missing"}
     if how == "emulated":
         good, bad, rules = (
             _facts(draft.metric, perf[0]),
@@ -215,7 +219,7 @@ def artefact(draft: Draft) -> Scenario:
     draft.plant(draft.culprit(), draft.size(least=6))
     draft.fill(draft.rng.randint(20, 44))
     facts = {Side.GOOD: good, Side.BAD: bad}
-    return draft.finish(Verdict.NOT_ADMISSIBLE, rules=rules, facts=facts)
+    return draft.finish(DiagnosisVerdict.NOT_ADMISSIBLE, rules=rules, facts=facts)
 
 
 def known_artefact(draft: Draft) -> Scenario:
@@ -232,7 +236,7 @@ def lost(draft: Draft) -> Scenario:
     files = draft.plant(draft.culprit(), draft.size(least=6))
     draft.fill(draft.rng.randint(25, 44))
     fault = _fault(draft, kind, 60)
-    verdicts = (Verdict.INCOMPLETE, *_FOUND) if kind == "gone" else _FOUND
+    verdicts = (DiagnosisVerdict.INCOMPLETE, *_FOUND) if kind == "gone" else _FOUND
     return draft.finish(
         *verdicts, causes=[(files,)], faults=(fault,), demanding=False if kind == "gone" else None
     )
@@ -248,7 +252,7 @@ def interrupted(draft: Draft) -> Scenario:
     files = draft.plant(draft.culprit(), draft.size(least=6))
     draft.fill(draft.rng.randint(25, 44))
     return draft.finish(
-        Verdict.INCOMPLETE,
+        DiagnosisVerdict.INCOMPLETE,
         *_FOUND,
         causes=[(files,)],
         faults=(_fault(draft, "interrupt", 40),),
@@ -298,10 +302,10 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _facts(metric: SimMetric, version: str) -> Facts:
+def _facts(metric: SimMetric, version: str) -> SideFacts:
     """A board with that program, which says that of itself."""
     path = f"/usr/bin/{metric.metric.command.split()[0]}"
-    return Facts(programs={path: digest(version)}, versions={path: version})
+    return SideFacts(programs={path: digest(version)}, versions={path: version})
 
 
 def _fault(draft: Draft, kind: str, trials: int) -> Fault:

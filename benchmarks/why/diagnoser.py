@@ -8,7 +8,7 @@ from pathlib import Path
 from benchvise.why import loop
 from benchvise.why.bench import Bench
 from benchvise.why.benches.live_board import still_set
-from benchvise.why.case import Options
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.events import Event
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import Diagnosis, Side
@@ -19,7 +19,9 @@ def diagnose(bench: Bench, directory: Path, seed: int, resumed: bool) -> Diagnos
     """A diagnosis with its log in that directory, begun anew or gone on with."""
     log = EvidenceLog.resume(directory) if resumed else EvidenceLog.create(directory)
     try:
-        options = Options(seed=seed, may_set={side: _is_root(bench, side) for side in Side})
+        options = DiagnosisOptions(
+            seed=seed, may_set={side: _is_root(bench, side) for side in Side}
+        )
         found = loop.diagnose(bench, options, log, _nobody, DiagnosisRules())
         bench.close()
         names = {bench.name(side) for side in Side if bench.is_live(side)}

@@ -13,8 +13,8 @@ from benchmarks.why.noise import Noise
 from benchmarks.why.response import Condition, Effect, Graded, Response
 from benchmarks.why.scenario import Fault, Planted, Scenario, SimLayer, Truth
 from benchvise.state.model import Family
-from benchvise.why.bench import Facts
-from benchvise.why.model import Side, Verdict
+from benchvise.why.bench import SideFacts
+from benchvise.why.model import DiagnosisVerdict, Side
 
 _IMPLAUSIBLE = 0.2
 """How often the culprit is just any knob of the metric's families."""
@@ -164,7 +164,7 @@ class Draft:
 
     def finish(
         self,
-        *verdicts: Verdict,
+        *verdicts: DiagnosisVerdict,
         causes: Iterable[tuple[frozenset[str], ...]] = (),
         refused: frozenset[str] = frozenset(),
         demanding: bool | None = None,
@@ -172,7 +172,7 @@ class Draft:
         layer_cause: tuple[str, str] | None = None,
         faults: tuple[Fault, ...] = (),
         layers: tuple[SimLayer, ...] = (),
-        facts: Mapping[Side, Facts] | None = None,
+        facts: Mapping[Side, SideFacts] | None = None,
         is_root: bool = True,
         recorded: int | None = None,
     ) -> Scenario:

@@ -19,7 +19,7 @@ from benchmarks.why.plants import PLANTS, Plant, Scene
 from benchmarks.why.score import Result
 from benchmarks.why.virtual_plants import VIRTUAL
 from benchvise.errors import UsageError
-from benchvise.why.model import Verdict
+from benchvise.why.model import DiagnosisVerdict
 
 _PROCESSES = 12
 _TIMEOUT_S = 3 * 3600  # fifty boots on a busy machine
@@ -51,7 +51,7 @@ def run(plant: Plant, keep: Path | None = None) -> Result:
         return Result(
             "real", plant.name, problems=(str(error),), hit=False if plant.expected else None
         )
-    if plant.turned is not None and document["verdict"] == Verdict.REVERSED:
+    if plant.turned is not None and document["verdict"] == DiagnosisVerdict.REVERSED:
         return run(plant.turned, None if keep is None else keep.with_name(f"{keep.name}-turned"))
     return judge(plant, document, changed, time.monotonic() - begin)
 

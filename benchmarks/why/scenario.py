@@ -13,8 +13,8 @@ from benchmarks.why.board import Quirk, SimBoard
 from benchmarks.why.metrics import SimMetric
 from benchmarks.why.noise import Noise
 from benchmarks.why.response import Response
-from benchvise.why.bench import Facts
-from benchvise.why.model import Layer, Side, Verdict
+from benchvise.why.bench import SideFacts
+from benchvise.why.model import DiagnosisVerdict, Layer, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Truth:
     to be found. ``rules`` are findings of which one is needed, stopping where it is not admissible.
     """
 
-    verdicts: frozenset[Verdict]
+    verdicts: frozenset[DiagnosisVerdict]
     causes: tuple[Planted, ...] = ()
     gap: float = 0.0
     floor: float = 0.0
@@ -94,7 +94,7 @@ class Scenario:
     quirks: Mapping[Side, Mapping[str, Quirk]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     layers: tuple[SimLayer, ...] = ()
-    facts: Mapping[Side, Facts] = field(default_factory=dict)
+    facts: Mapping[Side, SideFacts] = field(default_factory=dict)
     is_root: bool = True
     recorded: int | None = None
 

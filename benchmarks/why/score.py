@@ -12,14 +12,14 @@ from benchvise.why.model import (
     Bounds,
     Cause,
     Diagnosis,
+    DiagnosisVerdict,
+    ExperimentOutcome,
     Grade,
     LayerMeans,
-    Outcome,
     ProcessMeans,
     SettingMeans,
     Suspect,
     SuspectRecord,
-    Verdict,
 )
 
 
@@ -129,7 +129,7 @@ def _amiss(scenario: Scenario, diagnosis: Diagnosis, found: bool) -> Iterator[st
         yield f"verdict {diagnosis.verdict} instead of {' or '.join(sorted(truth.verdicts))}"
     if truth.refused and not found and not _names(diagnosis, truth.refused):
         yield "what was refused is named nowhere"
-    stops = diagnosis.verdict is Verdict.NOT_ADMISSIBLE
+    stops = diagnosis.verdict is DiagnosisVerdict.NOT_ADMISSIBLE
     seen = {f.rule for f in diagnosis.findings if (f.grade is Grade.STOPS) == stops}
     if truth.rules and not seen & truth.rules:
         yield f"the findings are {sorted(seen)}, without {' or '.join(sorted(truth.rules))}"
@@ -194,7 +194,7 @@ def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
     unresolved = {
         name
         for experiment in diagnosis.experiments
-        if experiment.outcome is Outcome.UNRESOLVED
+        if experiment.outcome is ExperimentOutcome.UNRESOLVED
         for name in experiment.flipped
     }
     said = " ".join((*diagnosis.needed, diagnosis.reached, diagnosis.headline))

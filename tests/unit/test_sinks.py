@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_runs import demonstration_run, other_run, series, spec
+from report_runs import demonstration_run, series, spec
 from rich.table import Table as RichTable
 from rich.text import Text
 from starlette.datastructures import QueryParams
@@ -281,7 +281,8 @@ def template(text: str) -> str:
 
 
 def report(text: str) -> str:
-    return render_page(report_data([hostile_run(text), other_run(label=text)]), ASSETS)
+    run = hostile_run(text)
+    return render_page(report_data([run, replace(run, id="other")]), ASSETS)
 
 
 def responses(text: str) -> str:
@@ -300,6 +301,11 @@ PAGES: dict[str, Callable[[str], str]] = {
 }
 
 
+@cache
+def harmless_tags(sink: str) -> list[tuple[str, dict[str, str | None]]]:
+    return Page(PAGES[sink]("name")).tags
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("sink", PAGES)
 def test_a_page_holds_text_and_no_more_elements(sink: str, text: str) -> None:
@@ -307,7 +313,7 @@ def test_a_page_holds_text_and_no_more_elements(sink: str, text: str) -> None:
     if sink in ("template", "template of what is untrusted", "workbench"):
         assert inert(shown.replace("\t", ""))
         assert len(shown) < 100_000
-    tags, harmless = Page(shown).tags, Page(PAGES[sink]("name")).tags
+    tags, harmless = Page(shown).tags, harmless_tags(sink)
     assert {tag for tag, _ in tags} <= {tag for tag, _ in harmless} | {"wbr"}
     for name in ("script", "style", "img", "iframe"):
         assert [tag for tag, _ in tags].count(name) == [tag for tag, _ in harmless].count(name)

@@ -12,7 +12,7 @@ from why_boards import metric, side, with_value
 from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.hostside import HOST_BENCHMARKS
 from benchvise.state.model import Snapshot, StateEntry
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
 from benchvise.why.suspects.admissibility import examine
 from benchvise.why.suspects.artefacts import artefacts, version_of
@@ -23,12 +23,12 @@ CACHES = [{"level": 1, "size": 32768}, {"level": 3, "size": 33554432}]
 
 def look(
     given: Metric,
-    good: Facts | None = None,
-    bad: Facts | None = None,
+    good: SideFacts | None = None,
+    bad: SideFacts | None = None,
     snapshots: tuple[Snapshot, Snapshot] | None = None,
 ) -> dict[str, Finding]:
     one, other = snapshots or (side(), side())
-    facts = {Side.GOOD: good or Facts(HOST), Side.BAD: bad or good or Facts(HOST)}
+    facts = {Side.GOOD: good or SideFacts(HOST), Side.BAD: bad or good or SideFacts(HOST)}
     found = examine(given, facts, {Side.GOOD: one, Side.BAD: other})
     order = [list(Grade).index(finding.grade) for finding in found]
     assert order == sorted(order)
@@ -41,9 +41,9 @@ def ran(command: str, **more: Any) -> dict[str, Finding]:
     return look(metric(command=command), **more)
 
 
-def program(name: str, version: str, digest: str = "d") -> Facts:
+def program(name: str, version: str, digest: str = "d") -> SideFacts:
     path = f"/usr/bin/{name}"
-    return Facts(HOST, {path: digest}, {path: f"{name} version {version}"} if version else {})
+    return SideFacts(HOST, {path: digest}, {path: f"{name} version {version}"} if version else {})
 
 
 def observed(given: Snapshot, name: str, value: Any) -> Snapshot:
@@ -152,11 +152,14 @@ class TestArtefacts:
         assert "cold-run" not in look(metric("command.time", "make", warmup="1"))
 
     def test_a_buffer_that_fits_one_cache_only_is_known(self) -> None:
-        large, small = Facts({**HOST, "caches": CACHES}), Facts({**HOST, "caches": CACHES[:1]})
+        large, small = (
+            SideFacts({**HOST, "caches": CACHES}),
+            SideFacts({**HOST, "caches": CACHES[:1]}),
+        )
         given = metric("memory.copy", size="16M", source="random")
         assert look(given, large, small)["buffer-fits-cache"].grade is Grade.WARNS
         assert "buffer-fits-cache" not in look(given, large, large)
-        assert "buffer-fits-cache" not in look(given, large, Facts(HOST))
+        assert "buffer-fits-cache" not in look(given, large, SideFacts(HOST))
 
     def test_programs_built_twice_are_known(self) -> None:
         one, other = program("coremark", "", "1"), program("coremark", "", "2")
@@ -168,8 +171,8 @@ class TestArtefacts:
         [("iperf 3.12 (cJSON 1.7.15)", "3.12"), ("dd (coreutils) 9.1", "9.1"), ("none", "")],
     )
     def test_versions_are_found_in_what_programs_say(self, text: str, version: str) -> None:
-        assert version_of("x", Facts(versions={"/bin/x": text})) == version
-        assert version_of("y", Facts(versions={"/bin/x": text})) == ""
+        assert version_of("x", SideFacts(versions={"/bin/x": text})) == version
+        assert version_of("y", SideFacts(versions={"/bin/x": text})) == ""
 
 
 class TestCircumstances:
@@ -182,17 +185,17 @@ class TestCircumstances:
         assert "other-program" not in ran("dd", good=program("dd", "9.1"))
 
     def test_a_program_that_one_side_lacks_stops(self) -> None:
-        two = Facts(HOST, {"/bin/a": "1", "/bin/b": "2"})
-        found = ran("a | b", good=two, bad=Facts(HOST, {"/bin/a": "1"}))["program-missing"]
+        two = SideFacts(HOST, {"/bin/a": "1", "/bin/b": "2"})
+        found = ran("a | b", good=two, bad=SideFacts(HOST, {"/bin/a": "1"}))["program-missing"]
         assert found.grade is Grade.STOPS and "does not have b" in found.sentence
 
     def test_another_probe_is_told(self) -> None:
-        bad = Facts({**HOST, "probe": "0.0.9"})
-        found = look(metric("memory.copy", size="64M", source="random"), Facts(HOST), bad)
+        bad = SideFacts({**HOST, "probe": "0.0.9"})
+        found = look(metric("memory.copy", size="64M", source="random"), SideFacts(HOST), bad)
         assert found["other-probe"].grade is Grade.WARNS
 
     def test_an_emulated_board_is_not_compared_with_a_real_one(self) -> None:
-        real, emulated = Facts(HOST), Facts(HOST, simulated=True)
+        real, emulated = SideFacts(HOST), SideFacts(HOST, simulated=True)
         given = metric("memory.copy")
         assert look(given, real, emulated)["emulated"].grade is Grade.STOPS
         assert look(given, emulated, emulated)["emulated"].grade is Grade.NOTES
@@ -254,8 +257,8 @@ class TestCircumstances:
         assert "swap-used" not in look(metric(), snapshots=(free, free))
 
     def test_other_hardware_is_told(self) -> None:
-        other = Facts({**HOST, "cpu_model": "Cortex-A72\x1b[31m"})
-        found = look(metric("memory.copy"), Facts(HOST), other)["other-hardware"]
+        other = SideFacts({**HOST, "cpu_model": "Cortex-A72\x1b[31m"})
+        found = look(metric("memory.copy"), SideFacts(HOST), other)["other-hardware"]
         assert found.grade is Grade.NOTES and "\x1b" not in found.evidence
 
     @pytest.mark.parametrize("value", [None, 3, "x", [], {"class": "?"}, {"1 min": "busy"}])
@@ -267,4 +270,4 @@ class TestCircumstances:
         given = observed(given, "system.load/loadavg", value)
         given = observed(given, "memory.size/use", value)
         host = dict.fromkeys(("probe", "arch", "cpu_model", "cpus_online", "caches"), value)
-        look(metric("memory.copy", size="64M"), Facts(host), Facts(HOST), (given, side()))
+        look(metric("memory.copy", size="64M"), SideFacts(host), SideFacts(HOST), (given, side()))

@@ -15,9 +15,9 @@ from why_bench import MemoryBench, diagnose, losses
 from benchvise.documents import encode
 from benchvise.errors import StoreError, UsageError
 from benchvise.why import events
-from benchvise.why.case import Options
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments.evidence import FILE, EvidenceLog
-from benchvise.why.model import Diagnosis, Stop, Verdict
+from benchvise.why.model import Diagnosis, DiagnosisVerdict, Stop
 
 NAMES = tuple(f"knob{n}" for n in range(12))
 
@@ -30,7 +30,7 @@ def bench_of(done: int = 0, at: Mapping[int, BaseException] | None = None) -> Me
 
 def whole(directory: Path) -> Diagnosis:
     log = EvidenceLog.create(directory)
-    found = diagnose(bench_of(), log=log, options=Options(seed=5, budget=60))
+    found = diagnose(bench_of(), log=log, options=DiagnosisOptions(seed=5, budget=60))
     log.close()
     return found
 
@@ -40,7 +40,7 @@ def resumed(directory: Path) -> tuple[Diagnosis, list[events.Event]]:
     kinds = [json.loads(line)["kind"] for line in (directory / FILE).read_text().splitlines()]
     seen: list[events.Event] = []
     bench = bench_of(kinds.count("trial"))
-    found = diagnose(bench, log=log, options=Options(seed=5, budget=60), events=seen)
+    found = diagnose(bench, log=log, options=DiagnosisOptions(seed=5, budget=60), events=seen)
     log.close()
     return found, seen
 
@@ -86,12 +86,12 @@ def test_a_last_line_that_was_cut_off_is_taken_again(tmp_path: Path) -> None:
 def test_an_interrupted_diagnosis_goes_on(tmp_path: Path) -> None:
     log = EvidenceLog.create(tmp_path)
     found = diagnose(
-        bench_of(at={20: KeyboardInterrupt()}), log=log, options=Options(seed=5, budget=60)
+        bench_of(at={20: KeyboardInterrupt()}), log=log, options=DiagnosisOptions(seed=5, budget=60)
     )
     log.close()
     assert found.stopped is Stop.INTERRUPTED
     found, _ = resumed(tmp_path)
-    assert found.verdict is Verdict.EXPLAINED
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
     assert {cause.name for cause in found.causes} == {"knob3", "knob7"}
 
 
@@ -99,12 +99,12 @@ def test_another_question_than_the_recorded_one_is_an_error(tmp_path: Path) -> N
     whole(tmp_path)
     log = EvidenceLog.resume(tmp_path)
     with pytest.raises(UsageError, match=r"recorded was 'diagnosis'.*changed since"):
-        diagnose(bench_of(), log=log, options=Options(seed=6, budget=60))
+        diagnose(bench_of(), log=log, options=DiagnosisOptions(seed=6, budget=60))
     log.close()
     log = EvidenceLog.resume(tmp_path)
     other = replace(bench_of(), names=NAMES[:5])
     with pytest.raises(UsageError, match="recorded was 'suspects'"):
-        diagnose(other, log=log, options=Options(seed=5, budget=60))
+        diagnose(other, log=log, options=DiagnosisOptions(seed=5, budget=60))
 
 
 def test_what_is_no_log_is_named(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_full_disk_is_said_and_what_is_there_can_be_gone_on_with(
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", limited)
         with pytest.raises(StoreError, match="No space left on device"):
-            diagnose(bench_of(), log=log, options=Options(seed=5, budget=60))
+            diagnose(bench_of(), log=log, options=DiagnosisOptions(seed=5, budget=60))
     log.close()
     found, _ = resumed(tmp_path / "full")
     assert encode(found) == encode(expected)

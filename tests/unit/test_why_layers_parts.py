@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import SuiteEntry
 from benchvise.report.why_plan import plan_words
-from benchvise.report.why_words import Line
+from benchvise.report.why_words import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.differences import LayerDifference
 from benchvise.rig.compose.layers.command_line import with_options
@@ -23,12 +23,12 @@ from benchvise.rig.compose.layers.lines import mixed, pieces
 from benchvise.rig.faults import Fault
 from benchvise.rig.images import ImageError
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import Facts, Refused
+from benchvise.why.bench import ArmRefused, SideFacts
 from benchvise.why.benches import images as images_module
 from benchvise.why.benches import rig as rig_module
 from benchvise.why.benches.images import kernel_options, tree_nodes
 from benchvise.why.benches.rig import RigBench
-from benchvise.why.case import Options
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.model import Arm, LayerMeans, Metric, Side, Suspect, Trial
 from benchvise.why.plan import plan
 from benchvise.why.rules import DiagnosisRules
@@ -204,8 +204,8 @@ class FakeLive:
         self.metric = METRIC
         self.arms: list[Arm] = []
 
-    def facts(self, _side: Side) -> Facts:
-        return Facts()
+    def facts(self, _side: Side) -> SideFacts:
+        return SideFacts()
 
     def snapshot(self, _side: Side) -> Snapshot:
         return SNAPSHOT
@@ -335,7 +335,7 @@ def test_a_layer_that_does_not_boot_is_refused_by_name_and_not_tried_again(
     kpti = named(bench, "command-line:kpti")
     seat.bad.add("bad+command-line=good:kpti.img")
     for _ in range(2):
-        with pytest.raises(Refused, match="kernel-panic") as caught:
+        with pytest.raises(ArmRefused, match="kernel-panic") as caught:
             bench.measure(Arm(Side.BAD, (kpti,)))
         assert caught.value.suspects == (kpti.id,)
     assert seat.booted.count("bad+command-line=good:kpti.img") == 2  # once more, and then no more
@@ -345,7 +345,7 @@ def test_a_layer_that_does_not_boot_is_refused_by_name_and_not_tried_again(
     libc = named(bench, "libc")
     seat.bad.add("bad+libc=good+command-line=good:kpti.img")
     seat.bad.add("bad+command-line=good:kpti+libc=good.img")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ArmRefused) as caught:
         bench.measure(Arm(Side.BAD, (kpti, libc)))
     assert caught.value.suspects == ()
 
@@ -354,7 +354,7 @@ def test_layers_that_do_not_fit_are_named(bench: RigBench) -> None:
     cache: Any = bench._images._cache
     cache.unfit.add("libc")
     both = (named(bench, "command-line:kpti"), named(bench, "libc"))
-    with pytest.raises(Refused, match="libc does not fit") as caught:
+    with pytest.raises(ArmRefused, match="libc does not fit") as caught:
         bench.measure(Arm(Side.BAD, both))
     assert caught.value.suspects == ("libc",)
 
@@ -369,7 +369,7 @@ def test_a_boot_is_part_of_the_cost(bench: RigBench) -> None:
 
 
 def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None:
-    planned = plan(bench, Options(), DiagnosisRules())
+    planned = plan(bench, DiagnosisOptions(), DiagnosisRules())
     names = [layer.id for layer in planned.layers]
     assert names == ["command-line:kpti", "root", "libc"]
     assert planned.effort.boots == 12, "the gap: six times each image"
@@ -379,7 +379,7 @@ def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None
     assert 30 * 56 < planned.effort_layers.seconds < 45 * 62
     said = "\n".join(
         line.text for block in plan_words(planned).blocks for line in block.lines
-        if isinstance(line, Line)
+        if isinstance(line, BlockLine)
     )  # fmt: skip
     assert "62 boots" in said and "one of the layers L1 to L3" in said
     assert "on bad: boot it as on good" in said

@@ -21,7 +21,7 @@ from benchvise.measure.model import (
 )
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import Refused
+from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live import means_of, refusing
 from benchvise.why.benches.programs import find_programs, named
 from benchvise.why.benches.record import Record
@@ -67,13 +67,13 @@ class TestArms:
 
     @pytest.mark.parametrize("means", [None, LayerMeans("kernel"), SettingMeans((), ())])
     def test_what_cannot_be_made_is_refused_by_name(self, means: Means | None) -> None:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ArmRefused) as refused:
             means_of(Arm(Side.BAD, (THP, suspect("other", means))))
         assert refused.value.suspects == ("other",)
 
     def test_two_values_for_one_setting_are_refused(self) -> None:
         other = suspect("other", SettingMeans((setting("memory.thp", "madvise"),), ()))
-        with pytest.raises(Refused, match="two values") as refused:
+        with pytest.raises(ArmRefused, match="two values") as refused:
             means_of(Arm(Side.BAD, (THP, other)))
         assert refused.value.suspects == ("other",)
 

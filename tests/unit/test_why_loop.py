@@ -16,7 +16,7 @@ from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
 from benchvise.state.model import Snapshot
 from benchvise.why import events, loop
-from benchvise.why.case import Options
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments import partners
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR, PairedGap, Scale
@@ -25,6 +25,7 @@ from benchvise.why.model import (
     Arm,
     Bounds,
     Diagnosis,
+    DiagnosisVerdict,
     Finding,
     Grade,
     Metric,
@@ -32,7 +33,6 @@ from benchvise.why.model import (
     Side,
     Stop,
     Trial,
-    Verdict,
 )
 from benchvise.why.plan import plan
 from benchvise.why.suspects.find import NEEDS_CONSENT, SuspectSelection
@@ -44,7 +44,7 @@ def test_one_cause_is_named_with_its_share_in_few_experiments() -> None:
     seen: list[events.Event] = []
     bench = MemoryBench(FORTY, losses(knob17=0.7))
     found = diagnose(bench, events=seen)
-    assert found.verdict is Verdict.EXPLAINED
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
     (cause,) = found.causes
     assert cause.name == "knob17"
     assert cause.share.low <= 1.0 <= cause.share.high
@@ -122,7 +122,7 @@ def test_what_only_both_together_break_is_one_cause_of_two() -> None:
 
     found = diagnose(MemoryBench(FORTY, both))
     assert {s.id for s in found.causes[0].suspects} == {"knob04", "knob22"}
-    assert found.verdict is Verdict.EXPLAINED
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
 
 
 def test_a_bottleneck_behind_a_bottleneck() -> None:
@@ -131,7 +131,7 @@ def test_a_bottleneck_behind_a_bottleneck() -> None:
 
     found = diagnose(MemoryBench(FORTY, slower))
     assert {s.id for cause in found.causes for s in cause.suspects} == {"knob02", "knob09"}
-    assert found.verdict is Verdict.EXPLAINED
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
 
 
 def test_a_difference_that_hides_a_part_of_the_cause_is_named_with_a_negative_share() -> None:
@@ -152,7 +152,7 @@ def test_opposite_effects_that_hide_each_other_are_still_looked_for() -> None:
 
 def test_no_difference() -> None:
     found = diagnose(MemoryBench(FORTY, losses()))
-    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.verdict is DiagnosisVerdict.NO_DIFFERENCE
     assert found.experiments == ()
     assert found.gap is not None
     assert found.gap.goodness.contains(0.0)
@@ -160,19 +160,19 @@ def test_no_difference() -> None:
 
 def test_a_gap_within_the_noise_floor_is_none() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob01=0.0005), noise=0.0))
-    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.verdict is DiagnosisVerdict.NO_DIFFERENCE
 
 
 def test_reversed() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob01=-0.4)))
-    assert found.verdict is Verdict.REVERSED
+    assert found.verdict is DiagnosisVerdict.REVERSED
     assert found.experiments == ()
     assert found.needed == ("give the two sides the other way round",)
 
 
 def test_unexplained_says_what_is_next() -> None:
     found = diagnose(MemoryBench(FORTY, losses(), rest=0.5))
-    assert found.verdict is Verdict.UNEXPLAINED
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
     assert found.causes == ()
     assert len(found.experiments) == 2  # all at once, and the likelier half
     assert any("swap userland and kernel" in sentence for sentence in found.needed)
@@ -180,7 +180,7 @@ def test_unexplained_says_what_is_next() -> None:
 
 def test_partly_explained() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob08=0.6), rest=0.4))
-    assert found.verdict is Verdict.PARTLY
+    assert found.verdict is DiagnosisVerdict.PARTLY
     assert found.unexplained is not None
     assert found.unexplained.contains(0.4)
 
@@ -188,14 +188,14 @@ def test_partly_explained() -> None:
 def test_not_admissible_stops_before_anything_is_measured() -> None:
     fewer = Finding("fewer-cpus", Grade.STOPS, "the bad side has 1 CPU, the good one 4")
     found = diagnose(MemoryBench(FORTY, losses(knob01=1.0)), says=(fewer,))
-    assert found.verdict is Verdict.NOT_ADMISSIBLE
+    assert found.verdict is DiagnosisVerdict.NOT_ADMISSIBLE
     assert found.headline == f"{fewer.sentence}."
     assert found.trials == ()
 
 
 def test_nothing_differs_that_can_be_set() -> None:
     found = diagnose(MemoryBench((), losses(), rest=0.5))
-    assert found.verdict is Verdict.UNEXPLAINED
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
     assert found.experiments == ()
 
 
@@ -219,21 +219,21 @@ def test_a_record_without_trials_takes_all_as_recorded_for_the_gap() -> None:
     assert found.gap is not None
     assert found.gap.goodness.contains(0.5)
     assert any("only what the record's settings change" in s for s in found.needed) or (
-        found.verdict is Verdict.EXPLAINED
+        found.verdict is DiagnosisVerdict.EXPLAINED
     )
 
 
 def test_a_record_without_trials_that_changes_nothing() -> None:
     found = diagnose(MemoryBench(FORTY, losses(), good_recorded=0))
-    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.verdict is DiagnosisVerdict.NO_DIFFERENCE
     assert "does not change" in found.headline
 
 
 def test_what_two_boots_of_one_board_may_differ_by_is_no_gap() -> None:
     small = partial(MemoryBench, FORTY, losses(), noise=0.001, rest=0.011)
-    assert diagnose(small()).verdict is Verdict.UNEXPLAINED
+    assert diagnose(small()).verdict is DiagnosisVerdict.UNEXPLAINED
     found = diagnose(small(one_boot_each=True))
-    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.verdict is DiagnosisVerdict.NO_DIFFERENCE
     assert found.gap is not None and found.gap.floor == LEAST_BOOT_FLOOR
     assert any("rebooted for each trial" in sentence for sentence in found.needed)
 
@@ -263,9 +263,9 @@ def test_a_level_that_comes_and_goes_is_no_gap_to_a_record() -> None:
             return replace(trial, value=trial.value * math.exp(level))
 
     steady = MemoryBench(FORTY, losses(), rest=0.08, good_recorded=12, trial_seconds=0.2)
-    assert diagnose(steady).verdict is Verdict.UNEXPLAINED
+    assert diagnose(steady).verdict is DiagnosisVerdict.UNEXPLAINED
     found = diagnose(Wandering(FORTY, losses(), good_recorded=12, trial_seconds=0.2))
-    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.verdict is DiagnosisVerdict.NO_DIFFERENCE
     assert found.gap is not None and found.gap.floor > 0.1
 
 
@@ -307,7 +307,7 @@ def test_refused_suspects_are_left_out_and_named(anonymous: bool) -> None:
 
 def test_a_refused_culprit_is_named() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob17=0.5), refused=frozenset({"knob17"})))
-    assert found.verdict is Verdict.UNEXPLAINED
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
     assert any("knob17 could not be set" in sentence for sentence in found.needed)
 
 
@@ -333,7 +333,7 @@ def test_a_metric_that_fails_on_a_side_is_said() -> None:
             raise MeasurementError("the command ended with 127")
 
     found = diagnose(Failing(FORTY, losses()))
-    assert found.verdict is Verdict.INCOMPLETE
+    assert found.verdict is DiagnosisVerdict.INCOMPLETE
     assert found.stopped is Stop.FAILED
     assert "127" in found.reached
 
@@ -353,10 +353,10 @@ def test_a_metric_that_fails_on_a_side_is_said() -> None:
 def test_each_end_gives_a_partial_answer(error: BaseException, stop: Stop) -> None:
     for trial in range(1, 70, 3):
         found = diagnose(MemoryBench(FORTY, losses(knob17=0.7), at={trial: error}))
-        if found.verdict is Verdict.EXPLAINED:
+        if found.verdict is DiagnosisVerdict.EXPLAINED:
             assert trial > len(found.trials)
             continue
-        assert found.verdict is Verdict.INCOMPLETE
+        assert found.verdict is DiagnosisVerdict.INCOMPLETE
         assert found.stopped is stop
         assert found.reached
         assert found.restored or stop in (Stop.NOT_PUT_BACK, Stop.UNREACHABLE)
@@ -378,19 +378,19 @@ def test_a_proven_cause_survives_what_comes_later() -> None:
     at = {max(n for e in proven for n in e.trials) + 1: KeyboardInterrupt()}
     found = diagnose(MemoryBench(FORTY, losses(knob05=0.6, knob31=0.3), at=at))
     assert [cause.name for cause in found.causes] == ["knob05"]
-    assert found.verdict is Verdict.INCOMPLETE
+    assert found.verdict is DiagnosisVerdict.INCOMPLETE
 
 
 def test_a_budget_is_kept_and_leaves_time_to_confirm() -> None:
     for minutes in (0.05, 0.2, 0.5, 0.8, 1.0, 1.3, 2.0):
         bench = MemoryBench(FORTY, losses(knob33=0.7))
-        found = diagnose(bench, options=Options(seed=3, budget=minutes))
+        found = diagnose(bench, options=DiagnosisOptions(seed=3, budget=minutes))
         assert bench.clock <= 60 * minutes + 1
         assert found.stopped in (None, Stop.BUDGET)
         if found.stopped:
-            assert found.verdict is Verdict.INCOMPLETE
+            assert found.verdict is DiagnosisVerdict.INCOMPLETE
             assert "the time budget does not allow" in found.reached
-    assert found.verdict is Verdict.EXPLAINED
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
 
 
 # -- layers ----------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def test_a_layer_and_the_part_of_it() -> None:
     )
     found = diagnose(bench)
     assert [cause.name for cause in found.causes] == ["isolcpus"]
-    assert found.verdict is Verdict.EXPLAINED
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
     assert Purpose.LAYER in [e.purpose for e in found.experiments]
     assert "isolcpus" in [s.id for s in found.suspects]
 
@@ -417,8 +417,8 @@ def test_a_layer_whose_parts_cannot_be_swapped_is_the_cause() -> None:
 
 def test_without_layers_they_are_not_touched() -> None:
     bench = MemoryBench(FORTY, losses(kernel=0.6), layer_names=("kernel", "libc"))
-    found = diagnose(bench, options=Options(layers=False))
-    assert found.verdict is Verdict.UNEXPLAINED
+    found = diagnose(bench, options=DiagnosisOptions(layers=False))
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
     assert any("--no-layers" in sentence for sentence in found.needed)
 
 
@@ -426,7 +426,7 @@ def test_a_setting_and_a_layer() -> None:
     bench = MemoryBench(FORTY, losses(kernel=0.4, knob11=0.6), layer_names=("kernel", "libc"))
     found = diagnose(bench)
     assert {cause.name for cause in found.causes} == {"knob11", "kernel"}
-    assert found.verdict is Verdict.EXPLAINED
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
 
 
 # -- noise -----------------------------------------------------------------------------------------
@@ -444,7 +444,7 @@ def test_outliers_and_two_modes_neither_hide_nor_invent_a_cause(seed: int) -> No
         noise=0.03,
         scale=lambda rng: rng.gauss(0, 1) - 10 * (rng.random() < 0.04),
     )
-    found = diagnose(wild, options=Options(seed=seed))
+    found = diagnose(wild, options=DiagnosisOptions(seed=seed))
     assert {cause.name for cause in found.causes} <= {"knob17"}
     jumping = MemoryBench(
         FORTY,
@@ -452,7 +452,7 @@ def test_outliers_and_two_modes_neither_hide_nor_invent_a_cause(seed: int) -> No
         noise=0.03,
         scale=lambda rng: rng.gauss(0, 0.5) - 4 * (rng.random() < 0.3),
     )
-    found = diagnose(jumping, options=Options(seed=seed))
+    found = diagnose(jumping, options=DiagnosisOptions(seed=seed))
     assert [cause.name for cause in found.causes] == ["knob17"]
 
 
@@ -469,7 +469,7 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 
 def test_a_dry_run_says_what_would_be_done() -> None:
     bench = MemoryBench(FORTY, losses(knob17=0.3))
-    planned = plan(bench, Options(), Given(FORTY, {"knob09": 2.0}))
+    planned = plan(bench, DiagnosisOptions(), Given(FORTY, {"knob09": 2.0}))
     assert planned.suspects[0].id == "knob09"
     assert bench.done == 0
     assert planned.effort.seconds == planned.effort.trials and planned.effort.boots == 0
@@ -479,12 +479,12 @@ def test_a_dry_run_says_what_would_be_done() -> None:
 
 def test_a_dry_run_has_the_layers_with_their_boots() -> None:
     bench = MemoryBench(FORTY, losses(kernel=0.3), layer_names=("kernel", "libc"))
-    planned = plan(bench, Options(), Given(FORTY, {}))
+    planned = plan(bench, DiagnosisOptions(), Given(FORTY, {}))
     assert {layer.id for layer in planned.layers} == {"kernel", "libc"}
     assert planned.effort_layers is not None
     # all settings at once, both layers at once, a third, and the proof on both sides
     assert (planned.effort_layers.experiments, planned.effort_layers.boots) == (5, 6 + 6 + 32)
-    assert plan(bench, Options(layers=False), Given(FORTY, {})).layers == ()
+    assert plan(bench, DiagnosisOptions(layers=False), Given(FORTY, {})).layers == ()
 
 
 def test_a_diagnosis_is_a_document() -> None:
@@ -567,7 +567,7 @@ def diagnose_untested(reasons: Mapping[str, str], *, root: bool) -> Diagnosis:
     object.__setattr__(given, "reasons", reasons)
     return loop.diagnose(
         MemoryBench(FORTY, losses(), rest=0.5),
-        Options(seed=3, may_set={Side.GOOD: root, Side.BAD: root}),
+        DiagnosisOptions(seed=3, may_set={Side.GOOD: root, Side.BAD: root}),
         EvidenceLog.in_memory(),
         lambda _: None,
         given,
@@ -599,7 +599,7 @@ def test_a_refused_setting_is_not_ruled_out() -> None:
 def test_settings_that_close_the_gap_together_are_not_ruled_out() -> None:
     # Any ten of the forty do: no single one is needed, and no two nor four of them are enough.
     found = diagnose(MemoryBench(FORTY, lambda bad: -0.5 * (len(bad) > 30)))
-    assert found.verdict is Verdict.UNEXPLAINED
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
     said = " / ".join(found.needed)
     assert "all settings at once close" in said
     assert "the cause is not among the settings" not in said
@@ -611,13 +611,13 @@ def test_settings_that_close_the_gap_together_are_not_ruled_out() -> None:
 @pytest.mark.parametrize(
     ("left", "verdict"),
     [
-        (Bounds(0.19, -0.03, 0.33), Verdict.PARTLY),
-        (Bounds(0.09, 0.02, 0.16), Verdict.EXPLAINED),
-        (Bounds(-0.2, -0.4, 0.05), Verdict.EXPLAINED),
-        (Bounds(-0.3, -0.4, -0.2), Verdict.PARTLY),
+        (Bounds(0.19, -0.03, 0.33), DiagnosisVerdict.PARTLY),
+        (Bounds(0.09, 0.02, 0.16), DiagnosisVerdict.EXPLAINED),
+        (Bounds(-0.2, -0.4, 0.05), DiagnosisVerdict.EXPLAINED),
+        (Bounds(-0.3, -0.4, -0.2), DiagnosisVerdict.PARTLY),
     ],
 )
-def test_explained_leaves_little_by_its_estimate(left: Bounds, verdict: Verdict) -> None:
+def test_explained_leaves_little_by_its_estimate(left: Bounds, verdict: DiagnosisVerdict) -> None:
     with patch("benchvise.why.experiments.confirm.by_sum", return_value=left):
         found = diagnose(MemoryBench(FORTY, losses(knob17=0.7)), points={"knob17": 6.0})
     assert found.unexplained == left
@@ -634,7 +634,7 @@ def test_two_sides_too_unsteady_to_tell_are_not_called_alike() -> None:
             return replace(trial, value=trial.value * (0.4 if slow else 1.0))
 
     found = diagnose(Modes(FORTY, losses(), noise=0.02))
-    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.verdict is DiagnosisVerdict.NO_DIFFERENCE
     assert found.gap is not None
     assert "the values scatter too much to tell (95 %: from" in found.headline
     assert "noise floor" not in found.headline

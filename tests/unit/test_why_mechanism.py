@@ -11,7 +11,7 @@ from why_suspects import difference, line, snapshot, suspect
 from benchvise.errors import MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.explain.mechanism import artefacts, cards_for, explain
 from benchvise.why.model import (
     Arm,
@@ -260,7 +260,7 @@ def test_a_simulated_board_says_so() -> None:
         RUN,
         (THP,),
         snapshots={},
-        facts={Side.BAD: Facts(simulated=True)},
+        facts={Side.BAD: SideFacts(simulated=True)},
         effect=TWICE,
         during=lambda _arm: {},
         side=Side.BAD,

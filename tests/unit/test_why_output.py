@@ -30,7 +30,7 @@ from benchvise.report.why_document import (
 from benchvise.report.why_figures import diagnosis_figures
 from benchvise.report.why_markdown import markdown
 from benchvise.report.why_terminal import WIDEST, tables
-from benchvise.why.model import Bounds, Diagnosis, Verdict
+from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart, percent
 
 ASSETS = Assets("script", "style")
@@ -368,4 +368,4 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_verdicts_have_all_been_looked_at() -> None:
-    assert {EACH[name]()["verdict"] for name in EACH} == set(Verdict)
+    assert {EACH[name]()["verdict"] for name in EACH} == set(DiagnosisVerdict)

@@ -26,21 +26,21 @@ from benchvise.state.catalogue import knobs
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.intervention import NotMade, intervening
 from benchvise.state.knobs import Setting
-from benchvise.why.bench import Bench, Refused
+from benchvise.why.bench import ArmRefused, Bench
 from benchvise.why.model import (
     Arm,
     Bounds,
     Cause,
     Diagnosis,
+    DiagnosisVerdict,
     Experiment,
+    ExperimentOutcome,
     Layer,
     LayerMeans,
-    Outcome,
     Purpose,
     SettingMeans,
     Side,
     Suspect,
-    Verdict,
 )
 
 QUIET = Noise(0.001)
@@ -260,7 +260,7 @@ def test_what_is_refused_names_its_suspect_and_is_put_back(how: str) -> None:
     draft = Draft.begin(3, "refused")
     name = "block.read_ahead_kb"
     draft.give(name, "512", "16")
-    scenario = draft.finish(Verdict.NO_DIFFERENCE)
+    scenario = draft.finish(DiagnosisVerdict.NO_DIFFERENCE)
     (path, *_) = values.paths_of(name)
     (other,) = values.paths_of("net.tcp_fastopen")
     quirk = {
@@ -272,7 +272,7 @@ def test_what_is_refused_names_its_suspect_and_is_put_back(how: str) -> None:
     }[how]
     scenario = replace(scenario, quirks={Side.BAD: {path: quirk}})
     bench = SimBench(scenario, open_boards(scenario))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ArmRefused) as refused:
         bench.measure(Arm(Side.BAD, (suspect(scenario, name),)))
     assert refused.value.suspects == (name,)
     assert bench.boards[Side.BAD].files == dict(bench.boards[Side.BAD].at_boot)
@@ -351,7 +351,7 @@ def _answer(scenario: Scenario, names: Sequence[str], **changes: object) -> Diag
         Side.BAD,
         tuple(names),
         (),
-        Outcome.CLOSES,
+        ExperimentOutcome.CLOSES,
         None,
         bounds,
         0.001,
@@ -361,7 +361,13 @@ def _answer(scenario: Scenario, names: Sequence[str], **changes: object) -> Diag
     )
     causes = (Cause(found, bounds, repair, None, None),) if names else ()
     answer = Diagnosis(
-        scenario.metric.metric, "good", "bad", Verdict.EXPLAINED, "", causes=causes, suspects=found
+        scenario.metric.metric,
+        "good",
+        "bad",
+        DiagnosisVerdict.EXPLAINED,
+        "",
+        causes=causes,
+        suspects=found,
     )
     return replace(answer, **changes)  # type: ignore[arg-type]
 
@@ -382,11 +388,11 @@ def test_the_score_of_hits_and_of_false_attributions() -> None:
 
 def test_the_score_of_other_answers() -> None:
     none = bare("no difference", 2)
-    nothing_shown = _answer(none, [], verdict=Verdict.NO_DIFFERENCE)
+    nothing_shown = _answer(none, [], verdict=DiagnosisVerdict.NO_DIFFERENCE)
     assert score(none, nothing_shown).is_right
-    assert not score(none, replace(nothing_shown, verdict=Verdict.UNEXPLAINED)).is_right
+    assert not score(none, replace(nothing_shown, verdict=DiagnosisVerdict.UNEXPLAINED)).is_right
     refused = bare("refused", 2)
-    silent = _answer(refused, [], verdict=Verdict.UNEXPLAINED)
+    silent = _answer(refused, [], verdict=DiagnosisVerdict.UNEXPLAINED)
     assert not score(refused, silent).is_right
     named = replace(
         silent,

@@ -12,7 +12,7 @@ from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.why import progress_log
 from benchvise.why.events import Event, ExperimentBegun, StageBegun
-from benchvise.why.model import Diagnosis, Purpose, Side, Verdict
+from benchvise.why.model import Diagnosis, DiagnosisVerdict, Purpose, Side
 from benchvise.why.progress_log import FILE, CurrentQuestion, ProgressWriter
 
 
@@ -21,7 +21,7 @@ def begun(found: Diagnosis) -> Diagnosis:
         metric=found.metric,
         good=found.good,
         bad=found.bad,
-        verdict=Verdict.INCOMPLETE,
+        verdict=DiagnosisVerdict.INCOMPLETE,
         headline="Why is bad worse than good?",
         started=found.started,
         seed=found.seed,

@@ -18,7 +18,7 @@ from benchvise.why.bench import CrossCheck
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Bounds, Gap, Layer, ProcessMeans, Side, Suspect
 from benchvise.why.suspects.priors import (
-    Direction,
+    PreferredValue,
     chance,
     direction_of,
     likeness,
@@ -74,7 +74,8 @@ class TestOrder:
 
     def test_the_score_is_the_sum_of_its_terms(self) -> None:
         for ranked in rank([suspect("memory.thp"), suspect("vm.swappiness")], metric()):
-            assert ranked.score == pytest.approx(sum(term.points for term in ranked.terms))
+            assert ranked.log_odds == pytest.approx(sum(term.points for term in ranked.terms))
+            assert ranked.score == round(ranked.log_odds, 3)
 
     def test_nothing_known_is_flat(self) -> None:
         """Suspects of a kind that nobody wrote anything of all count the same."""
@@ -264,7 +265,7 @@ class TestDirection:
     def test_values_are_compared_by_what_they_mean(
         self, direction: Mapping[str, object], good: str, bad: str, expected: int
     ) -> None:
-        made = Direction(("*",), ("*",), 0.9, **direction)  # type: ignore[arg-type]
+        made = PreferredValue(("*",), ("*",), 0.9, **direction)  # type: ignore[arg-type]
         assert made.prefers(good, bad) == expected
         assert made.prefers(bad, good) == -expected
 

@@ -17,8 +17,8 @@ from rich.text import Text
 from benchvise import __version__
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
-from benchvise.report.sinks import Terminal, json_text, sentence
-from benchvise.text import AnyText
+from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
+from benchvise.text import AnyText, printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 StoreOption = Annotated[
@@ -69,7 +69,7 @@ class ErrorDocument:
 
 def print_error(error: BenchviseError, *, as_json: bool) -> None:
     """One line that names the thing and the remedy."""
-    message, remedy = error.message, error.remedy
+    message, remedy = printable(error.message, LINE_LIMIT), printable(error.remedy, LINE_LIMIT)
     if as_json:
         print_json("error", ErrorDocument(message, remedy, error.exit_code))
         return

@@ -208,7 +208,7 @@ def _sides(boards: list[str], good: str | None, root: Path | None) -> tuple[str,
 
 def _diagnosed(
     request: flow.WhyRequest, store: str | None, directory: Path | None, *, resume: bool
-) -> flow.Answer:
+) -> flow.DiagnosisAnswer:
     """Progress of boards of a rig first, then of the diagnosis."""
     booting = RigProgress(stderr())
     budget_s = math.inf if request.budget_min is None else 60 * request.budget_min
@@ -247,7 +247,7 @@ def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -
         stdout().print(plan_page(plan), soft_wrap=True)
 
 
-def _next_step(answer: flow.Answer) -> str:
+def _next_step(answer: flow.DiagnosisAnswer) -> str:
     page = answer.directory / PAGE
     lines = [f"The evidence is in {answer.directory}; to be mailed: {page}"]
     if answer.diagnosis.stopped is not None:

@@ -32,11 +32,11 @@ from benchvise.store import Store
 from benchvise.why import loop
 from benchvise.why.bench import Bench
 from benchvise.why.benches.live_board import still_set
-from benchvise.why.case import Options
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.events import Event
 from benchvise.why.experiments.evidence import FILE, EvidenceLog
-from benchvise.why.model import Diagnosis, Side, Stop, Verdict
-from benchvise.why.plan import Plan
+from benchvise.why.model import Diagnosis, DiagnosisVerdict, Side, Stop
+from benchvise.why.plan import DiagnosisPlan
 from benchvise.why.plan import plan as make_plan
 from benchvise.why.progress_log import ProgressWriter
 from benchvise.why.rules import DiagnosisRules
@@ -53,7 +53,9 @@ _CROSS_CHECKS = ("memory.copy:size=64M", "cpu.clock", "os.syscall")
 
 _RUNS = 200  # of the store that are looked at for other boards
 
-_GOOD_ENDS = frozenset({Verdict.EXPLAINED, Verdict.PARTLY, Verdict.NO_DIFFERENCE})
+_GOOD_ENDS = frozenset(
+    {DiagnosisVerdict.EXPLAINED, DiagnosisVerdict.PARTLY, DiagnosisVerdict.NO_DIFFERENCE}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class WhyRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DiagnosisAnswer:
     """A diagnosis, where its evidence is, and its id in the store; ``unkept`` says why it is not
     in the one or the other.
     """
@@ -120,7 +122,7 @@ def why(
     directory: Path | None = None,
     resume: bool = False,
     observe_rig: EventObserver | None = None,
-) -> Answer:
+) -> DiagnosisAnswer:
     """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
 
     Raises what opening the sides raises, OutputError when the evidence cannot be kept, and
@@ -129,7 +131,7 @@ def why(
     where = directory or _new_directory()
     check_output_directory(where, "the evidence")
     _make_known(where)
-    answer: Answer | None = None
+    answer: DiagnosisAnswer | None = None
     try:
         with deferred(), ExitStack() as stack:
             log = _open_log(where, request, resume=resume)
@@ -150,12 +152,12 @@ def why(
                 progress.observe(event)
                 observe(event)
 
-            found = loop.diagnose(bench, options, log, note, _known(request))
+            diagnosis = loop.diagnose(bench, options, log, note, _known(request))
             bench.close()
             left = [name for name in names(bench) if still_set(name)]
-            found = replace(found, restored=not left, repeat=request.command_line())
-            answer = _keep(found, where, store)
-            progress.end(found, answer.identity)
+            diagnosis = replace(diagnosis, restored=not left, repeat=request.command_line())
+            answer = _keep(diagnosis, where, store)
+            progress.end(diagnosis, answer.identity)
     except KeyboardInterrupt:
         if answer is None:  # else an impatient second one
             raise Interrupted("interrupted before anything was measured; nothing was set") from None
@@ -163,7 +165,9 @@ def why(
     return answer
 
 
-def plan(request: WhyRequest, store: str | None, observe_rig: EventObserver | None = None) -> Plan:
+def plan(
+    request: WhyRequest, store: str | None, observe_rig: EventObserver | None = None
+) -> DiagnosisPlan:
     """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)
@@ -171,14 +175,14 @@ def plan(request: WhyRequest, store: str | None, observe_rig: EventObserver | No
         return make_plan(bench, options, _known(request))
 
 
-def _begun(request: WhyRequest, bench: Bench, options: Options) -> Diagnosis:
+def _begun(request: WhyRequest, bench: Bench, options: DiagnosisOptions) -> Diagnosis:
     """The diagnosis of which nothing is known yet but what was asked."""
     good, bad = bench.name(Side.GOOD), bench.name(Side.BAD)
     return Diagnosis(
         metric=bench.metric,
         good=good,
         bad=bad,
-        verdict=Verdict.INCOMPLETE,
+        verdict=DiagnosisVerdict.INCOMPLETE,
         headline=f"Why is {bad} worse than {good}?",
         simulated=any(bench.facts(side).simulated for side in Side),
         started=options.started,
@@ -191,8 +195,8 @@ def _known(request: WhyRequest) -> DiagnosisRules:
     return DiagnosisRules(with_risk=request.risky)
 
 
-def _options(request: WhyRequest, bench: Bench, corpus: tuple[Snapshot, ...]) -> Options:
-    return Options(
+def _options(request: WhyRequest, bench: Bench, corpus: tuple[Snapshot, ...]) -> DiagnosisOptions:
+    return DiagnosisOptions(
         corpus=corpus,
         budget=request.budget_min,
         layers=request.layers,
@@ -228,11 +232,11 @@ def settled(request: WhyRequest, store: str | None) -> WhyRequest:
 
 def _corpus(request: WhyRequest, store: str | None) -> tuple[Snapshot, ...]:
     """The newest state of each other board that the store knows."""
-    found = []
+    snapshots = []
     with contextlib.suppress(BenchviseError), Store.open(store) as results:
         for run in request.corpus:
-            found.append(results.snapshot(run))
-    return tuple(snapshot for snapshot in found if snapshot is not None)
+            snapshots.append(results.snapshot(run))
+    return tuple(snapshot for snapshot in snapshots if snapshot is not None)
 
 
 def resumed(directory: Path) -> WhyRequest:
@@ -305,9 +309,9 @@ def _forget(where: Path) -> None:
             where.rmdir()
 
 
-def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
+def _keep(diagnosis: Diagnosis, where: Path, store: str | None) -> DiagnosisAnswer:
     """In its directory and in the store; a store that fails must not hide the answer."""
-    document = encode(found)
+    document = encode(diagnosis)
     unkept = []
     try:
         write_page(document, where)
@@ -319,4 +323,4 @@ def _keep(found: Diagnosis, where: Path, store: str | None) -> Answer:
             identity = results.keep_diagnosis(document)
     except BenchviseError as error:
         unkept.append(f"not kept in the store: {error}")
-    return Answer(found, where, identity, "; ".join(unkept))
+    return DiagnosisAnswer(diagnosis, where, identity, "; ".join(unkept))

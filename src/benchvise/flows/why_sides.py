@@ -93,20 +93,20 @@ def open_bench(
         raise failed[0][1]
     if len(opened) != len(names):
         raise UsageError("more than one board of the rig is named", "name them one by one")
-    found: dict[Side, LiveBoard | Record] = {}
+    opened_sides: dict[Side, LiveBoard | Record] = {}
     simulated: set[Side] = set()
     order = (Side.GOOD, Side.BAD)[-len(names) :]
     for side, (board, prepared) in zip(order, opened, strict=True):
         live = LiveBoard(board, _reopener(board.name, sides.rig), entry,
                          patience_s=sides.patience_s)  # fmt: skip
         stack.callback(live.close)
-        found[side] = live
+        opened_sides[side] = live
         simulated |= {side} if prepared.simulated else set()
     if record is not None:
-        found[Side.GOOD] = record
+        opened_sides[Side.GOOD] = record
     if record is None and root is not None:
         simulated |= {Side.GOOD} if simulated else set()
-    bench = LiveBench(found, simulated=frozenset(simulated), root=root)
+    bench = LiveBench(opened_sides, simulated=frozenset(simulated), root=root)
     stack.callback(bench.close)
     return bench
 

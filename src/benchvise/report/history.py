@@ -59,7 +59,7 @@ class HistoryLevel:
 
 @dataclass(frozen=True, slots=True)
 class HistoryChange:
-    """Between the entry before and entry ``at`` of a board the values changed; see ``ChangePoint``."""
+    """A ``ChangePoint`` between the entry before and entry ``at`` of a board."""
 
     board: str
     at: int

@@ -18,8 +18,8 @@ from benchvise.why.model import (
     Cause,
     Diagnosis,
     Experiment,
+    ExperimentOutcome,
     Gap,
-    Outcome,
     Purpose,
     Remedy,
     SuspectRecord,
@@ -136,13 +136,13 @@ def arms(diagnosis: Diagnosis, experiment: Experiment) -> Arms:
     numbers = set(experiment.trials)
     context = set(experiment.context)
     both = context | set(experiment.flipped)
-    found: dict[bool, list[float]] = {False: [], True: []}
+    values_by_arm: dict[bool, list[float]] = {False: [], True: []}
     for trial in diagnosis.trials:
         if trial.number in numbers and trial.side == experiment.side:
             flipped = set(trial.flipped)
             if flipped in (context, both):
-                found[flipped != context].append(trial.value)
-    return Arms(*(median(values) if values else None for values in found.values()))
+                values_by_arm[flipped != context].append(trial.value)
+    return Arms(*(median(values) if values else None for values in values_by_arm.values()))
 
 
 def arms_text(diagnosis: Diagnosis, experiment: Experiment) -> str:
@@ -163,8 +163,8 @@ def outcome(experiment: Experiment) -> str:
     """What an experiment showed, in the words of what it was made for."""
     if experiment.purpose == Purpose.AGAIN:
         return "not quite as before" if experiment.reason else "as before"
-    said = str(experiment.outcome)
-    return said.replace("close", "open") if experiment.purpose == Purpose.BREAK else said
+    text = str(experiment.outcome)
+    return text.replace("close", "open") if experiment.purpose == Purpose.BREAK else text
 
 
 def remedies(cause: Cause) -> list[Remedy]:
@@ -192,7 +192,7 @@ def ruled_out(diagnosis: Diagnosis) -> list[tuple[Experiment, Bounds]]:
 
 def unresolved(diagnosis: Diagnosis) -> list[Experiment]:
     """The experiments that gave no answer, and why."""
-    return [e for e in diagnosis.experiments if e.outcome == Outcome.UNRESOLVED]
+    return [e for e in diagnosis.experiments if e.outcome == ExperimentOutcome.UNRESOLVED]
 
 
 def unexplained_part(diagnosis: Diagnosis) -> Bounds | None:
@@ -216,5 +216,5 @@ def repeat_command(diagnosis: Diagnosis) -> str:
 
 def named(names: Sequence[str], most: int = 4) -> str:
     """A few names, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+    names_text = ", ".join(names[:most])
+    return f"{names_text} and {len(names) - most} more" if len(names) > most else names_text

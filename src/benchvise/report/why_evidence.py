@@ -16,7 +16,7 @@ _NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EvidenceEntry:
     """One thing that came of a board, or was decided; ``value`` is in the metric's unit."""
 
     at: float
@@ -27,18 +27,18 @@ class Entry:
     value: float | None = None
 
 
-def evidence(diagnosis: Diagnosis) -> list[Entry]:
+def evidence(diagnosis: Diagnosis) -> list[EvidenceEntry]:
     """All entries of a diagnosis, the oldest first."""
     return sorted(_entries(diagnosis), key=lambda entry: entry.at)
 
 
-def _entries(diagnosis: Diagnosis) -> Iterator[Entry]:
+def _entries(diagnosis: Diagnosis) -> Iterator[EvidenceEntry]:
     ends: dict[int, float] = {}
     for trial in diagnosis.trials:
         ends[trial.number] = trial.started + trial.seconds
         flipped = named(trial.flipped, _NAMED) if trial.flipped else "as it is"
         flags = f" (disturbed: {', '.join(trial.flags)})" if trial.flags else ""
-        yield Entry(
+        yield EvidenceEntry(
             trial.started,
             "trial",
             f"trial {trial.number}",
@@ -49,12 +49,12 @@ def _entries(diagnosis: Diagnosis) -> Iterator[Entry]:
     for write in diagnosis.writes:
         what = "put back" if write.undone else "set"
         text = f"{write.knob}: {write.old} → {write.new}"
-        yield Entry(write.at, "write", what, write.side, text)
+        yield EvidenceEntry(write.at, "write", what, write.side, text)
     for experiment in diagnosis.experiments:
-        known = [ends[number] for number in experiment.trials if number in ends]
-        if known:  # what was never tried has no time
-            yield Entry(
-                max(known),
+        ends_known = [ends[number] for number in experiment.trials if number in ends]
+        if ends_known:  # what was never tried has no time
+            yield EvidenceEntry(
+                max(ends_known),
                 "decided",
                 f"experiment {experiment.number}",
                 experiment.side,

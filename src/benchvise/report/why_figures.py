@@ -217,19 +217,19 @@ def _phases(diagnosis: Diagnosis) -> list[Phase]:
         for experiment in diagnosis.experiments
         if experiment.purpose != Purpose.AGAIN  # read from the trials of the repair
     ]
-    found: list[Phase] = []
+    phases: list[Phase] = []
     for name, numbers in parts:
-        known = [ends[number] for number in numbers if number in ends]
-        if not known:
+        spans = [ends[number] for number in numbers if number in ends]
+        if not spans:
             continue
-        phase = Phase(name, min(a for a, _ in known), max(b for _, b in known))
-        if found and phase.start < found[-1].end:
+        phase = Phase(name, min(a for a, _ in spans), max(b for _, b in spans))
+        if phases and phase.start < phases[-1].end:
             # Experiments whose blocks have the arms of both, such as repair and break.
-            last = found.pop()
+            last = phases.pop()
             ends_at = max(last.end, phase.end)
             phase = Phase(f"{last.name}, {name}", min(last.start, phase.start), ends_at)
-        found.append(phase)
-    return found
+        phases.append(phase)
+    return phases
 
 
 def _bands(diagnosis: Diagnosis, kinds: _Arms) -> Iterator[Band]:
@@ -248,8 +248,8 @@ def _bands(diagnosis: Diagnosis, kinds: _Arms) -> Iterator[Band]:
 
 def _covariates(diagnosis: Diagnosis) -> Iterator[Covariate]:
     names = dict.fromkeys(name for trial in diagnosis.trials for name in trial.covariates)
-    known = sorted(names, key=lambda name: (name not in _COVARIATES, name))
-    for index, name in enumerate(known[:_MOST_COVARIATES]):
+    ordered = sorted(names, key=lambda name: (name not in _COVARIATES, name))
+    for index, name in enumerate(ordered[:_MOST_COVARIATES]):
         points = tuple(
             (trial.started, trial.covariates[name], str(trial.side))
             for trial in diagnosis.trials
@@ -286,10 +286,10 @@ def _ranking(diagnosis: Diagnosis) -> RankingFigure | None:
     if not suspects:
         return None
     causes = {s.id for cause in diagnosis.causes for s in cause.suspects}
-    shown = [s for i, s in enumerate(suspects) if i < RANKED or s.id in causes]
-    terms = tuple(dict.fromkeys(term.name for s in shown for term in s.terms))
+    ranked = [s for i, s in enumerate(suspects) if i < RANKED or s.id in causes]
+    terms = tuple(dict.fromkeys(term.name for s in ranked for term in s.terms))
     rows = []
-    for suspect in shown:
+    for suspect in ranked:
         points = dict.fromkeys(terms, 0.0)
         for term in suspect.terms:
             points[term.name] += term.points

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchvise.report.markdown import table_row
 from benchvise.report.sinks import markdown as escape
 from benchvise.report.why_document import Document, arms_text, outcome, readable, share_text
-from benchvise.report.why_words import Bar, Block, Line, words
+from benchvise.report.why_words import Block, BlockBar, BlockLine, words
 from benchvise.why.model import Diagnosis
 
 _STRONG = frozenset({"strong", "good", "bad", "doubt"})
@@ -16,16 +16,16 @@ _STRONG = frozenset({"strong", "good", "bad", "doubt"})
 def markdown(document: Document) -> str:
     """The diagnosis of a document; BenchviseError when it is none."""
     diagnosis = readable(document)
-    told = words(diagnosis)
-    lines = [f"### {escape(told.headline)}", "", f"**{escape(told.verdict)}**", ""]
-    for block in told.blocks:
+    text = words(diagnosis)
+    lines = [f"### {escape(text.headline)}", "", f"**{escape(text.verdict)}**", ""]
+    for block in text.blocks:
         lines += _bars(block) if block.bars else _block(block)
     lines += _experiments(diagnosis)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _bars(block: Block) -> Iterator[str]:
-    def row(bar: Bar) -> str:
+    def row(bar: BlockBar) -> str:
         return table_row((escape(bar.name), f"**{escape(bar.text)}**"))
 
     yield table_row((escape(block.name), ""))
@@ -41,7 +41,7 @@ def _block(block: Block) -> Iterator[str]:
     yield from _sentences(block.lines)
 
 
-def _sentences(lines: tuple[Line, ...]) -> Iterator[str]:
+def _sentences(lines: tuple[BlockLine, ...]) -> Iterator[str]:
     """Each a paragraph; lines of code that follow each other are one block."""
     code: list[str] = []
     for line in lines:

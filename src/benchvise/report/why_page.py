@@ -35,7 +35,7 @@ from benchvise.report.why_document import (
 from benchvise.report.why_figures import diagnosis_figures
 from benchvise.report.why_markdown import markdown
 from benchvise.report.why_words import absent_text, confirmations, left_set, place
-from benchvise.why.model import Bounds, Diagnosis, Verdict
+from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart
 
 DATA = "diagnosis.json"
@@ -73,16 +73,16 @@ def render(diagnosis: Diagnosis, assets: Assets) -> str:
     """The page of a diagnosis that is ``readable``."""
     templates = environment()
     templates.filters |= FILTERS
-    shown = content(diagnosis)
+    values = content(diagnosis)
     return templates.get_template("diagnosis.html.j2").render(
-        **shown,
+        **values,
         title=diagnosis.headline,
         version=benchvise.__version__,
         policy=assets.policy,
         # Hashed in the policy: no character may be changed.
         script=Asset(assets.script),
         style=Asset(assets.style),
-        figures_json=embedded(shown["figures"].document),
+        figures_json=embedded(values["figures"].document),
     )
 
 
@@ -91,7 +91,8 @@ def content(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "d": diagnosis,
         "figures": diagnosis_figures(diagnosis),
-        "told": diagnosis.verdict not in (Verdict.NO_DIFFERENCE, Verdict.REVERSED),
+        "told": diagnosis.verdict
+        not in (DiagnosisVerdict.NO_DIFFERENCE, DiagnosisVerdict.REVERSED),
         "left_set": left_set(diagnosis),
         "confirmations": confirmations,
         "arms_text": arms_text,

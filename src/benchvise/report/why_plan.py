@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from benchvise.report.tables import Tone
 from benchvise.report.why_document import counted, duration
 from benchvise.report.why_terminal import Page
-from benchvise.report.why_words import Block, Line, Words
+from benchvise.report.why_words import Block, BlockLine, Words
 from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.benches.userland_swap import USERLAND
 from benchvise.why.model import LayerMeans, Side, Suspect
-from benchvise.why.plan import Effort, Flip, Plan
+from benchvise.why.plan import DiagnosisPlan, Effort, PlannedFlip
 
 _VALUE = 60  # characters of a value that are shown
 
 
-def plan_page(plan: Plan) -> Page:
+def plan_page(plan: DiagnosisPlan) -> Page:
     """The suspects in their order, what makes it, and what would be written where.
 
     To be printed with ``soft_wrap``.
@@ -24,17 +24,17 @@ def plan_page(plan: Plan) -> Page:
     return Page(plan_words(plan))
 
 
-def plan_words(plan: Plan) -> Words:
+def plan_words(plan: DiagnosisPlan) -> Words:
     """The plan in words, cleaned: names and values come from boards."""
     headline = f"{plan.metric}: why is {plan.bad} worse than {plan.good}?"
     return Words("plan", "strong", printable(headline, SENTENCE_LIMIT), tuple(_blocks(plan)))
 
 
-def _blocks(plan: Plan) -> Iterator[Block]:
+def _blocks(plan: DiagnosisPlan) -> Iterator[Block]:
     tested = [suspect for suspect in plan.suspects if suspect.means is not None]
     untested = [suspect for suspect in plan.suspects if suspect.means is None]
     swapped = [layer for layer in plan.layers if layer.means is not None]
-    takes = (*_efforts(plan, len(tested), len(swapped)), Line("Nothing was set."))
+    takes = (*_efforts(plan, len(tested), len(swapped)), BlockLine("Nothing was set."))
     yield Block("Takes", takes, apart=True)
     for finding in plan.findings:
         yield Block("Note", (_line(finding.sentence, "doubt"),))
@@ -49,19 +49,19 @@ def _blocks(plan: Plan) -> Iterator[Block]:
         yield Block("Untestable", lines, apart=True)
     if plan.excluded:
         others = counted(len(plan.excluded), "other difference")
-        yield Block("Left out", (Line(f"{others} cannot matter here."),))
+        yield Block("Left out", (BlockLine(f"{others} cannot matter here."),))
 
 
-def _efforts(plan: Plan, tested: int, swapped: int) -> Iterator[Line]:
+def _efforts(plan: DiagnosisPlan, tested: int, swapped: int) -> Iterator[BlockLine]:
     if tested:
         which = "it is the cause" if tested == 1 else f"one of these {tested} is the cause"
-        yield Line(f"About {_told(plan.effort)}, if {which}.")
+        yield BlockLine(f"About {_told(plan.effort)}, if {which}.")
     else:
         rest = "" if swapped else ": only the gap would be measured"
-        yield Line(f"No difference can be set at run time{rest}.")
+        yield BlockLine(f"No difference can be set at run time{rest}.")
     if plan.effort_layers is not None:
         which = "it is in L1" if swapped == 1 else f"it is in one of the layers L1 to L{swapped}"
-        yield Line(f"About {_told(plan.effort_layers)}, if {which}.")
+        yield BlockLine(f"About {_told(plan.effort_layers)}, if {which}.")
 
 
 def _told(effort: Effort) -> str:
@@ -69,33 +69,35 @@ def _told(effort: Effort) -> str:
     return f"{counted(effort.experiments, 'experiment')}{boots} and {duration(effort.seconds)}"
 
 
-def _suspect(suspect: Suspect, flips: list[Flip]) -> Iterator[Line]:
+def _suspect(suspect: Suspect, flips: list[PlannedFlip]) -> Iterator[BlockLine]:
     yield from _judged(suspect)
     for flip in flips:
         where = f"write {flip.path}" if flip.path else flip.what
-        yield Line(printable(f"on {flip.side}: {where} = {_short(flip.value)}", SENTENCE_LIMIT))
+        yield BlockLine(
+            printable(f"on {flip.side}: {where} = {_short(flip.value)}", SENTENCE_LIMIT)
+        )
 
 
-def _layer(layer: Suspect) -> Iterator[Line]:
+def _layer(layer: Suspect) -> Iterator[BlockLine]:
     yield from _judged(layer)
     is_userland = isinstance(layer.means, LayerMeans) and layer.means.layer == USERLAND
     how = "run the command with" if is_userland else "boot"
     for side in Side:
-        yield Line(f"on {side}: {how} it as on {side.other}")
+        yield BlockLine(f"on {side}: {how} it as on {side.other}")
 
 
-def _judged(suspect: Suspect) -> Iterator[Line]:
+def _judged(suspect: Suspect) -> Iterator[BlockLine]:
     """Its values, and the terms of its score."""
     values = f"{_short(suspect.good)} on good, {_short(suspect.bad)} on bad"
     title = f", {suspect.title}" if suspect.title not in ("", suspect.id) else ""
     yield _line(f"{suspect.id}{title}: {values}", "strong")
-    yield Line(f"score {suspect.score:.1f}:", "muted")
+    yield BlockLine(f"score {suspect.score:.1f}:", "muted")
     for term in suspect.terms:
         yield _line(f"{term.points:+5.1f}  {term.reason or term.name}", "muted")
 
 
-def _line(text: str, tone: Tone = "plain") -> Line:
-    return Line(printable(text, SENTENCE_LIMIT), tone)
+def _line(text: str, tone: Tone = "plain") -> BlockLine:
+    return BlockLine(printable(text, SENTENCE_LIMIT), tone)
 
 
 def _short(value: str) -> str:

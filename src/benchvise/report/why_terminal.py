@@ -15,7 +15,7 @@ from rich.text import Text
 from benchvise.report.tables import Cell
 from benchvise.report.terminal import line as styled
 from benchvise.report.why_document import Document, readable
-from benchvise.report.why_words import Bar, Block, Line, Words, words
+from benchvise.report.why_words import Block, BlockBar, BlockLine, Words, words
 
 WIDEST = 96
 """Columns beyond which a line is hard to read."""
@@ -28,8 +28,8 @@ _FULL = 1.1  # the share at which a bar ends: an interval may reach beyond one
 class Page:
     """What words say, to be printed."""
 
-    def __init__(self, told: Words) -> None:
-        self._words = told
+    def __init__(self, words: Words) -> None:
+        self._words = words
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, WIDEST)
@@ -47,33 +47,33 @@ def tables(document: Document) -> Page:
     return Page(words(readable(document)))
 
 
-def _page(told: Words, width: int, *, plain: bool) -> Iterator[Text]:
-    yield styled(Cell(told.verdict.upper(), told.tone))
-    yield from (Text(one, style="bold") for one in _wrapped(told.headline, width))
-    for block in told.blocks:
+def _page(words: Words, width: int, *, plain: bool) -> Iterator[Text]:
+    yield styled(Cell(words.verdict.upper(), words.tone))
+    yield from (Text(line, style="bold") for line in _wrapped(words.headline, width))
+    for block in words.blocks:
         if block.apart or block.bars:
             yield Text()
         if block.bars:
             yield Text(block.name, style="dim")
             yield from _bars(block.bars, width, plain=plain)
-            yield from (text for one in block.lines for text in _line(one, width - 2, "  "))
+            yield from (text for line in block.lines for text in _line(line, width - 2, "  "))
         else:
             yield from _block(block, width)
 
 
 def _block(block: Block, width: int) -> Iterator[Text]:
-    lines = (text for one in block.lines for text in _line(one, width - _NAME - 1, ""))
+    lines = (text for line in block.lines for text in _line(line, width - _NAME - 1, ""))
     for index, text in enumerate(lines):
         name = "" if index else block.name
         yield Text(f"{name:<{_NAME}} ", style="dim").append_text(text)
 
 
-def _line(one: Line, width: int, indent: str) -> Iterator[Text]:
-    if one.code:
-        yield Text(f"{indent}  ").append(one.text, "cyan")
+def _line(line: BlockLine, width: int, indent: str) -> Iterator[Text]:
+    if line.code:
+        yield Text(f"{indent}  ").append(line.text, "cyan")
         return
-    for part in _wrapped(one.text, width):
-        yield Text(indent).append_text(styled(Cell(part, one.tone)))
+    for part in _wrapped(line.text, width):
+        yield Text(indent).append_text(styled(Cell(part, line.tone)))
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -83,7 +83,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     return [part.replace("\u00a0", " ") for part in lines]
 
 
-def _bars(bars: tuple[Bar, ...], width: int, *, plain: bool) -> Iterator[Text]:
+def _bars(bars: tuple[BlockBar, ...], width: int, *, plain: bool) -> Iterator[Text]:
     """Below each other: full up to the lower end of the interval, shaded up to the upper."""
     full, shaded = ("#", "+") if plain else ("█", "░")
     names = min(max(len(bar.name) for bar in bars), _LONGEST)
@@ -97,5 +97,5 @@ def _bars(bars: tuple[Bar, ...], width: int, *, plain: bool) -> Iterator[Text]:
     for bar in bars:
         name = bar.name if len(bar.name) <= names else f"{bar.name[: names - 1]}…"
         low, high = cells(bar.low), cells(bar.high)
-        drawn = Text(f"  {name:<{names}}  ").append(f"{bar.text:>{texts}}  ", "bold")
-        yield drawn.append_text(styled(Cell(full * low + shaded * (high - low), bar.tone)))
+        row = Text(f"  {name:<{names}}  ").append(f"{bar.text:>{texts}}  ", "bold")
+        yield row.append_text(styled(Cell(full * low + shaded * (high - low), bar.tone)))

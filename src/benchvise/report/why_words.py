@@ -36,6 +36,7 @@ from benchvise.why.model import (
     Cause,
     CounterCheck,
     Diagnosis,
+    DiagnosisVerdict,
     Experiment,
     Finding,
     Gap,
@@ -47,7 +48,6 @@ from benchvise.why.model import (
     Side,
     Support,
     SuspectRecord,
-    Verdict,
     Write,
 )
 from benchvise.why.wording import apart, percent, scatters
@@ -63,7 +63,7 @@ _FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BlockLine:
     """A sentence, or text that is to be copied as it is (``code``)."""
 
     text: str
@@ -72,7 +72,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class BlockBar:
     """A part of the gap; ``value`` and the ends of its interval are shares of one."""
 
     name: str
@@ -88,8 +88,8 @@ class Block:
     """What is said under one name: bars first, then sentences. ``apart``: with a line before it."""
 
     name: str
-    lines: tuple[Line, ...]
-    bars: tuple[Bar, ...] = ()
+    lines: tuple[BlockLine, ...]
+    bars: tuple[BlockBar, ...] = ()
     apart: bool = False
 
 
@@ -104,13 +104,13 @@ class Words:
 
 
 TONES: Mapping[str, Tone] = {
-    Verdict.EXPLAINED: "good",
-    Verdict.PARTLY: "doubt",
-    Verdict.UNEXPLAINED: "doubt",
-    Verdict.NO_DIFFERENCE: "strong",
-    Verdict.REVERSED: "bad",
-    Verdict.NOT_ADMISSIBLE: "bad",
-    Verdict.INCOMPLETE: "doubt",
+    DiagnosisVerdict.EXPLAINED: "good",
+    DiagnosisVerdict.PARTLY: "doubt",
+    DiagnosisVerdict.UNEXPLAINED: "doubt",
+    DiagnosisVerdict.NO_DIFFERENCE: "strong",
+    DiagnosisVerdict.REVERSED: "bad",
+    DiagnosisVerdict.NOT_ADMISSIBLE: "bad",
+    DiagnosisVerdict.INCOMPLETE: "doubt",
 }
 
 
@@ -118,10 +118,10 @@ def words(diagnosis: Diagnosis) -> Words:
     """The diagnosis of a diagnosis that is ``readable``."""
     verdict = diagnosis.verdict
     parts = (_opening(diagnosis), _causes(diagnosis), _rest(diagnosis))
-    told = ([block for block in part if block.lines or block.bars] for part in parts)
+    filled = ([block for block in part if block.lines or block.bars] for part in parts)
     blocks = [
         replace(block, apart=block.apart or not index)
-        for part in told
+        for part in filled
         for index, block in enumerate(part)
     ]
     return Words(verdict, TONES[verdict], diagnosis.headline, tuple(blocks))
@@ -136,7 +136,7 @@ def _opening(diagnosis: Diagnosis) -> Iterator[Block]:
     if stops:
         yield Block("Reason", tuple(line for f in stops for line in _finding(f, "bad")))
     if diagnosis.reached:
-        yield Block("Reached", (Line(_sentence(diagnosis.reached)),))
+        yield Block("Reached", (BlockLine(_sentence(diagnosis.reached)),))
     yield _gap(diagnosis)
     yield _shares(diagnosis)
 
@@ -146,15 +146,15 @@ def _alarms(diagnosis: Diagnosis) -> Iterator[Block]:
         yield Block(
             "STILL SET",
             (
-                Line("Some settings have not been restored.", "bad"),
-                Line("benchvise restore", code=True),
-                *(Line(f"{w.knob} on {_side(diagnosis, w)}: {w.old} → {w.new}")
+                BlockLine("Some settings have not been restored.", "bad"),
+                BlockLine("benchvise restore", code=True),
+                *(BlockLine(f"{w.knob} on {_side(diagnosis, w)}: {w.old} → {w.new}")
                   for w in left_set(diagnosis)),
             ),
         )  # fmt: skip
     if diagnosis.simulated:
         text = "These values come from an emulated board, and say nothing of real hardware."
-        yield Block("SIMULATED", (Line(text, "doubt"),))
+        yield Block("SIMULATED", (BlockLine(text, "doubt"),))
 
 
 def left_set(diagnosis: Diagnosis) -> list[Write]:
@@ -171,7 +171,7 @@ def _gap(diagnosis: Diagnosis) -> Block:
         return Block("Gap", ())
     largest = max(gap.good, gap.bad) or 1.0
     bars = tuple(
-        Bar(
+        BlockBar(
             f"{side:<4}  {diagnosis.name(side)}",
             format_value(gap.of(side), metric.unit),
             *(gap.of(side) / largest,) * 3,
@@ -181,9 +181,9 @@ def _gap(diagnosis: Diagnosis) -> Block:
     )
     sense = f"{metric.better} is better"
     counts = f"{counted(gap.blocks, 'pair')}, {p_text(gap.p)}"
-    lines = [Line(f"{gap_text(gap)}; {sense}; {counts}.", "muted")]
-    if diagnosis.verdict == Verdict.NO_DIFFERENCE:
-        lines.append(Line(_not_seen(gap)))
+    lines = [BlockLine(f"{gap_text(gap)}; {sense}; {counts}.", "muted")]
+    if diagnosis.verdict == DiagnosisVerdict.NO_DIFFERENCE:
+        lines.append(BlockLine(_not_seen(gap)))
     return Block(metric.name, tuple(lines), bars)
 
 
@@ -198,7 +198,7 @@ def _not_seen(gap: Gap) -> str:
 
 def _sides(diagnosis: Diagnosis) -> tuple[tuple[Side, Tone], ...]:
     # Where nothing was shown, or good is the worse one, no side is painted as good.
-    if diagnosis.verdict in (Verdict.NO_DIFFERENCE, Verdict.REVERSED):
+    if diagnosis.verdict in (DiagnosisVerdict.NO_DIFFERENCE, DiagnosisVerdict.REVERSED):
         return (Side.GOOD, "plain"), (Side.BAD, "plain")
     return (Side.GOOD, "good"), (Side.BAD, "bad")
 
@@ -207,8 +207,10 @@ def _shares(diagnosis: Diagnosis) -> Block:
     rest = unexplained_part(diagnosis)
     if not diagnosis.causes or rest is None:
         return Block("Shares", ())
-    bars = [Bar(c.name, share_text(c.share), *_ends(c.share), "good") for c in diagnosis.causes]
-    bars.append(Bar("unexplained", share_text(rest), *_ends(rest), "muted"))
+    bars = [
+        BlockBar(c.name, share_text(c.share), *_ends(c.share), "good") for c in diagnosis.causes
+    ]
+    bars.append(BlockBar("unexplained", share_text(rest), *_ends(rest), "muted"))
     return Block("Share of the gap", (), tuple(bars))
 
 
@@ -223,18 +225,18 @@ def _causes(diagnosis: Diagnosis) -> Iterator[Block]:
     several = len(diagnosis.causes) > 1
     for number, cause in enumerate(diagnosis.causes, start=1):
         if several:
-            head = Line(f"{cause.name}: {share_text(cause.share)}", "strong")
+            head = BlockLine(f"{cause.name}: {share_text(cause.share)}", "strong")
             yield Block(f"Cause {number}", (head,), apart=True)
         yield from _cause(diagnosis, cause)
     yield _interaction(diagnosis)
 
 
 def _cause(diagnosis: Diagnosis, cause: Cause) -> Iterator[Block]:
-    yield Block("What", tuple(Line(_difference(s)) for s in cause.suspects))
-    yield Block("Confirmed", tuple(Line(text) for text in confirmations(diagnosis, cause)))
+    yield Block("What", tuple(BlockLine(_difference(s)) for s in cause.suspects))
+    yield Block("Confirmed", tuple(BlockLine(text) for text in confirmations(diagnosis, cause)))
     mechanism = cause.mechanism
     if mechanism and mechanism.artefact:
-        yield Block("Caution", (Line(_sentence(mechanism.artefact), "doubt"),))
+        yield Block("Caution", (BlockLine(_sentence(mechanism.artefact), "doubt"),))
     yield Block("Set by", tuple(_origins(diagnosis, cause)))
     if mechanism:
         yield Block("Mechanism", tuple(_mechanism(mechanism)))
@@ -263,8 +265,8 @@ def confirmations(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
         yield f"Not broken: {_sentence(cause.not_broken)}"
     if again:
         figure = arms_text(diagnosis, again)
-        said = f"{diagnosis.bad} is {outcome(again)}{f': {figure}' if figure else ''}"
-        yield f"Put back: {'; '.join(filter(None, (said, again.reason)))}."
+        state = f"{diagnosis.bad} is {outcome(again)}{f': {figure}' if figure else ''}"
+        yield f"Restored: {'; '.join(filter(None, (state, again.reason)))}."
 
 
 def _figures(diagnosis: Diagnosis, experiment: Experiment) -> str:
@@ -273,9 +275,9 @@ def _figures(diagnosis: Diagnosis, experiment: Experiment) -> str:
 
 def _share_of(experiment: Experiment, verb: str) -> str:
     share = experiment.share
-    told = f", {verb} {percent(share.value)} %" if share else ""
+    text = f", {verb} {percent(share.value)} %" if share else ""
     tests = [counted(experiment.blocks, "pair"), p_text(experiment.p)]
-    return f"{told} ({', '.join(filter(None, tests))})"
+    return f"{text} ({', '.join(filter(None, tests))})"
 
 
 _SUPPORT = {
@@ -287,15 +289,15 @@ _ABSENT = "not available"
 _PREDICTED = {"+": "more", "-": "fewer", "0": "as many", "?": "not predicted"}
 
 
-def _mechanism(mechanism: Mechanism) -> Iterator[Line]:
+def _mechanism(mechanism: Mechanism) -> Iterator[BlockLine]:
     title = mechanism.title
-    yield Line(f"{title[:1].upper()}{title[1:]}: {_sentence(mechanism.explanation)}")
+    yield BlockLine(f"{title[:1].upper()}{title[1:]}: {_sentence(mechanism.explanation)}")
     if mechanism.prediction:
-        yield Line(f"Predicted: {_sentence(mechanism.prediction)}")
+        yield BlockLine(f"Predicted: {_sentence(mechanism.prediction)}")
     seen = "; ".join(map(counter_text, mechanism.checks))
     tone: Tone = "doubt" if mechanism.support == Support.CONTRADICTED else "plain"
     support = _SUPPORT[Support(mechanism.support)]
-    yield Line(f"{support}{f': {seen}' if seen else ''}.", tone)
+    yield BlockLine(f"{support}{f': {seen}' if seen else ''}.", tone)
 
 
 def counter_text(check: CounterCheck) -> str:
@@ -315,21 +317,21 @@ def absent_text(check: CounterCheck) -> str:
     return f"{_ABSENT} ({reason})" if reason else _ABSENT
 
 
-def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[Line]:
+def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
     for origin in cause.origins:
         side = diagnosis.name(origin.side)
         if origin.kind == NOT_FOUND:
             # Where it was looked for is in the evidence page.
-            yield Line(f"{side}: by none of the files searched; perhaps a default.")
+            yield BlockLine(f"{side}: by none of the files searched; perhaps a default.")
             continue
         doubt = "" if origin.certain else ", perhaps"
-        yield Line(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
+        yield BlockLine(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
         if origin.text:
-            yield Line(origin.text, code=True)
+            yield BlockLine(origin.text, code=True)
         if origin.note:
-            yield Line(_sentence(origin.note), "muted")
+            yield BlockLine(_sentence(origin.note), "muted")
     if not cause.origins:
-        yield Line("No file that sets it was found: it may be a default, or set by a program.")
+        yield BlockLine("No file that sets it was found: it may be a default, or set by a program.")
 
 
 def place(origin: Origin) -> str:
@@ -337,59 +339,61 @@ def place(origin: Origin) -> str:
     return f"{origin.file}:{origin.line}" if origin.line else str(origin.file)
 
 
-def _remedies(cause: Cause) -> Iterator[Line]:
+def _remedies(cause: Cause) -> Iterator[BlockLine]:
     """The first way of each system; a person at a terminal uses one of them."""
-    said = {"", "none"}
+    costs = {"", "none"}
     every = remedies(cause)
-    shown: dict[str, Remedy] = {}
+    by_system: dict[str, Remedy] = {}
     for remedy in every:
-        shown.setdefault(remedy.system, remedy)
-    for remedy in shown.values():
+        by_system.setdefault(remedy.system, remedy)
+    for remedy in by_system.values():
         cost = remedy.cost
-        yield Line(f"{remedy.system}{'' if cost in said else f'  ({cost})'}", "muted")
-        said.add(cost)
-        yield from (Line(line, code=True) for line in remedy.text.split("\n"))
-    if len(shown) < len(every):
-        yield Line(f"{len(every) - len(shown)} other ways are on the evidence page", "muted")
+        yield BlockLine(f"{remedy.system}{'' if cost in costs else f'  ({cost})'}", "muted")
+        costs.add(cost)
+        yield from (BlockLine(line, code=True) for line in remedy.text.split("\n"))
+    if len(by_system) < len(every):
+        yield BlockLine(
+            f"{len(every) - len(by_system)} other ways are on the evidence page", "muted"
+        )
 
 
 def _interaction(diagnosis: Diagnosis) -> Block:
-    found = diagnosis.interaction
-    if not found:
+    interaction = diagnosis.interaction
+    if not interaction:
         return Block("Together", ())
-    one, other = (share_text(bounds) for bounds in found.alone)
-    excess = f"{share_text(found.excess)} more than the sum of both"
-    said = "they need each other" if found.shown else "no interaction shown"
+    first, other = (share_text(bounds) for bounds in interaction.alone)
+    excess = f"{share_text(interaction.excess)} more than the sum of both"
+    conclusion = "they need each other" if interaction.shown else "no interaction shown"
     text = (
-        f"{found.one} alone {one}, {found.other} alone {other}, both "
-        f"{share_text(found.together)}: {excess}: {said}."
+        f"{interaction.one} alone {first}, {interaction.other} alone {other}, both "
+        f"{share_text(interaction.together)}: {excess}: {conclusion}."
     )
-    return Block("Together", (Line(text),))
+    return Block("Together", (BlockLine(text),))
 
 
 # -- the rest --------------------------------------------------------------------------------------
 
 
 def _rest(diagnosis: Diagnosis) -> Iterator[Block]:
-    if diagnosis.verdict not in (Verdict.EXPLAINED, Verdict.NO_DIFFERENCE):
+    if diagnosis.verdict not in (DiagnosisVerdict.EXPLAINED, DiagnosisVerdict.NO_DIFFERENCE):
         yield Block("Tested", tuple(_ruled_out(diagnosis)))
     yield Block("Untested", tuple(_untested(diagnosis)))
     milder = [f for f in diagnosis.findings if f.grade != Grade.STOPS]
     yield Block("Note", tuple(line for f in milder for line in _finding(f, "plain")))
-    yield Block("Next", tuple(Line(_sentence(text), "strong") for text in diagnosis.needed))
+    yield Block("Next", tuple(BlockLine(_sentence(text), "strong") for text in diagnosis.needed))
     yield Block("Effort", tuple(_done(diagnosis)))
-    yield Block("Repeat", (Line(repeat_command(diagnosis), code=True),))
+    yield Block("Repeat", (BlockLine(repeat_command(diagnosis), code=True),))
 
 
-def _finding(finding: Finding, tone: Tone) -> Iterator[Line]:
-    yield Line(_sentence(finding.sentence), tone)
-    told = (("Seen", finding.evidence), ("Remedy", finding.remedy))
-    more = " ".join(f"{name}: {_sentence(text)}" for name, text in told if text)
+def _finding(finding: Finding, tone: Tone) -> Iterator[BlockLine]:
+    yield BlockLine(_sentence(finding.sentence), tone)
+    details = (("Seen", finding.evidence), ("Remedy", finding.remedy))
+    more = " ".join(f"{name}: {_sentence(text)}" for name, text in details if text)
     if more:
-        yield Line(more, "muted" if tone == "plain" else "plain")
+        yield BlockLine(more, "muted" if tone == "plain" else "plain")
 
 
-def _ruled_out(diagnosis: Diagnosis) -> Iterator[Line]:
+def _ruled_out(diagnosis: Diagnosis) -> Iterator[BlockLine]:
     causes = {s.id for cause in diagnosis.causes for s in cause.suspects}
     for experiment, share in ruled_out(diagnosis):
         flipped = experiment.flipped
@@ -398,45 +402,47 @@ def _ruled_out(diagnosis: Diagnosis) -> Iterator[Line]:
         how = "" if experiment.purpose == Purpose.ALL_IN else f" ({experiment.purpose})"
         verb = "closes" if len(flipped) == 1 else "close"
         rest = ": the rest lies elsewhere" if causes & set(flipped) else ""
-        yield Line(_upper(f"{what}{how} {verb} {share_text(share)} of the gap{rest}."))
+        yield BlockLine(_upper(f"{what}{how} {verb} {share_text(share)} of the gap{rest}."))
 
 
-def _untested(diagnosis: Diagnosis) -> Iterator[Line]:
+def _untested(diagnosis: Diagnosis) -> Iterator[BlockLine]:
     # The very file that sets the cause differs too, of course.
     files = [o.file for cause in diagnosis.causes for o in cause.origins if o.line]
     cannot = [s for s in untested(diagnosis) if not any(file in s.id for file in files)]
     for suspect in cannot[:_SHOWN]:
         values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"
-        yield Line(f"{suspect.id} ({values}): {suspect.untestable}")
+        yield BlockLine(f"{suspect.id} ({values}): {suspect.untestable}")
     if len(cannot) > _SHOWN:
-        yield Line(f"and {len(cannot) - _SHOWN} more, on the evidence page", "muted")
+        yield BlockLine(f"and {len(cannot) - _SHOWN} more, on the evidence page", "muted")
     for experiment in unresolved(diagnosis)[:_SHOWN]:
         what = named(experiment.flipped)
         reason = experiment.reason
-        yield Line(reason if reason.startswith(what) else f"{what}: {reason}")
-    if diagnosis.verdict == Verdict.INCOMPLETE:
+        yield BlockLine(reason if reason.startswith(what) else f"{what}: {reason}")
+    if diagnosis.verdict == DiagnosisVerdict.INCOMPLETE:
         left = [suspect.id for suspect in still_open(diagnosis)]
         if left:
-            yield Line(f"not reached: {named(left, _SHOWN)}")
+            yield BlockLine(f"not reached: {named(left, _SHOWN)}")
 
 
-def _done(diagnosis: Diagnosis) -> Iterator[Line]:
-    yield Line(f"{effort(diagnosis)}.")
+def _done(diagnosis: Diagnosis) -> Iterator[BlockLine]:
+    yield BlockLine(f"{effort(diagnosis)}.")
     suspects, excluded = len(diagnosis.suspects), len(diagnosis.excluded)
     if suspects or excluded:
-        yield Line(f"{counted(suspects, 'difference')} could matter, {excluded} could not.")
+        yield BlockLine(f"{counted(suspects, 'difference')} could matter, {excluded} could not.")
     if diagnosis.restored:
-        made = sum(not write.undone for write in diagnosis.writes)
-        yield Line(
-            f"{counted(made, 'setting')} written, all restored." if made else "Nothing was set."
+        written = sum(not write.undone for write in diagnosis.writes)
+        yield BlockLine(
+            f"{counted(written, 'setting')} written, all restored."
+            if written
+            else "Nothing was set."
         )
 
 
 def effort(diagnosis: Diagnosis) -> str:
     """``7 experiments, 58 trials in 3 min 12 s``."""
     kinds = ((len(diagnosis.experiments), "experiment"), (len(diagnosis.trials), "trial"))
-    made = [counted(number, name) for number, name in kinds if number]
-    return f"{', '.join(made) or 'nothing measured'} in {duration(diagnosis.seconds)}"
+    counts = [counted(number, name) for number, name in kinds if number]
+    return f"{', '.join(counts) or 'nothing measured'} in {duration(diagnosis.seconds)}"
 
 
 def _upper(text: str) -> str:

@@ -15,7 +15,7 @@ from benchvise.state.model import Snapshot
 from benchvise.why.model import Arm, Bounds, Finding, Metric, Origin, Side, Suspect, Trial, Write
 
 
-class Refused(BenchviseError):  # noqa: N818
+class ArmRefused(BenchviseError):  # noqa: N818
     """An arm could not be made: a write refused or clamped, a boot that failed, a setting not kept.
 
     ``suspects`` are the ids of those it failed for; empty where nobody knows which. Everything is
@@ -28,7 +28,7 @@ class Refused(BenchviseError):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SideFacts:
     """What is known of a side besides its snapshot, for admissibility.
 
     ``host`` is the probe's ``host`` line, ``programs`` the SHA-256 of each executable that the
@@ -75,8 +75,8 @@ class Bench(Protocol):
     def recorded(self, side: Side) -> Sequence[Trial]:
         """The trials of a recorded run of that side; none where it is live or has none."""
 
-    def facts(self, side: Side) -> Facts:
-        """See ``Facts``; of a recorded side what its record holds."""
+    def facts(self, side: Side) -> SideFacts:
+        """What is known of a side besides its snapshot; of a recorded one what its record holds."""
 
     def snapshot(self, side: Side) -> Snapshot:
         """Its state now, or as recorded. BoardUnreachable when contact is lost."""
@@ -84,7 +84,7 @@ class Bench(Protocol):
     def measure(self, arm: Arm) -> Trial:
         """Makes the arm, measures one fresh process, and puts everything back.
 
-        Raises Refused when the arm cannot be made, MeasurementError or NotAvailable when the
+        Raises ArmRefused when the arm cannot be made, MeasurementError or NotAvailable when the
         metric gives no value, BoardUnreachable when contact is lost for good (a board that comes
         back is waited for, and its trial begun again), SettingError when something is still set.
         Interrupts arrive as KeyboardInterrupt or Interrupted, once everything is put back.

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.experiments.confirm import Confirmation
-from benchvise.why.experiments.gap import Measured, Scale
+from benchvise.why.experiments.gap import MeasuredGap, Scale
 from benchvise.why.model import Bounds, Cause, Finding, Grade, Interaction, Side, Suspect
 
 # Standard errors.
@@ -21,10 +21,10 @@ class DiagnosisState:
     """``reached`` says in words what is being done, for an answer that ends there."""
 
     reached: str = "nothing was measured yet"
-    facts: Mapping[Side, Facts] = field(default_factory=dict)
+    facts: Mapping[Side, SideFacts] = field(default_factory=dict)
     snapshots: Mapping[Side, Snapshot] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    measured: Measured | None = None
+    measured: MeasuredGap | None = None
     by_all_in: bool = False
     """Whether the gap is what setting everything as recorded changes."""
     suspects: tuple[Suspect, ...] = ()
@@ -35,7 +35,7 @@ class DiagnosisState:
     unexplained: Bounds | None = None
     interaction: Interaction | None = None
     layers: tuple[Suspect, ...] = ()
-    needed: list[str] = field(default_factory=list)
+    next_steps: list[str] = field(default_factory=list)
 
     @property
     def admissible(self) -> bool:
@@ -51,7 +51,7 @@ class DiagnosisState:
     @property
     def left(self) -> float:
         """What of the gap the proven causes leave, in goodness."""
-        return self.scale.gap - sum(found.effect.value for found in self.proven)
+        return self.scale.gap - sum(proof.effect.value for proof in self.proven)
 
     @property
     def unfinished(self) -> bool:
@@ -59,13 +59,13 @@ class DiagnosisState:
         assert self.measured is not None, "the gap comes first"  # noqa: S101
         bounds = self.measured.gap.goodness
         errors = [(bounds.high - bounds.low) / (2.0 * 1.96)]
-        errors += [found.effect.error for found in self.proven]
+        errors += [proof.effect.error for proof in self.proven]
         return abs(self.left) > max(self.scale.least, _SURE * math.hypot(*errors))
 
     @property
     def flipped(self) -> tuple[Suspect, ...]:
         """The suspects of all proven causes."""
-        return tuple(dict.fromkeys(s for found in self.proven for s in found.suspects))
+        return tuple(dict.fromkeys(s for proof in self.proven for s in proof.suspects))
 
 
 def also(reached: str, narrowed: Sequence[Suspect]) -> str:
@@ -81,7 +81,7 @@ def also(reached: str, narrowed: Sequence[Suspect]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DiagnosisOptions:
     """``budget`` is in minutes, None for no limit. ``corpus`` are snapshots of other boards, for
     what is usual. ``cross_checks`` are benchmarks of the probe that are measured on both sides
     beside the metric. ``may_set`` says whether settings may be written on a side; ``started`` is

@@ -9,6 +9,7 @@ from enum import StrEnum
 from benchvise.why.model import (
     Cause,
     Diagnosis,
+    DiagnosisVerdict,
     Experiment,
     Finding,
     Gap,
@@ -16,12 +17,11 @@ from benchvise.why.model import (
     Side,
     SuspectRecord,
     Trial,
-    Verdict,
     Write,
 )
 
 
-class Stage(StrEnum):
+class DiagnosisStage(StrEnum):
     """The stages of a diagnosis, in their order."""
 
     LOOKING = "reading the state of both sides"
@@ -45,7 +45,7 @@ class DiagnosisBegun:
 class StageBegun:
     """A stage begins."""
 
-    stage: Stage
+    stage: DiagnosisStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class DiagnosisEnded:
     """There is an answer; ``id`` is its id in the store, empty where it is not there."""
 
     id: str
-    verdict: Verdict
+    verdict: DiagnosisVerdict
 
 
 Event = (

@@ -18,8 +18,8 @@ from benchvise.errors import (
 )
 from benchvise.why import stages
 from benchvise.why.bench import Bench
-from benchvise.why.case import DiagnosisState, Options
-from benchvise.why.events import Event, Stage, StageBegun
+from benchvise.why.case import DiagnosisOptions, DiagnosisState
+from benchvise.why.events import DiagnosisStage, Event, StageBegun
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.experiments.laboratory import Budget, BudgetSpent, Laboratory
 from benchvise.why.model import Diagnosis, Side, Stop
@@ -29,7 +29,7 @@ from benchvise.why.verdict import conclude
 
 def diagnose(
     bench: Bench,
-    options: Options,
+    options: DiagnosisOptions,
     log: EvidenceLog,
     observe: Callable[[Event], None],
     rules: DiagnosisRules,
@@ -66,30 +66,30 @@ def diagnose(
 
 
 def _investigate(
-    case: DiagnosisState, lab: Laboratory, options: Options, rules: DiagnosisRules
+    case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions, rules: DiagnosisRules
 ) -> None:
-    _begin(lab, Stage.LOOKING)
+    _begin(lab, DiagnosisStage.LOOKING)
     stages.look(case, lab, rules)
     if not case.admissible:
         return
-    _begin(lab, Stage.GAP)
+    _begin(lab, DiagnosisStage.GAP)
     stages.measure_gap(case, lab)
     if case.measured is not None and not (case.measured.shown and case.scale.gap > 0.0):
         return
-    _begin(lab, Stage.SUSPECTS)
+    _begin(lab, DiagnosisStage.SUSPECTS)
     stages.rank_suspects(case, lab, rules, options)
-    _begin(lab, Stage.SEARCH)
+    _begin(lab, DiagnosisStage.SEARCH)
     stages.search_settings(case, lab)
     if case.measured is None or not case.measured.shown:
         return
     if options.layers and case.unfinished:
-        _begin(lab, Stage.LAYERS)
+        _begin(lab, DiagnosisStage.LAYERS)
         stages.search_layers(case, lab, rules, options)
-    _begin(lab, Stage.TOGETHER)
+    _begin(lab, DiagnosisStage.TOGETHER)
     stages.measure_together(case, lab)
-    _begin(lab, Stage.EXPLANATION)
+    _begin(lab, DiagnosisStage.EXPLANATION)
     stages.explain(case, lab, rules)
 
 
-def _begin(lab: Laboratory, stage: Stage) -> None:
+def _begin(lab: Laboratory, stage: DiagnosisStage) -> None:
     lab.observe(StageBegun(stage))

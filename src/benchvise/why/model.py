@@ -274,7 +274,7 @@ class Bounds:
         return self.low <= value <= self.high
 
 
-class Outcome(StrEnum):
+class ExperimentOutcome(StrEnum):
     """What an experiment showed."""
 
     CLOSES = "closes the gap"
@@ -321,7 +321,7 @@ class Experiment:
     """Ids of what one of its two arms had flipped."""
     context: tuple[str, ...]
     """Ids of what both arms had flipped."""
-    outcome: Outcome
+    outcome: ExperimentOutcome
     """What it showed."""
     shift: Bounds | None
     """Goodness gained on that side."""
@@ -555,7 +555,7 @@ class Cause:
         return len(self.suspects) > 1
 
 
-class Verdict(StrEnum):
+class DiagnosisVerdict(StrEnum):
     """How a diagnosis ends."""
 
     EXPLAINED = "explained"
@@ -642,7 +642,7 @@ class Diagnosis:
     """Name of the good side."""
     bad: str
     """Name of the bad side."""
-    verdict: Verdict
+    verdict: DiagnosisVerdict
     """How the diagnosis ended."""
     headline: str
     """The answer in one sentence."""

@@ -8,11 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from benchvise.why.case import DiagnosisState, Options
+from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR
 from benchvise.why.experiments.laboratory import Laboratory
-from benchvise.why.model import Bounds, Layer, Outcome, Purpose, Side, Suspect, Verdict
+from benchvise.why.model import (
+    Bounds,
+    DiagnosisVerdict,
+    ExperimentOutcome,
+    Layer,
+    Purpose,
+    Side,
+    Suspect,
+)
 from benchvise.why.suspects.find import NEEDS_CONSENT
 from benchvise.why.wording import apart, percent, scatters
 
@@ -25,16 +33,20 @@ _LEAST_BLOCKS = 6
 _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 
 
-def needed(
-    case: DiagnosisState, lab: Laboratory, options: Options, verdict: Verdict
+def next_steps(
+    case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions, verdict: DiagnosisVerdict
 ) -> Iterator[str]:
     """The sentences, what is nearest first; some may come twice."""
-    yield from case.needed
-    if verdict is Verdict.NO_DIFFERENCE:
+    yield from case.next_steps
+    if verdict is DiagnosisVerdict.NO_DIFFERENCE:
         yield from _to_see_a_gap(case, lab)
-    if verdict in (Verdict.NOT_ADMISSIBLE, Verdict.NO_DIFFERENCE, Verdict.EXPLAINED):
+    if verdict in (
+        DiagnosisVerdict.NOT_ADMISSIBLE,
+        DiagnosisVerdict.NO_DIFFERENCE,
+        DiagnosisVerdict.EXPLAINED,
+    ):
         return
-    if verdict is Verdict.REVERSED:
+    if verdict is DiagnosisVerdict.REVERSED:
         yield "give the two sides the other way round"
         return
     bad = lab.bench.name(Side.BAD)
@@ -45,12 +57,12 @@ def needed(
     for reason in dict.fromkeys(suspect.untestable for suspect in untested):
         names = _names([suspect for suspect in untested if suspect.untestable == reason])
         yield f"not tested: {names} ({reason})"
-    for found in case.refuted:
-        if found.breaking is not None or found.again is not None:
-            yield f"{found.name} changes {bad}, but is not confirmed: {found.why_not}"
+    for proof in case.refuted:
+        if proof.breaking is not None or proof.again is not None:
+            yield f"{proof.name} changes {bad}, but is not confirmed: {proof.why_not}"
     if case.by_all_in:
         yield "the gap is only the effect of the recorded settings: measure the good side itself"
-    if verdict is Verdict.INCOMPLETE:
+    if verdict is DiagnosisVerdict.INCOMPLETE:
         return
     yield from _settings(case, lab, options)
     yield from _layers(case, lab, options)
@@ -72,14 +84,16 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
         return
     goodness = lab.bench.metric.goodness
     taken = [trial for trial in lab.trials if trial.number in set(gap.trials) and not trial.flipped]
-    said = []
+    spreads = []
     for side in (Side.GOOD, Side.BAD):
         values = [goodness(trial.value) for trial in taken if trial.side is side]
         if len(values) > 1:
-            said.append(f"up to {apart(max(values) - min(values))} apart on {lab.bench.name(side)}")
-    if said:
+            spreads.append(
+                f"up to {apart(max(values) - min(values))} apart on {lab.bench.name(side)}"
+            )
+    if spreads:
         yield (
-            f"the values are {', '.join(said)}: repeat while nothing else runs and clock and "
+            f"the values are {', '.join(spreads)}: repeat while nothing else runs and clock and "
             "temperature are steady, or use a command that takes longer"
         )
 
@@ -87,7 +101,7 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
 # -- settings --------------------------------------------------------------------------------------
 
 
-def _settings(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator[str]:
+def _settings(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) -> Iterator[str]:
     """What is open among the settings: those not tested, and an effect that none of them has."""
     untested = [s for s in case.suspects if s.means is None and s.layer in _SETTINGS]
     risky = sum(suspect.untestable == NEEDS_CONSENT for suspect in untested)
@@ -117,10 +131,10 @@ def _hidden(case: DiagnosisState, lab: Laboratory) -> float | None:
     """
     for experiment in lab.experiments:
         if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
-            hidden = experiment.shift.value - sum(found.effect.value for found in case.proven)
+            hidden = experiment.shift.value - sum(proof.effect.value for proof in case.proven)
             errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
-            errors += [found.effect.error for found in case.proven]
-            closes = experiment.outcome in (Outcome.CLOSES, Outcome.PARTLY)
+            errors += [proof.effect.error for proof in case.proven]
+            closes = experiment.outcome in (ExperimentOutcome.CLOSES, ExperimentOutcome.PARTLY)
             if closes and hidden > max(case.scale.least, _SURE * math.hypot(*errors)):
                 return experiment.shift.value / case.scale.gap
     return None
@@ -131,7 +145,7 @@ def _open(case: DiagnosisState, lab: Laboratory) -> Bounds | None:
     for experiment in lab.experiments:
         if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
             share = case.scale.share(experiment.shift)
-            denied = experiment.outcome in (Outcome.DOES_NOT, Outcome.WIDENS)
+            denied = experiment.outcome in (ExperimentOutcome.DOES_NOT, ExperimentOutcome.WIDENS)
             if denied and experiment.blocks >= _LEAST_BLOCKS and share.high > _MOST_OF_IT:
                 return share
     return None
@@ -145,11 +159,11 @@ def _names(suspects: Sequence[Suspect]) -> str:
 # -- layers ----------------------------------------------------------------------------------------
 
 
-def _layers(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator[str]:
+def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) -> Iterator[str]:
     layers = [e for e in lab.experiments if e.purpose is Purpose.LAYER]
     if layers:
         for experiment in layers:
-            if experiment.outcome is Outcome.UNRESOLVED:
+            if experiment.outcome is ExperimentOutcome.UNRESOLVED:
                 names = ", ".join(experiment.flipped)
                 yield f"{names} could not be swapped: {experiment.reason}"
         if not case.proven and _hidden(case, lab) is None:
@@ -178,7 +192,7 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: Options) -> Iterator
 
 def _ruled_out(case: DiagnosisState, lab: Laboratory) -> str:
     """What the settings that were tested tell of the cause."""
-    resolved = [e for e in lab.experiments if e.outcome is not Outcome.UNRESOLVED]
+    resolved = [e for e in lab.experiments if e.outcome is not ExperimentOutcome.UNRESOLVED]
     settings = [s for s in case.suspects if s.layer in _SETTINGS]
     is_open = any(s.means is None or (Side.BAD, s.id) in lab.left_out for s in settings)
     if is_open and not resolved:

@@ -11,7 +11,7 @@ from benchvise.errors import SettingError
 from benchvise.state import places
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Bench
-from benchvise.why.case import Options
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments import confirm, gap
 from benchvise.why.experiments.search import testable
 from benchvise.why.model import Arm, Finding, ProcessMeans, SettingMeans, Side, Suspect
@@ -19,7 +19,7 @@ from benchvise.why.rules import DiagnosisRules
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class PlannedFlip:
     """One thing that would be written, or given to the measured process: ``path`` is empty then."""
 
     side: Side
@@ -30,7 +30,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DiagnosisPlan:
     """What would be done, and about what it takes where one of the suspects is the cause.
 
     ``metric`` is its name, ``suspects`` are in the order in which they would be tested. ``layers``
@@ -44,7 +44,7 @@ class Plan:
     findings: tuple[Finding, ...]
     suspects: tuple[Suspect, ...]
     excluded: Mapping[str, str]
-    flips: tuple[Flip, ...]
+    flips: tuple[PlannedFlip, ...]
     effort: Effort = field(metadata=in_json(hidden=True))
     layers: tuple[Suspect, ...] = ()
     effort_layers: Effort | None = None
@@ -70,7 +70,7 @@ class Plan:
         return round(self.effort.seconds, 1)
 
 
-def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
+def plan(bench: Bench, options: DiagnosisOptions, rules: DiagnosisRules) -> DiagnosisPlan:
     """Looks at both sides and ranks what differs, as far as that goes without measuring the gap.
 
     Raises what looking at the sides raises, and ``Bench.layers``.
@@ -79,25 +79,25 @@ def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
     snapshots = {side: bench.snapshot(side) for side in Side}
     findings = rules.examine(bench.metric, facts, snapshots)
     good, bad = snapshots[Side.GOOD], snapshots[Side.BAD]
-    found = rules.find(good, bad, bench.metric, may_set=options.may_set)
+    selection = rules.find(good, bad, bench.metric, may_set=options.may_set)
 
     def rank(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
         return rules.rank(
             suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
         )
 
-    ranked = rank(found.suspects)
+    ranked = rank(selection.suspects)
     layers = rank(bench.layers()) if options.layers else ()
     tested, swapped = testable(ranked), testable(layers)
     live = [side for side in Side if bench.is_live(side)]
     before = of_gap(bench)
-    return Plan(
+    return DiagnosisPlan(
         metric=bench.metric.name,
         good=bench.name(Side.GOOD),
         bad=bench.name(Side.BAD),
         findings=findings,
         suspects=ranked,
-        excluded=found.excluded,
+        excluded=selection.excluded,
         flips=tuple(f for side in live for s in tested for f in _flips(s, side, snapshots[side])),
         effort=before + of_search(bench, tested),
         layers=layers,
@@ -107,7 +107,7 @@ def plan(bench: Bench, options: Options, rules: DiagnosisRules) -> Plan:
     )
 
 
-def _flips(suspect: Suspect, side: Side, snapshot: Snapshot) -> Iterator[Flip]:
+def _flips(suspect: Suspect, side: Side, snapshot: Snapshot) -> Iterator[PlannedFlip]:
     if side is Side.GOOD and suspect.not_on_good:
         return
     match suspect.means:
@@ -118,10 +118,10 @@ def _flips(suspect: Suspect, side: Side, snapshot: Snapshot) -> Iterator[Flip]:
                 except SettingError:  # said when it is tried
                     paths = (setting.knob.path,)
                 for path in paths:
-                    yield Flip(side, suspect.id, setting.knob.name, path, setting.value)
+                    yield PlannedFlip(side, suspect.id, setting.knob.name, path, setting.value)
         case ProcessMeans() as means:
             for name, value in means.towards(side.other).items():
-                yield Flip(side, suspect.id, f"process attribute {name}", "", value)
+                yield PlannedFlip(side, suspect.id, f"process attribute {name}", "", value)
 
 
 # -- what it will take -----------------------------------------------------------------------------
@@ -178,8 +178,8 @@ def of_search(bench: Bench, suspects: Sequence[Suspect]) -> Effort:
     narrowing = [Arm(Side.BAD), Arm(Side.BAD, first), Arm(Side.BAD, among)]
     narrowed = [(_SCREENED, tuple(dict.fromkeys(narrowing)))] * thirds
     proof = list(_proof(bench, first))
-    found = _effort(bench, thirds + 2, [*narrowed, *proof])
-    return of_nothing(bench, suspects) + found
+    finding = _effort(bench, thirds + 2, [*narrowed, *proof])
+    return of_nothing(bench, suspects) + finding
 
 
 def _proof(bench: Bench, first: tuple[Suspect, ...]) -> Iterator[Series]:

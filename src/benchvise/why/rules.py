@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import CrossCheck, Facts
+from benchvise.why.bench import CrossCheck, SideFacts
 from benchvise.why.explain import mechanism, remedies
 from benchvise.why.model import (
     Arm,
@@ -38,7 +38,7 @@ class DiagnosisRules:
     with_risk: bool = field(default=False, kw_only=True)
 
     def examine(
-        self, metric: Metric, facts: Mapping[Side, Facts], snapshots: Mapping[Side, Snapshot]
+        self, metric: Metric, facts: Mapping[Side, SideFacts], snapshots: Mapping[Side, Snapshot]
     ) -> tuple[Finding, ...]:
         """What must be known of the comparison itself, findings that stop it first."""
         return admissibility.examine(metric, facts, snapshots)
@@ -70,7 +70,7 @@ class DiagnosisRules:
         suspects: Sequence[Suspect],
         *,
         snapshots: Mapping[Side, Snapshot],
-        facts: Mapping[Side, Facts],
+        facts: Mapping[Side, SideFacts],
         effect: Bounds,
         during: Callable[[Arm], Mapping[str, float]],
         side: Side,

@@ -10,12 +10,19 @@ from dataclasses import replace
 
 from benchvise.errors import BenchviseError, BoardUnreachable, Interrupted, SettingError
 from benchvise.why.bench import CrossCheck
-from benchvise.why.case import DiagnosisState, Options, also
+from benchvise.why.case import DiagnosisOptions, DiagnosisState, also
 from benchvise.why.events import CauseConfirmed, FindingMade, SuspectsRanked
 from benchvise.why.experiments import confirm, gap
 from benchvise.why.experiments.confirm import Confirmation
 from benchvise.why.experiments.laboratory import Laboratory
-from benchvise.why.experiments.question import WITH, WITHOUT, Question, Reading, Unresolved, ask
+from benchvise.why.experiments.question import (
+    WITH,
+    WITHOUT,
+    ExperimentReading,
+    Question,
+    Unresolved,
+    ask,
+)
 from benchvise.why.experiments.search import Search, testable
 from benchvise.why.model import Arm, Cause, Mechanism, Origin, Purpose, Remedy, Side, Suspect
 from benchvise.why.rules import DiagnosisRules
@@ -39,15 +46,15 @@ def measure_gap(case: DiagnosisState, lab: Laboratory) -> None:
 
 
 def rank_suspects(
-    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: Options
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: DiagnosisOptions
 ) -> None:
     """What differs, in the order in which it will be tested."""
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
-    found = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
+    selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
     checks = lab.cross_check(options.cross_checks)
-    case.suspects = _ranked(case, lab, rules, options, found.suspects, checks)
-    case.excluded = found.excluded
+    case.suspects = _ranked(case, lab, rules, options, selection.suspects, checks)
+    case.excluded = selection.excluded
     lab.decided("suspects", [suspect.id for suspect in case.suspects])
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
 
@@ -56,7 +63,7 @@ def _ranked(
     case: DiagnosisState,
     lab: Laboratory,
     rules: DiagnosisRules,
-    options: Options,
+    options: DiagnosisOptions,
     suspects: Sequence[Suspect],
     checks: Sequence[CrossCheck] = (),
 ) -> tuple[Suspect, ...]:
@@ -101,7 +108,7 @@ def _search(
     suspects: list[Suspect],
     context: tuple[Suspect, ...],
     purposes: tuple[Purpose, Purpose],
-    first: Reading | None = None,
+    first: ExperimentReading | None = None,
 ) -> Search:
     """Searches a list, and what is left of it once more with what was proven flipped."""
     stage = case.reached
@@ -123,7 +130,7 @@ def _search(
 
 def _gap_by_all_in(
     case: DiagnosisState, lab: Laboratory, suspects: list[Suspect]
-) -> Reading | None:
+) -> ExperimentReading | None:
     """All as recorded, as the gap itself."""
     if not suspects:
         return None
@@ -141,7 +148,7 @@ def _gap_by_all_in(
 
 
 def search_layers(
-    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: Options
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: DiagnosisOptions
 ) -> None:
     """The causes among the layers that can be swapped, and then inside of what was found."""
     case.layers = tuple(lab.bench.layers())
@@ -153,38 +160,38 @@ def search_layers(
     before = len(case.proven)
     purposes = (Purpose.LAYER, Purpose.LAYER)
     _search(case, lab, testable(layers), case.flipped, purposes)
-    for found in case.proven[before:]:
-        if len(found.suspects) == 1:
-            _look_inside(case, lab, rules, options, found)
+    for proof in case.proven[before:]:
+        if len(proof.suspects) == 1:
+            _look_inside(case, lab, rules, options, proof)
 
 
 def _look_inside(
     case: DiagnosisState,
     lab: Laboratory,
     rules: DiagnosisRules,
-    options: Options,
-    found: Confirmation,
+    options: DiagnosisOptions,
+    proof: Confirmation,
 ) -> None:
     """The part of a layer that makes its effect, which then is the cause instead of the layer."""
-    layer = found.suspects[0]
+    layer = proof.suspects[0]
     parts = _ranked(case, lab, rules, options, lab.bench.parts(layer))
     lab.decided("parts", [part.id for part in parts])
     case.reached = f"searching inside {layer.id}"
     case.suspects += tuple(part for part in parts if part not in case.suspects)
-    place = case.proven.index(found)
+    place = case.proven.index(proof)
     del case.proven[place]
     context = case.flipped
     try:
         _search(case, lab, testable(parts), context, (Purpose.LAYER, Purpose.LAYER))
     finally:
         inside = case.proven[place:]
-        if abs(found.effect.value - sum(f.effect.value for f in inside)) >= case.scale.least:
+        if abs(proof.effect.value - sum(f.effect.value for f in inside)) >= case.scale.least:
             # The parts do not make up the layer: the layer is what is proven.
             del case.proven[place:]
-            case.proven.append(found)
+            case.proven.append(proof)
             others = [part for part in parts if part.means is None]
             if others:
-                case.needed.append(
+                case.next_steps.append(
                     f"which part of {layer.id} it is takes building it anew: "
                     + "; ".join(f"{p.title}: {p.untestable}" for p in others[:5])
                 )
@@ -208,23 +215,23 @@ def measure_together(case: DiagnosisState, lab: Laboratory) -> None:
 def explain(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
     """Mechanism, origins and remedies of each cause, the largest first."""
     causes = []
-    for found in sorted(case.proven, key=lambda found: -abs(found.share.value)):
-        case.reached = f"explaining {found.name}"
-        cause = _explained(case, lab, rules, found)
+    for proof in sorted(case.proven, key=lambda proof: -abs(proof.share.value)):
+        case.reached = f"explaining {proof.name}"
+        cause = _explained(case, lab, rules, proof)
         causes.append(cause)
         lab.observe(CauseConfirmed(cause))
         case.causes = tuple(causes)
 
 
-def as_cause(found: Confirmation) -> Cause:
+def as_cause(proof: Confirmation) -> Cause:
     """The cause as far as experiments go."""
     return Cause(
-        suspects=found.suspects,
-        share=found.share,
-        repair=found.repair,
-        breaking=found.breaking,
-        again=found.again,
-        not_broken=found.not_broken,
+        suspects=proof.suspects,
+        share=proof.share,
+        repair=proof.repair,
+        breaking=proof.breaking,
+        again=proof.again,
+        not_broken=proof.not_broken,
     )
 
 
@@ -250,22 +257,22 @@ def _explained(
     except (BoardUnreachable, SettingError, Interrupted):
         raise
     except BenchviseError as error:
-        case.needed.append(f"the mechanism of {cause.name} could not be checked: {error}")
+        case.next_steps.append(f"the mechanism of {cause.name} could not be checked: {error}")
     for suspect in proof.suspects:
-        found: list[Origin] = []
+        places: list[Origin] = []
         for side in (Side.BAD, Side.GOOD):
             try:
-                found.extend(lab.bench.origins(side, suspect))
+                places.extend(lab.bench.origins(side, suspect))
             except BenchviseError as error:
-                case.needed.append(
+                case.next_steps.append(
                     f"what sets {suspect.id} on {lab.bench.name(side)} is not available: {error}"
                 )
-        origins.extend(found)
+        origins.extend(places)
         values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
         remedies.extend(
             rules.remedies(
                 suspect,
-                origins=found,
+                origins=places,
                 side_values=values,
                 roles=case.snapshots[Side.BAD].roles,
             )

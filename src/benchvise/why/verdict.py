@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchvise.why.bench import Bench
-from benchvise.why.case import DiagnosisState, Options
+from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.experiments.confirm import by_sum
 from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.model import (
     Bounds,
     Cause,
     Diagnosis,
+    DiagnosisVerdict,
     Finding,
     Gap,
     Grade,
     Side,
     Stop,
-    Verdict,
     Write,
 )
-from benchvise.why.next_steps import needed
+from benchvise.why.next_steps import next_steps
 from benchvise.why.stages import as_cause
 from benchvise.why.wording import apart, reach, scatters, share
 
@@ -30,7 +30,11 @@ _MOSTLY = 0.5
 
 
 def conclude(
-    case: DiagnosisState, lab: Laboratory, options: Options, stopped: Stop | None, reason: str
+    case: DiagnosisState,
+    lab: Laboratory,
+    options: DiagnosisOptions,
+    stopped: Stop | None,
+    reason: str,
 ) -> Diagnosis:
     """The answer with what is known, whether or not the diagnosis came to its end."""
     bench = lab.bench
@@ -59,7 +63,7 @@ def conclude(
         experiments=tuple(lab.experiments),
         trials=tuple(lab.trials),
         writes=tuple(bench.writes()),
-        needed=tuple(dict.fromkeys(needed(case, lab, options, verdict))),
+        needed=tuple(dict.fromkeys(next_steps(case, lab, options, verdict))),
         stopped=stopped,
         reached=reached,
         restored=stopped is not Stop.NOT_PUT_BACK
@@ -77,9 +81,9 @@ def _findings(case: DiagnosisState, lab: Laboratory) -> tuple[Finding, ...]:
 
     A busy neighbour that was there before is mostly there afterwards too, in other words.
     """
-    known = {finding.rule for finding in case.findings}
-    said = lab.bench.findings()
-    later = (finding for finding in said if finding.rule.replace(" ", "-") not in known)
+    rules = {finding.rule for finding in case.findings}
+    noticed = lab.bench.findings()
+    later = (finding for finding in noticed if finding.rule.replace(" ", "-") not in rules)
     return tuple(dict.fromkeys([*case.findings, *later, *_disturbed(lab)]))
 
 
@@ -101,23 +105,23 @@ def _disturbed(lab: Laboratory) -> Iterator[Finding]:
             )
 
 
-def _verdict(case: DiagnosisState, stopped: Stop | None) -> Verdict:
+def _verdict(case: DiagnosisState, stopped: Stop | None) -> DiagnosisVerdict:
     if not case.admissible:
-        return Verdict.NOT_ADMISSIBLE
+        return DiagnosisVerdict.NOT_ADMISSIBLE
     if stopped is not None:
-        return Verdict.INCOMPLETE
+        return DiagnosisVerdict.INCOMPLETE
     if case.measured is None or not case.measured.shown:
-        return Verdict.NO_DIFFERENCE
+        return DiagnosisVerdict.NO_DIFFERENCE
     if case.measured.reversed and not case.by_all_in:
-        return Verdict.REVERSED
+        return DiagnosisVerdict.REVERSED
     if not case.proven or case.unexplained is None:
-        return Verdict.UNEXPLAINED
+        return DiagnosisVerdict.UNEXPLAINED
     # What is left by the estimate must not count, also where its interval reaches zero: that it may
     # be nothing does not explain it. More than all is unexplained only where it surely is more.
     negligible = case.scale.least / case.scale.gap
     left = case.unexplained
     missing = left.value >= negligible or left.high < -negligible
-    return Verdict.PARTLY if missing else Verdict.EXPLAINED
+    return DiagnosisVerdict.PARTLY if missing else DiagnosisVerdict.EXPLAINED
 
 
 def _all_undone(writes: Sequence[Write]) -> bool:
@@ -130,39 +134,47 @@ def _all_undone(writes: Sequence[Write]) -> bool:
 
 
 def headline(
-    case: DiagnosisState, causes: Sequence[Cause], bench: Bench, verdict: Verdict, reached: str
+    case: DiagnosisState,
+    causes: Sequence[Cause],
+    bench: Bench,
+    verdict: DiagnosisVerdict,
+    reached: str,
 ) -> str:
     """The sentence, with a full stop. ``causes`` are all that are proven, the largest first."""
     return f"{_answer(case, causes, bench, verdict, reached).rstrip('.')}."
 
 
 def _answer(
-    case: DiagnosisState, causes: Sequence[Cause], bench: Bench, verdict: Verdict, reached: str
+    case: DiagnosisState,
+    causes: Sequence[Cause],
+    bench: Bench,
+    verdict: DiagnosisVerdict,
+    reached: str,
 ) -> str:
     good, bad = bench.name(Side.GOOD), bench.name(Side.BAD)
-    if verdict is Verdict.NOT_ADMISSIBLE:
+    if verdict is DiagnosisVerdict.NOT_ADMISSIBLE:
         return next(f.sentence for f in case.findings if f.grade is Grade.STOPS)
     if causes:
         words = _causes(causes)
-        if verdict is Verdict.INCOMPLETE:
+        if verdict is DiagnosisVerdict.INCOMPLETE:
             return f"{words}; {reached}"
-        if verdict is Verdict.PARTLY and case.unexplained is not None:
+        if verdict is DiagnosisVerdict.PARTLY and case.unexplained is not None:
             if case.unexplained.value < 0:
                 return (
                     f"{words}: more than the whole gap, so something else has the opposite effect"
                 )
             return f"{words}; {_share_text(case.unexplained)} is unexplained"
         return words
-    if verdict is Verdict.INCOMPLETE:
+    if verdict is DiagnosisVerdict.INCOMPLETE:
         return f"No cause is confirmed yet; {reached}"
     if case.measured is None:
         return "None of the differences can be set here, so there is no gap to measure"
     gap = case.measured.gap
-    if verdict is Verdict.NO_DIFFERENCE:
+    if verdict is DiagnosisVerdict.NO_DIFFERENCE:
         if case.by_all_in:
             return f"Setting everything as recorded for {good} does not change {bad}"
         return f"No difference is shown between {good} and {bad}: {_no_gap(gap)}"
-    if verdict is Verdict.REVERSED:
+    if verdict is DiagnosisVerdict.REVERSED:
         return f"{good}, given as the good side, is worse by {apart(gap.goodness.value)}"
     return f"{bad} is worse by {apart(gap.goodness.value)}, and no cause was found"
 
@@ -170,9 +182,9 @@ def _answer(
 def _causes(causes: Sequence[Cause]) -> str:
     """``memory.thp, set by /etc/rc.local:12, accounts for 97 % (93 to 101) of the difference``."""
     first, *others = (_cause(cause) for cause in causes)
-    said = "".join(f", and {name} for {share}" for name, share in others)
+    rest = "".join(f", and {name} for {share}" for name, share in others)
     name, share = first
-    return f"{name} accounts for {share} of the difference{said}"
+    return f"{name} accounts for {share} of the difference{rest}"
 
 
 def _cause(cause: Cause) -> tuple[str, str]:
@@ -181,13 +193,13 @@ def _cause(cause: Cause) -> tuple[str, str]:
 
 
 def _no_gap(gap: Gap) -> str:
-    found, bounds = apart(gap.goodness.value), gap.goodness
+    distance, bounds = apart(gap.goodness.value), gap.goodness
     if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
         return (
-            f"they seem {found} apart, but the values scatter too much to tell "
+            f"they seem {distance} apart, but the values scatter too much to tell "
             f"(95 %: {reach(bounds.low, bounds.high)}; p = {gap.p:.2g})"
         )
-    return f"they are {found} apart, and the noise floor is {apart(gap.floor)}"
+    return f"they are {distance} apart, and the noise floor is {apart(gap.floor)}"
 
 
 def _share_text(bounds: Bounds) -> str:

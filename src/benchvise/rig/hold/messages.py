@@ -262,7 +262,7 @@ BoardEvent: TypeAlias = FlashProgress | PhaseReached
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorMessage:
+class WorkerError:
     """An error of the process, to be raised in its client."""
 
     kind: str
@@ -304,7 +304,7 @@ class WorkerMessage:
     id: int
     ended: bool = field(default=False, metadata=in_json(omit_default=True))
     result: Any = field(default=None, metadata=in_json(omit_default=True))
-    error: ErrorMessage | None = field(default=None, metadata=in_json(omit_default=True))
+    error: WorkerError | None = field(default=None, metadata=in_json(omit_default=True))
     flash: FlashProgress | None = field(default=None, metadata=in_json(omit_default=True))
     phase: PhaseReached | None = field(default=None, metadata=in_json(omit_default=True))
 

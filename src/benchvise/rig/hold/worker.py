@@ -45,13 +45,13 @@ from benchvise.rig.hold.messages import (
     BoardStatus,
     BootedBoard,
     CardSide,
-    ErrorMessage,
     FlashedCard,
     NotReadable,
     PhaseReached,
     PowerChange,
     PowerState,
     Request,
+    WorkerError,
     WorkerMessage,
     WorkerOrder,
     parse_request,
@@ -118,7 +118,7 @@ class Worker:
             except ClientGone:
                 pass
             except BenchviseError as error:
-                self._send(WorkerMessage(0, ended=True, error=ErrorMessage.of(error)))
+                self._send(WorkerMessage(0, ended=True, error=WorkerError.of(error)))
                 return error.exit_code
             self._abandon()
         return 0
@@ -169,10 +169,10 @@ class Worker:
                 self._note(BoardActivity(_LONG[type(request)], time.time()))
             result = self._answer(request)
         except BenchviseError as failure:
-            error = ErrorMessage.of(failure)
+            error = WorkerError.of(failure)
         except Exception as failure:  # noqa: BLE001 - labgrid's drivers raise what they like
             traceback.print_exc()
-            error = ErrorMessage.of(_unforeseen(self._name, failure))
+            error = WorkerError.of(_unforeseen(self._name, failure))
         self._send(WorkerMessage(number, ended=True, result=encode(result), error=error))
         if self._activity is not None:
             self._note(None)

@@ -112,11 +112,11 @@ class Images:
         A boot is dear, so a layer is not tried first and then its parts again. Raises as
         ``compose`` does.
         """
-        found: list[Suspect] = []
+        suspects: list[Suspect] = []
         for different in self._differing():
             parts = self.parts(different.layer) if is_divisible(different.layer) else []
-            found += parts if 0 < len(parts) <= _FEW_PARTS else [self._whole(different)]
-        return found
+            suspects += parts if 0 < len(parts) <= _FEW_PARTS else [self._whole(different)]
+        return suspects
 
     def parts(self, layer: str) -> list[Suspect]:
         """What differs inside a layer: to be taken singly, or without means where it takes building
@@ -165,13 +165,13 @@ class Images:
         )
 
     def _part(self, layer: str, part: LayerPart) -> Suspect:
-        line, said = _of_side(part, Side.BAD) if part.second else _of_side(part, Side.GOOD)
+        line, text = _of_side(part, Side.BAD) if part.second else _of_side(part, Side.GOOD)
         where = f"{part.file}:{line}" if line else part.file
         return Suspect(
             f"{layer}:{part.name}",
             f"{part.name} of the command line"
             if layer == "command-line"
-            else f"{where}: {said.splitlines()[0]}",
+            else f"{where}: {text.splitlines()[0]}",
             _KINDS[layer],
             layer,
             part.first[:_SHOWN] or "not there",
@@ -183,7 +183,9 @@ class Images:
 
     def _of_root(self) -> Iterable[str]:
         """The layers within a root file system in which the two differ."""
-        return [found.layer for found in self._differing() if found.layer in _OF_ROOT]
+        return [
+            difference.layer for difference in self._differing() if difference.layer in _OF_ROOT
+        ]
 
     def _differing(self) -> list[LayerDifference]:
         if self._different is None:
@@ -215,18 +217,18 @@ def kernel_options(good: bytes, bad: bytes, reach: Reach) -> list[Suspect]:
     where either image does not say how its kernel was built.
     """
     try:
-        one, other = kernel_config(good), kernel_config(bad)
+        first, other = kernel_config(good), kernel_config(bad)
     except ValueError:
         return []
-    names = {name for name in {*one, *other} if one.get(name) != other.get(name)}
-    heads = _heads(names, one, other)
+    names = {name for name in {*first, *other} if first.get(name) != other.get(name)}
+    heads = _heads(names, first, other)
     return _best(
         Suspect(
             f"kernel:CONFIG_{head}",
             f"CONFIG_{head}" + (f" and {len(below)} options below it" if below else ""),
             Layer.KERNEL,
             "kernel",
-            one.get(head, _NOT_SET)[:_VALUE_SHOWN],
+            first.get(head, _NOT_SET)[:_VALUE_SHOWN],
             other.get(head, _NOT_SET)[:_VALUE_SHOWN],
             tuple(f"CONFIG_{name}" for name in (head, *below)),
             untestable=f"it takes a kernel built with CONFIG_{head} as on the other side",
@@ -243,27 +245,27 @@ def tree_nodes(good: Mapping[str, bytes], bad: Mapping[str, bytes]) -> list[Susp
     """
     pairs = [(name, good[name], bad[name]) for name in sorted({*good} & {*bad})]
     if not pairs and len(good) == len(bad) == 1:
-        (name, one), (other,) = *good.items(), bad.values()
-        pairs = [(name, one, other)]
-    found: list[Suspect] = []
-    for name, one, other in pairs:
+        (name, first), (other,) = *good.items(), bad.values()
+        pairs = [(name, first, other)]
+    suspects: list[Suspect] = []
+    for name, first, other in pairs:
         try:
-            here, there = device_tree(one), device_tree(other)
+            here, there = device_tree(first), device_tree(other)
         except ValueError:
             continue
         for path in sorted({*here, *there}):
             if here.get(path) != there.get(path):
-                found.append(_property(name, path, here.get(path), there.get(path)))
-    return _best(found)
+                suspects.append(_property(name, path, here.get(path), there.get(path)))
+    return _best(suspects)
 
 
-def _property(name: str, path: str, one: Any, other: Any) -> Suspect:
+def _property(name: str, path: str, first: Any, other: Any) -> Suspect:
     return Suspect(
         f"device-tree:{path}",
         f"{path} of {name}",
         Layer.DEVICE_TREE,
         "device-tree",
-        "not there" if one is None else str(one)[:_VALUE_SHOWN],
+        "not there" if first is None else str(first)[:_VALUE_SHOWN],
         "not there" if other is None else str(other)[:_VALUE_SHOWN],
         untestable="it takes a device tree compiled with the other side's value",
         terms=(_UNKNOWN,),
@@ -271,7 +273,7 @@ def _property(name: str, path: str, one: Any, other: Any) -> Suspect:
 
 
 def _heads(
-    names: set[str], one: Mapping[str, str], other: Mapping[str, str]
+    names: set[str], first: Mapping[str, str], other: Mapping[str, str]
 ) -> dict[str, list[str]]:
     """The options that differ by themselves, each with those below it.
 
@@ -280,7 +282,7 @@ def _heads(
     """
     heads: dict[str, list[str]] = {}
     for name in sorted(names):
-        above = _above(name, names, one, other)
+        above = _above(name, names, first, other)
         if above is None:
             heads.setdefault(name, [])
         else:
@@ -289,13 +291,13 @@ def _heads(
 
 
 def _above(
-    name: str, names: set[str], one: Mapping[str, str], other: Mapping[str, str]
+    name: str, names: set[str], first: Mapping[str, str], other: Mapping[str, str]
 ) -> str | None:
     """The outermost option that takes this one with it."""
     words = name.split("_")
     for end in range(1, len(words)):
         head = "_".join(words[:end])
-        if head in names and any(head not in side and name not in side for side in (one, other)):
+        if head in names and any(head not in side and name not in side for side in (first, other)):
             return head
     return None
 

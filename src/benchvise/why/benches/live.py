@@ -28,12 +28,12 @@ from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHe
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
-from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.cross_check import cross_check
 from benchvise.why.benches.live_board import LiveBoard, Process, still_set
 from benchvise.why.benches.programs import find_programs
 from benchvise.why.benches.record import Record, covariates
-from benchvise.why.benches.userland import Tree
+from benchvise.why.benches.userland import RootTree
 from benchvise.why.benches.userland_swap import UserlandSwap, is_userland
 from benchvise.why.explain.counters import of_samples
 from benchvise.why.model import (
@@ -51,7 +51,7 @@ from benchvise.why.model import (
     Write,
 )
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.live import BoardFiles
+from benchvise.why.provenance.live import ProbedFiles
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class LiveBench:
         sides: Mapping[Side, LiveBoard | Record],
         *,
         simulated: frozenset[Side] = frozenset(),
-        root: Tree | None = None,
+        root: RootTree | None = None,
     ) -> None:
         self._begun = time.monotonic()
         self._live = {s: board for s, board in sides.items() if isinstance(board, LiveBoard)}
@@ -88,13 +88,13 @@ class LiveBench:
         self._writes: list[Write] = []
         self._findings: list[Finding] = []
         self._taken: dict[Side, Snapshot] = {}
-        self._facts: dict[Side, Facts] = {}
+        self._facts: dict[Side, SideFacts] = {}
         self._durations: dict[tuple[Side, bool], list[float]] = {}
         self._interventions: dict[Side, Intervention] = {}
         self._boots = {board.name: 0 for board in self._live.values()}
         self._number = 0
-        asked = next(iter(self._live.values())).spec
-        self._metric, kind, self._hosts = self._first(asked)
+        spec = next(iter(self._live.values())).spec
+        self._metric, kind, self._hosts = self._first(spec)
         command = self._metric.command
         if root is not None and not command:
             raise UsageError(
@@ -104,7 +104,7 @@ class LiveBench:
         swappable = command and (root is not None or len(self._live) == len(Side))
         self._userland = UserlandSwap(self._live, command, root) if swappable else None
         self._recorded = {
-            side: record.trials(asked, kind, side) for side, record in self._records.items()
+            side: record.trials(spec, kind, side) for side, record in self._records.items()
         }
         self._number = max((len(trials) for trials in self._recorded.values()), default=0)
 
@@ -138,11 +138,11 @@ class LiveBench:
         """See Bench."""
         return time.monotonic() - self._begun
 
-    def facts(self, side: Side) -> Facts:
+    def facts(self, side: Side) -> SideFacts:
         """See Bench."""
         if side not in self._live:
             run = self._records[side].run
-            return Facts(host=run.host if run else {}, simulated=bool(run and run.simulated))
+            return SideFacts(host=run.host if run else {}, simulated=bool(run and run.simulated))
         if side not in self._facts:
             board = self._live[side]
             programs, versions = self._lasting(
@@ -151,7 +151,7 @@ class LiveBench:
             if side is Side.GOOD and self._is_one_board and self._userland is not None:
                 programs, versions = self._userland.programs(), {}
             simulated = side in self._simulated
-            self._facts[side] = Facts(self._hosts[side], programs, versions, simulated)
+            self._facts[side] = SideFacts(self._hosts[side], programs, versions, simulated)
         return self._facts[side]
 
     def snapshot(self, side: Side) -> Snapshot:
@@ -191,9 +191,9 @@ class LiveBench:
 
     def seconds(self, arm: Arm, after: Arm | None) -> float:  # noqa: ARG002 - nothing boots here
         """See Bench."""
-        known = self._durations.get((arm.side, bool(arm.flipped)))
-        if known:
-            return statistics.median(known[-20:])
+        durations = self._durations.get((arm.side, bool(arm.flipped)))
+        if durations:
+            return statistics.median(durations[-20:])
         plain = self._durations.get((arm.side, False), [0.0])
         return statistics.median(plain) + _SETTING_S * bool(arm.flipped)
 
@@ -219,15 +219,15 @@ class LiveBench:
         """See Bench."""
         if len(self._live) < len(Side) or self._is_one_board:
             return ()
-        found = []
+        checks = []
         for key in keys:
             check = cross_check(
                 key,
                 self._live,
                 lambda side, spec: self._lasting(side, lambda: self._live[side].process(spec)),
             )
-            found += [check] if check is not None else []
-        return found
+            checks += [check] if check is not None else []
+        return checks
 
     # -- what else the loop asks for ---------------------------------------------------------------
 
@@ -258,14 +258,14 @@ class LiveBench:
         board = self._live[side]
 
         def find() -> Sequence[Origin]:
-            return find_origins(BoardFiles(board.channel, board.name, board.roles), suspect, side)
+            return find_origins(ProbedFiles(board.channel, board.name, board.roles), suspect, side)
 
         return self._lasting(side, find)
 
     def findings(self) -> Sequence[Finding]:
         """See Bench; looks at the live boards once more."""
-        found = [f for record in self._records.values() for f in record.findings()]
-        found += self._userland.findings() if self._userland is not None else []
+        findings = [f for record in self._records.values() for f in record.findings()]
+        findings += self._userland.findings() if self._userland is not None else []
         for side, board in self._boards():
             before = self._taken.get(side)
             if before is None or not board.channel.is_open:
@@ -274,12 +274,12 @@ class LiveBench:
                 after = take_snapshot(board.board, board.channel)
             except (BoardUnreachable, ProbeError):
                 continue  # whoever measures next says so
-            found += [
+            findings += [
                 Finding(condition.rule, Grade.WARNS, f"{board.name}: {condition.sentence}")
                 for condition in conditions(before, after)
                 if condition.rule != "rebooted"  # counted by its boots
             ]
-        return (*self._findings, *found)
+        return (*self._findings, *findings)
 
     def writes(self) -> Sequence[Write]:
         """See Bench."""
@@ -303,15 +303,15 @@ class LiveBench:
         board = self._live[arm.side]
 
         def once() -> Process:
-            with board.intervention() as made:
-                self._interventions[arm.side] = made
+            with board.intervention() as intervention:
+                self._interventions[arm.side] = intervention
                 try:
-                    made.apply(settings)
+                    intervention.apply(settings)
                 finally:
-                    self._note(arm.side, made.made, undone=False)
+                    self._note(arm.side, intervention.made, undone=False)
                 with let_through():
                     process = measure(board, attributes)
-                    made.check_held()
+                    intervention.check_held()
             return process
 
         def flipped() -> Process:
@@ -334,23 +334,23 @@ class LiveBench:
             ids = refusing(arm, error.message)
             if not ids:
                 raise
-            raise Refused(error.message, error.remedy, ids) from error
+            raise ArmRefused(error.message, error.remedy, ids) from error
 
-    def _refused(self, arm: Arm, error: NotMade) -> Refused:
+    def _refused(self, arm: Arm, error: NotMade) -> ArmRefused:
         """Names the suspects whose settings failed; tries each alone where nobody knows which."""
         ids = [s.id for s in arm.flipped if _settings(s, arm.side) & _names(error.settings)]
         if not error.settings and len(arm.flipped) > 1:
             ids = [s.id for s in arm.flipped if not self._can_be_made(arm.side, s)]
         elif not error.settings:
             ids = list(arm.ids)
-        return Refused(error.message, error.remedy, ids)
+        return ArmRefused(error.message, error.remedy, ids)
 
     def _can_be_made(self, side: Side, suspect: Suspect) -> bool:
         settings, _ = means_of(Arm(side, (suspect,)))
 
         def make() -> bool:
-            with self._live[side].intervention() as made:
-                made.apply(settings)
+            with self._live[side].intervention() as intervention:
+                intervention.apply(settings)
             return True
 
         try:
@@ -358,11 +358,11 @@ class LiveBench:
         except NotMade:
             return False
 
-    def _note(self, side: Side, made: Sequence[Made], *, undone: bool) -> None:
+    def _note(self, side: Side, changes: Sequence[Made], *, undone: bool) -> None:
         at = self.now()
-        for one in reversed(made) if undone else made:
-            old, new = (one.new, one.old) if undone else (one.old, one.new)
-            self._writes.append(Write(at, side, one.knob, one.path, old, new, undone))
+        for change in reversed(changes) if undone else changes:
+            old, new = (change.new, change.old) if undone else (change.old, change.new)
+            self._writes.append(Write(at, side, change.knob, change.path, old, new, undone))
 
     def _note_undone(self, side: Side) -> None:
         """What the last intervention had set is as before now."""
@@ -423,10 +423,10 @@ class LiveBench:
     # -- the beginning -----------------------------------------------------------------------------
 
     def _first(
-        self, asked: SeriesSpec
+        self, spec: SeriesSpec
     ) -> tuple[Metric, MetricKind, dict[Side, Mapping[str, object]]]:
         """What is measured, by a process on each live board; the kinds have to agree."""
-        command = asked if asked.benchmark.startswith("command.") else None
+        command = spec if spec.benchmark.startswith("command.") else None
         kinds: dict[Side, MetricKind] = {}
         hosts: dict[Side, Mapping[str, object]] = {}
         for side, board in self._live.items():
@@ -438,12 +438,12 @@ class LiveBench:
         kind = next(iter(kinds.values()))
         if any((k.unit, k.better) != (kind.unit, kind.better) for k in kinds.values()):
             raise UsageError(
-                f"the two boards count {asked.key} in different units: "
+                f"the two boards count {spec.key} in different units: "
                 + " and ".join(k.unit or "none" for k in kinds.values()),
                 "measure something that both count alike",
             )
         metric = Metric.of(
-            asked,
+            spec,
             kind.unit,
             kind.better,
             kind.counted,
@@ -467,7 +467,7 @@ class LiveBench:
 
 
 def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
-    """The settings and the process attributes of an arm; Refused for what a live board cannot."""
+    """Settings and process attributes of an arm; ArmRefused for what a live board cannot."""
     settings: dict[Setting, str] = {}
     attributes: dict[str, str] = {}
     for suspect in arm.flipped:
@@ -476,13 +476,13 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
                 towards = means.towards(arm.side.other)
                 settings |= dict.fromkeys(towards, suspect.id)
                 if not towards:
-                    raise Refused(f"{suspect.title} cannot be set there", "", [suspect.id])
+                    raise ArmRefused(f"{suspect.title} cannot be set there", "", [suspect.id])
             case ProcessMeans() as means:
                 attributes |= means.towards(arm.side.other)
             case LayerMeans() if is_userland(suspect):
                 pass  # another command line, and no setting
             case _:
-                raise Refused(
+                raise ArmRefused(
                     f"{suspect.title} is not set on a running board",
                     suspect.untestable or "swap the layer on a board of a rig",
                     [suspect.id],
@@ -491,7 +491,7 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
     for setting, owner in settings.items():
         key = (setting.knob.name, setting.paths)
         if values.setdefault(key, setting.value) != setting.value:
-            raise Refused(f"{setting.knob.name} would be set to two values at once", "", [owner])
+            raise ArmRefused(f"{setting.knob.name} would be set to two values at once", "", [owner])
     return list(settings), attributes
 
 
@@ -507,10 +507,10 @@ def _names(settings: Sequence[Setting]) -> frozenset[tuple[str, str]]:
 
 def refusing(arm: Arm, message: str) -> list[str]:
     """The suspects whose process attribute a message of the probe is about: ``--as thp=off: …``."""
-    asked = message.partition("--as ")[2].partition("=")[0]
+    attribute = message.partition("--as ")[2].partition("=")[0]
     return [
         suspect.id
         for suspect in arm.flipped
         if isinstance(suspect.means, ProcessMeans)
-        and asked in suspect.means.towards(arm.side.other)
+        and attribute in suspect.means.towards(arm.side.other)
     ]

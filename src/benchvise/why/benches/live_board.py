@@ -195,8 +195,8 @@ class LiveBoard:
         A number that a command prints is found by running it as ``command.time``, which counts.
         """
         if self.spec.benchmark == "command.output":
-            given = dict(self.spec.params)
-            params = {"run": given["run"], "timeout_s": given["timeout_s"], "warmup": "0"}
+            own = dict(self.spec.params)
+            params = {"run": own["run"], "timeout_s": own["timeout_s"], "warmup": "0"}
             counted = {"counters": "on", "observe": "pages"}
             return self.registry.spec("command.time", {**params, **counted})
         return _with(self.spec, counters="on", observe="pages")

@@ -52,8 +52,8 @@ def find_programs(board: Board, command: str) -> tuple[dict[str, str], dict[str,
     versions: dict[str, str] = {}
     if not words:
         return programs, versions
-    said = board.run(["sh", "-c", _FIND, "sh", *words], timeout=_SECONDS).stdout
-    for line in said.decode("utf-8", "replace").splitlines()[:_PROGRAMS]:
+    listing = board.run(["sh", "-c", _FIND, "sh", *words], timeout=_SECONDS).stdout
+    for line in listing.decode("utf-8", "replace").splitlines()[:_PROGRAMS]:
         word, _, path = printable(line, 500).partition(" ")
         if not path.startswith("/"):  # built into the shell
             continue

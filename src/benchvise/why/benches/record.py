@@ -87,12 +87,12 @@ def _trial(number: int, side: Side, process: ProcessRecord) -> Trial:
 
 def covariates(samples: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What else is known of the moment: ``clock_hz``, ``temperature_c``."""
-    found: dict[str, float] = {}
+    values_by_name: dict[str, float] = {}
     for name, key, unit in (
         ("clock_hz", "clock_before_hz", 1.0),
         ("temperature_c", "temperature_mc", 1e-3),
     ):
         values = [s[key] * unit for s in samples if isinstance(s.get(key), int | float)]
         if values:
-            found[name] = statistics.median(values)
-    return found
+            values_by_name[name] = statistics.median(values)
+    return values_by_name

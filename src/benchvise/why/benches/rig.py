@@ -22,7 +22,7 @@ from benchvise.rig.hold.boot_session import BootSession
 from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import CrossCheck, Facts, Refused
+from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.cross_check import compared, one_side
 from benchvise.why.benches.images import Flips, Images
 from benchvise.why.benches.live import LiveBench
@@ -82,8 +82,8 @@ class RigBench:
         self._say = say
         self._booted: dict[BootSession, _Boot] = {}
         self._before: dict[BootSession, list[_Key]] = {seat: [] for seat in seats.values()}
-        self._unbootable: dict[tuple[Side, Flips], Refused] = {}
-        self._looked: dict[Side, tuple[Facts, Snapshot]] = {}
+        self._unbootable: dict[tuple[Side, Flips], ArmRefused] = {}
+        self._looked: dict[Side, tuple[SideFacts, Snapshot]] = {}
         self._measured: dict[Side, list[float]] = {side: [] for side in Side}
         self._composed: list[float] = []
         self._findings: list[Finding] = []
@@ -119,7 +119,7 @@ class RigBench:
         """See Bench."""
         return time.monotonic() - self._begun
 
-    def facts(self, side: Side) -> Facts:
+    def facts(self, side: Side) -> SideFacts:
         """See Bench."""
         return self._look(side)[0]
 
@@ -151,8 +151,8 @@ class RigBench:
     def seconds(self, arm: Arm, after: Arm | None) -> float:
         """See Bench; a boot is counted where one is needed after that other arm."""
         flips = _flips(arm)
-        known = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
-        measuring = statistics.median(known[-20:])
+        durations = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
+        measuring = statistics.median(durations[-20:])
         if not self.boots(arm, after):
             return measuring
         composing = 0.0
@@ -179,13 +179,13 @@ class RigBench:
         for side in Side:
             board = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).board
             taken[side] = {key: one_side(key, board) for key in keys}
-        found = []
+        checks = []
         for key in keys:
             good, bad = taken[Side.GOOD][key], taken[Side.BAD][key]
             if good is not None and bad is not None:
                 values = {Side.GOOD: good[1], Side.BAD: bad[1]}
-                found.append(compared(key, good[0], values))
-        return found
+                checks.append(compared(key, good[0], values))
+        return checks
 
     # -- layers ------------------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class RigBench:
 
     # -- booting -----------------------------------------------------------------------------------
 
-    def _look(self, side: Side) -> tuple[Facts, Snapshot]:
+    def _look(self, side: Side) -> tuple[SideFacts, Snapshot]:
         """What there is to see of a side; once, as going back for more takes a boot."""
         if side not in self._looked:
             live = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).live
@@ -259,10 +259,10 @@ class RigBench:
         return self._boot(seat, arm, flips)
 
     def _boot(self, seat: BootSession, arm: Arm, flips: Flips) -> _Boot:
-        """Boots an arm's image. Refused when that comes to nothing because of its layers."""
-        known = self._unbootable.get((arm.side, flips))
-        if known is not None:
-            raise known
+        """Boots an arm's image. ArmRefused when that comes to nothing because of its layers."""
+        failure = self._unbootable.get((arm.side, flips))
+        if failure is not None:
+            raise failure
         swapped = [s for s in arm.flipped if isinstance(s.means, LayerMeans)]
         ids = [s.id for s in swapped]
         try:
@@ -274,7 +274,7 @@ class RigBench:
             if not flips:
                 raise BoardUnreachable(error.message, error.remedy) from error
             # Of several, it is not known which one does it.
-            refused = Refused(
+            refused = ArmRefused(
                 f"with {' and '.join(ids)}: {error.fault}: {error.message}",
                 error.remedy,
                 ids if len(ids) == 1 else (),
@@ -296,13 +296,13 @@ class RigBench:
     def _composed_image(self, side: Side, swapped: Sequence[Suspect]) -> Path:
         flips = _flips(Arm(side, tuple(swapped)))
         begun = time.monotonic()
-        made = self._images.is_made(side, flips)
+        was_made = self._images.is_made(side, flips)
         try:
             path = self._images.make(side, flips, self._say)
         except ImageError as error:
             alone = [s.id for s in swapped if len(swapped) == 1 or not self._fits(side, s)]
-            raise Refused(error.message, error.remedy, alone) from error
-        if not made:
+            raise ArmRefused(error.message, error.remedy, alone) from error
+        if not was_made:
             self._composed.append(time.monotonic() - begun)
         return path
 
@@ -351,9 +351,9 @@ class RigBench:
         boot = self._booted.pop(seat, None)
         if boot is not None:
             self._writes += _rebased(boot)
-            known = {(found.rule, found.sentence) for found in self._findings}
+            noted = {(found.rule, found.sentence) for found in self._findings}
             for finding in boot.live.findings():
-                if (finding.rule, finding.sentence) not in known:
+                if (finding.rule, finding.sentence) not in noted:
                     self._findings.append(finding)
             boot.live.close()
 
@@ -375,5 +375,5 @@ def _rebased(boot: _Boot) -> list[Write]:
 
 def _typical(seat: BootSession) -> float:
     """What a boot with another image takes there, in seconds."""
-    known = seat.seconds[True] or seat.seconds[False]
-    return statistics.median(known) if known else _BOOT_S
+    durations = seat.seconds[True] or seat.seconds[False]
+    return statistics.median(durations) if durations else _BOOT_S

@@ -47,7 +47,7 @@ _OF_LIBC = re.compile(
 """The loader and what is built with it only go together."""
 
 
-class Incomplete(Exception):  # noqa: N818
+class UserlandIncomplete(Exception):  # noqa: N818
     """A command whose programs cannot be told or taken along; the message says which and why."""
 
 
@@ -87,12 +87,12 @@ class Closure:
     @property
     def parts(self) -> dict[str, str]:
         """Part to the digest of its files."""
-        found: dict[str, list[str]] = {}
+        digests: dict[str, list[str]] = {}
         for name, file in sorted(self.files.items()):
-            found.setdefault(file.part, []).append(f"{name} {file.digest}")
+            digests.setdefault(file.part, []).append(f"{name} {file.digest}")
         return {
             part: hashlib.sha256("\n".join(lines).encode()).hexdigest()
-            for part, lines in found.items()
+            for part, lines in digests.items()
         }
 
 
@@ -103,25 +103,28 @@ class Programs(Protocol):
         """The true path of a program; None where there is no file for it."""
 
     def read(self, path: str) -> bytes:
-        """All of a file; Incomplete when it cannot be had."""
+        """All of a file; UserlandIncomplete when it cannot be had."""
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
 
 
 def closure_of(board: Board, command: str) -> Closure:
-    """What a command runs there. Incomplete when that cannot be told, and what ``run`` raises."""
+    """What a command runs there.
+
+    UserlandIncomplete when that cannot be told, and what ``run`` raises.
+    """
     return closure_in(OnBoard(board, library_path(command)), command)
 
 
 def closure_in(programs: Programs, command: str) -> Closure:
-    """What a command runs of these programs. Incomplete when that cannot be told."""
+    """What a command runs of these programs. UserlandIncomplete when that cannot be told."""
     reader = _Reader(programs)
-    found = [reader.program(word) for word in dict.fromkeys(named(command))]
-    known = [program for program in found if program is not None]
-    if not known or reader.abi is None:
-        raise Incomplete(f"no program of '{printable(command, 80)}' is a file there")
-    return Closure(tuple(known), reader.files, reader.abi)
+    programs_or_none = [reader.program(word) for word in dict.fromkeys(named(command))]
+    files = [program for program in programs_or_none if program is not None]
+    if not files or reader.abi is None:
+        raise UserlandIncomplete(f"no program of '{printable(command, 80)}' is a file there")
+    return Closure(tuple(files), reader.files, reader.abi)
 
 
 def library_path(command: str) -> str:
@@ -133,7 +136,7 @@ def library_path(command: str) -> str:
 def rewritten(command: str, closure: Closure, directory: str) -> str:
     """The command, with its programs called in a directory where the closure's files lie.
 
-    Incomplete when a program is not a word of its own in it.
+    UserlandIncomplete when a program is not a word of its own in it.
     """
     for program in closure.programs:
         words = [posixpath.join(directory, program.file)]
@@ -144,10 +147,10 @@ def rewritten(command: str, closure: Closure, directory: str) -> str:
             words += [program.argument] if program.argument else []
             words.append(posixpath.join(directory, program.script))
         pattern = rf"(?<![\w./=-]){re.escape(program.word)}(?![\w./=-])"
-        found = re.search(pattern, command)
-        if found is None:
-            raise Incomplete(f"'{program.word}' is quoted in the command")
-        command = command[: found.start()] + shlex.join(words) + command[found.end() :]
+        match = re.search(pattern, command)
+        if match is None:
+            raise UserlandIncomplete(f"'{program.word}' is quoted in the command")
+        command = command[: match.start()] + shlex.join(words) + command[match.end() :]
     return command
 
 
@@ -174,7 +177,7 @@ class _Reader:
             name = posixpath.basename(path)
         parsed = elf.parse(data)
         if parsed is None:
-            raise Incomplete(f"{path} is neither a program nor a script")
+            raise UserlandIncomplete(f"{path} is neither a program nor a script")
         self.abi = self.abi or parsed.abi
         loader = ""
         if parsed.interpreter:
@@ -186,21 +189,21 @@ class _Reader:
         line = data[2:256].split(b"\n")[0].decode("utf-8", "replace").split(None, 1)
         if line and posixpath.basename(line[0]) == "env" and len(line) > 1:
             line = [line[1].split()[0]]
-        found = self._programs.located(line[0]) if line else None
-        if found is None:
-            raise Incomplete(f"the interpreter of {path} is not there")
+        interpreter = self._programs.located(line[0]) if line else None
+        if interpreter is None:
+            raise UserlandIncomplete(f"the interpreter of {path} is not there")
         argument = line[1].strip() if len(line) > 1 else ""
-        return found, printable(argument, 100)
+        return interpreter, printable(argument, 100)
 
     def _libraries(self, path: str, interpreter: str) -> str:
         """Adds the loader and what it finds for a program; the loader's name."""
         loader = self._programs.located(interpreter)
         if loader is None:
-            raise Incomplete(f"{path} wants {interpreter}, which is not there")
+            raise UserlandIncomplete(f"{path} wants {interpreter}, which is not there")
         name = posixpath.basename(interpreter)
         self._add(name, loader, LIBC)
-        found = self._programs.libraries(path, loader)
-        for soname, library in list(found.items())[:_MOST_LIBRARIES]:
+        libraries = self._programs.libraries(path, loader)
+        for soname, library in list(libraries.items())[:_MOST_LIBRARIES]:
             if soname != name and soname not in self.files:
                 self._add(soname, library, LIBC if _OF_LIBC.fullmatch(soname) else soname)
         return name
@@ -244,9 +247,11 @@ class OnBoard:
         try:
             completed = self._board.run(argv, timeout=_SECONDS)
         except BoardUnusable as error:  # more than a command may say
-            raise Incomplete(f"{what} ({error.message})") from error
+            raise UserlandIncomplete(f"{what} ({error.message})") from error
         if completed.returncode and not may_fail:
-            raise Incomplete(f"{what} ({last_line(completed.stderr) or completed.returncode})")
+            raise UserlandIncomplete(
+                f"{what} ({last_line(completed.stderr) or completed.returncode})"
+            )
         return completed.stdout if completed.returncode == 0 else b""
 
 
@@ -273,7 +278,7 @@ class Copies:
     def command(self, command: str, parts: frozenset[str]) -> str:
         """The command with these parts as on the other side, made ready there.
 
-        Incomplete when it cannot be made or does not run.
+        UserlandIncomplete when it cannot be made or does not run.
         """
         if parts not in self._made:
             self._made[parts] = self._make(parts)
@@ -294,14 +299,14 @@ class Copies:
         words = [program.word for program in self._own.programs]
         programs = {program.word: program for program in self._other.programs}
         if any(word not in programs for word in words):
-            raise Incomplete("the command runs other programs there")
+            raise UserlandIncomplete("the command runs other programs there")
         return Closure(tuple(programs[word] for word in words), self._other.files, self._other.abi)
 
     def _make(self, parts: frozenset[str]) -> str:
         if not self._top:
             self._top = self._run(["sh", "-c", _MAKE]).strip()
         if not self._top.startswith("/"):
-            raise Incomplete("there is no place to put programs to on the board")
+            raise UserlandIncomplete("there is no place to put programs to on the board")
         directory = f"{self._top}/{len(self._made)}"
         for name, file, is_foreign in self._chosen(parts):
             target = f"{directory}/{name}"
@@ -321,13 +326,13 @@ class Copies:
             elif own is not None:
                 yield name, own, False
 
-    def _run(self, argv: list[str], given: bytes = b"") -> str:
+    def _run(self, argv: list[str], data: bytes = b"") -> str:
         try:
-            completed = self._board().run(argv, input=given, timeout=_SECONDS)
+            completed = self._board().run(argv, input=data, timeout=_SECONDS)
         except BoardUnusable as error:
-            raise Incomplete(error.message) from error
+            raise UserlandIncomplete(error.message) from error
         if completed.returncode:
-            raise Incomplete(last_line(completed.stderr) or f"{argv[-1]} cannot be written")
+            raise UserlandIncomplete(last_line(completed.stderr) or f"{argv[-1]} cannot be written")
         return completed.stdout.decode("utf-8", "replace")
 
 
@@ -342,7 +347,7 @@ _CONFIGURATION = ("/etc/ld.so.conf", "/etc/ld.so.conf.d/*.conf")
 _MOST_BYTES = 256 << 20  # of a file: an interpreter may be large
 
 
-class Tree(FileSource, Protocol):
+class RootTree(FileSource, Protocol):
     """The files of a system that can also be had whole."""
 
     def names(self, directory: str) -> Iterable[str]:
@@ -356,7 +361,7 @@ class Tree(FileSource, Protocol):
 
 
 @contextmanager
-def opened_root(path: Path) -> Iterator[Tree]:
+def opened_root(path: Path) -> Iterator[RootTree]:
     """A root file system, by a directory that it lies in or an image that has it.
 
     UsageError when it is neither.
@@ -381,7 +386,7 @@ class InRoot:
     """See ``userland.Programs`` and the module. ``library_path`` is looked at as LD_LIBRARY_PATH
     is."""
 
-    def __init__(self, tree: Tree, library_path: str = "") -> None:
+    def __init__(self, tree: RootTree, library_path: str = "") -> None:
         self._tree = tree
         self._given = tuple(filter(None, library_path.split(":")))
         self._read: dict[str, bytes] = {}
@@ -391,15 +396,15 @@ class InRoot:
         """See Programs."""
         if "/" in word:
             return self._tree.located(word) if word.startswith("/") else None
-        found = (self._tree.located(f"{directory}/{word}") for directory in _PATH)
-        return next((path for path in found if path is not None), None)
+        paths = (self._tree.located(f"{directory}/{word}") for directory in _PATH)
+        return next((path for path in paths if path is not None), None)
 
     def read(self, path: str) -> bytes:
         """See Programs."""
         if path not in self._read:
             data = self._tree.whole(path, _MOST_BYTES)
             if data is None:
-                raise Incomplete(f"{path} cannot be read in {self._tree.name}")
+                raise UserlandIncomplete(f"{path} cannot be read in {self._tree.name}")
             self._read[path] = data
         return self._read[path]
 
@@ -416,7 +421,7 @@ class InRoot:
                     continue
                 library = self._library(name, place, wants, inherited)
                 if library is None:
-                    raise Incomplete(f"{place} wants {name}, which is not there")
+                    raise UserlandIncomplete(f"{place} wants {name}, which is not there")
                 found[soname] = library[0]
                 if len(found) < _MOST_LIBRARIES:
                     waiting.append((*library, inherited))
@@ -431,8 +436,8 @@ class InRoot:
         else:
             own = posixpath.dirname(place)
             searched = (d.replace("${ORIGIN}", "$ORIGIN") for d in (*wants.search, *inherited))
-            said = [directory.replace("$ORIGIN", own) for directory in searched]
-            directories = dict.fromkeys((*self._given, *said, *self._directories()))
+            own_directories = [directory.replace("$ORIGIN", own) for directory in searched]
+            directories = dict.fromkeys((*self._given, *own_directories, *self._directories()))
             places = [f"{directory}/{name}" for directory in directories]
         for candidate in places:
             path = self._tree.located(candidate)
@@ -447,12 +452,12 @@ class InRoot:
             texts = self._tree.read(_CONFIGURATION)
             lines = [line.strip() for _, text in sorted(texts.items()) for line in
                      text.decode("utf-8", "replace").splitlines()]  # fmt: skip
-            told = [line for line in lines if line.startswith("/")]
+            configured = [line for line in lines if line.startswith("/")]
             below = [
                 f"{top}/{name}"
                 for top in _LIBRARIES
                 for name in sorted(self._tree.names(top))
                 if _MULTIARCH.match(name)
             ]
-            self._usual = tuple(dict.fromkeys((*told, *below, *_LIBRARIES)))
+            self._usual = tuple(dict.fromkeys((*configured, *below, *_LIBRARIES)))
         return self._usual

@@ -13,15 +13,15 @@ from dataclasses import replace
 from benchvise.errors import BoardUnusable, MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.text import last_line
-from benchvise.why.bench import Refused
+from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland import (
     LIBC,
     Closure,
     Copies,
-    Incomplete,
     InRoot,
-    Tree,
+    RootTree,
+    UserlandIncomplete,
     closure_in,
     closure_of,
     library_path,
@@ -63,7 +63,7 @@ class UserlandSwap:
     """
 
     def __init__(
-        self, boards: Mapping[Side, LiveBoard], command: str, root: Tree | None = None
+        self, boards: Mapping[Side, LiveBoard], command: str, root: RootTree | None = None
     ) -> None:
         self._boards = boards
         self._command = command
@@ -77,7 +77,7 @@ class UserlandSwap:
         why_not = ""
         try:
             good, bad = (self._closure(side) for side in (Side.GOOD, Side.BAD))
-        except Incomplete as error:
+        except UserlandIncomplete as error:
             return [_whole("not known", "not known", str(error))]
         if good.abi != bad.abi:
             why_not = f"the boards are of different kinds: {good.abi[0]} and {bad.abi[0]}"
@@ -88,7 +88,7 @@ class UserlandSwap:
     def parts(self) -> list[Suspect]:
         """The files of the closures that differ, loader and C library as one."""
         good, bad = self._closure(Side.GOOD), self._closure(Side.BAD)
-        one, other = good.parts, bad.parts
+        first, other = good.parts, bad.parts
         return [
             Suspect(
                 f"{USERLAND}:{part}",
@@ -101,14 +101,14 @@ class UserlandSwap:
                 means=LayerMeans(USERLAND, part),
                 terms=(_TERMS[part] if part == LIBC else _TERMS[_kind(part)],),
             )
-            for part in sorted({*one} & {*other})
-            if one[part] != other[part]
+            for part in sorted({*first} & {*other})
+            if first[part] != other[part]
         ]
 
     def spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
         """What is measured for an arm: the same, with the command as it is swapped there.
 
-        The first time, it is run once to see that it works. Refused when it does not.
+        The first time, it is run once to see that it works. ArmRefused when it does not.
         """
         chosen = [s for s in arm.flipped if is_userland(s)]
         place = arm.side if self._root is None else Side.BAD
@@ -124,14 +124,14 @@ class UserlandSwap:
                 return spec
             command = self._copied(place, own, other).command(self._command, parts)
             self._try(place, command)
-        except Incomplete as error:
+        except UserlandIncomplete as error:
             if not chosen:
                 raise MeasurementError(
                     f"the programs of {self.root_name} do not run on "
                     f"{self._boards[place].name}: {error}",
                     "name a root file system for this kind of board that has the command",
                 ) from error
-            raise Refused(
+            raise ArmRefused(
                 f"{self._boards[place].name}: the other side's programs do not run there: {error}",
                 "swap the root file system of an image instead",
                 [s.id for s in chosen] if len(chosen) == 1 else (),
@@ -148,7 +148,7 @@ class UserlandSwap:
         """The SHA-256 of the good side's programs by path, where they are of a root."""
         try:
             closure = self._closure(Side.GOOD)
-        except Incomplete:
+        except UserlandIncomplete:
             return {}
         files = (closure.files[program.file] for program in closure.programs)
         return {file.path: file.digest for file in files}
@@ -201,9 +201,9 @@ class UserlandSwap:
         try:
             completed = self._boards[side].board.run(["sh", "-c", command], timeout=_TRY_S)
         except BoardUnusable as error:
-            raise Incomplete(error.message) from error
+            raise UserlandIncomplete(error.message) from error
         if completed.returncode:
-            raise Incomplete(last_line(completed.stderr) or f"exit {completed.returncode}")
+            raise UserlandIncomplete(last_line(completed.stderr) or f"exit {completed.returncode}")
         self._tried.add((side, command))
 
 

@@ -121,9 +121,9 @@ def _card(record: Mapping[str, Any], file: str) -> Card:
         return Card(
             **{name: value for name, value in rest.items() if name not in _NESTED},
             families=tuple(Family(name) for name in record["families"]),
-            better=tuple(Direction(**_tuples(one)) for one in record.get("better", ())),
-            counters=tuple(_sign(one) for one in record.get("counter", ())),
-            remedies=tuple(CardRemedy(**one) for one in record.get("remedy", ())),
+            better=tuple(Direction(**_tuples(direction)) for direction in record.get("better", ())),
+            counters=tuple(_sign(direction) for direction in record.get("counter", ())),
+            remedies=tuple(CardRemedy(**direction) for direction in record.get("remedy", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CardError(f"{file}: {record.get('id', record)}: {error!r}") from error

@@ -19,14 +19,14 @@ _SYSCTL = "/proc/sys/"
 def named(card: Card, suspect: Suspect) -> float:
     """Points for how closely a card names a suspect; 0 when it does not."""
     entries = (suspect.item, suspect.id, *suspect.members)
-    found = {
+    points = {
         "knob": _any(card.knobs, knobs_of(suspect)),
         "option": _any(card.options, _options(suspect)),
         "entry": _any((item for item in card.items if "/" in item), entries),
         "item": _any(card.items, (entry.partition("/")[0] for entry in entries)),
         "layer": str(suspect.layer) in card.layers,
     }
-    return max((_POINTS[how] for how, is_so in found.items() if is_so), default=0.0)
+    return max((_POINTS[how] for how, is_so in points.items() if is_so), default=0.0)
 
 
 def knobs_of(suspect: Suspect) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def knobs_of(suspect: Suspect) -> tuple[str, ...]:
 @cache
 def _files() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Each knob with what its file looks like in a script or a configuration."""
-    found = []
+    paths = []
     for name, (_, knob) in knobs().items():
         pattern = re.escape(knob.path).replace(r"\*", r"[^/\s]*").replace(r"\[1\-9\]", "[1-9]")
         for role in ROLES:
@@ -50,8 +50,8 @@ def _files() -> tuple[tuple[str, re.Pattern[str]], ...]:
         if knob.path.startswith(_SYSCTL):
             key = knob.path.removeprefix(_SYSCTL)
             pattern += "|" + re.escape(key) + "|" + re.escape(key.replace("/", "."))
-        found.append((name, re.compile(rf"(?<![\w.])(?:{pattern})(?![\w.-])")))
-    return tuple(found)
+        paths.append((name, re.compile(rf"(?<![\w.])(?:{pattern})(?![\w.-])")))
+    return tuple(paths)
 
 
 def _options(suspect: Suspect) -> tuple[str, ...]:
@@ -65,5 +65,5 @@ def _options(suspect: Suspect) -> tuple[str, ...]:
 
 
 def _any(patterns: Iterable[str], names: Iterable[str]) -> bool:
-    known = tuple(names)
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in known)
+    values = tuple(names)
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in values)

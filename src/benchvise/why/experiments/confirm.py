@@ -29,8 +29,8 @@ from benchvise.why.model import (
     Arm,
     Bounds,
     Experiment,
+    ExperimentOutcome,
     Interaction,
-    Outcome,
     Purpose,
     Side,
     Suspect,
@@ -350,7 +350,7 @@ def _again(
         side=Side.BAD,
         flipped=(),
         context=repair.context,
-        outcome=Outcome.DOES_NOT if back else scale.outcome(left),
+        outcome=ExperimentOutcome.DOES_NOT if back else scale.outcome(left),
         shift=bounds,
         share=scale.share(bounds),
         p=estimate.p_value(differences),
@@ -393,18 +393,18 @@ def measure_together(
 ) -> Together | None:
     """Measures it in blocks of its own; None where the causes cannot be set together."""
     by_share = sorted(causes, key=lambda cause: -abs(cause.share.value))
-    one, other = by_share[:2]
+    first, other = by_share[:2]
     flipped = tuple(dict.fromkeys(s for cause in by_share for s in cause.suspects))
     arms = {
         _NONE: Arm(Side.BAD),
-        one.name: Arm(Side.BAD, one.suspects),
+        first.name: Arm(Side.BAD, first.suspects),
         other.name: Arm(Side.BAD, other.suspects),
         _ALL: Arm(Side.BAD, flipped),
     }
-    both = tuple(dict.fromkeys(one.suspects + other.suspects))
+    both = tuple(dict.fromkeys(first.suspects + other.suspects))
     pair = _ALL
     if len(by_share) > 2:
-        pair = f"{one.name} and {other.name}"
+        pair = f"{first.name} and {other.name}"
         arms[pair] = Arm(Side.BAD, both)
     if lab.switches_cheaply():
         arms[_GOOD] = Arm(Side.GOOD)
@@ -419,13 +419,13 @@ def measure_together(
     whole = _joint_experiment(
         lab, scale, words, flipped_ids=tuple(s.id for s in flipped), blocks=blocks
     )
-    excess = blocks.gained(pair, one.name) - blocks.gained(other.name, _NONE)
+    excess = blocks.gained(pair, first.name) - blocks.gained(other.name, _NONE)
     excess_share = _joint_share(scale, blocks, excess)
     interaction = Interaction(
-        one=one.name,
+        one=first.name,
         other=other.name,
         alone=(
-            _joint_share(scale, blocks, blocks.gained(one.name, _NONE)),
+            _joint_share(scale, blocks, blocks.gained(first.name, _NONE)),
             _joint_share(scale, blocks, blocks.gained(other.name, _NONE)),
         ),
         together=_joint_share(scale, blocks, blocks.gained(pair, _NONE)),

@@ -197,9 +197,9 @@ def spread(samples: Iterable[Sequence[float] | Floats]) -> float:
     their quartile: pooled samples are small.
     """
     distances = [
-        abs(float(one) - float(other))
+        abs(float(value) - float(other))
         for sample in samples
-        for place, one in enumerate(sample)
+        for place, value in enumerate(sample)
         for other in sample[place + 1 :]
     ]
     return float(np.median(distances)) / (_QUARTILE * math.sqrt(2.0)) if distances else 0.0

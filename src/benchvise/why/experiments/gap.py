@@ -23,7 +23,7 @@ from benchvise.why.events import GapMeasured
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.laboratory import Blocks, Laboratory
-from benchvise.why.model import Arm, Bounds, Gap, Outcome, Side
+from benchvise.why.model import Arm, Bounds, ExperimentOutcome, Gap, Side
 
 # The fewest blocks whose signed-rank interval reaches 95 %, and the most that are taken.
 FIRST = 6
@@ -92,7 +92,7 @@ class RecordedGap:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredGap:
     """The gap, what shares are taken of, and whether it is shown in either direction."""
 
     gap: Gap
@@ -105,7 +105,7 @@ class Measured:
         return self.shown and self.gap.goodness.value < 0.0
 
 
-def measure_gap(lab: Laboratory) -> Measured | None:
+def measure_gap(lab: Laboratory) -> MeasuredGap | None:
     """The gap between the sides; None where the good one is a record without trials.
 
     MeasurementError or NotAvailable where the metric gives no value on a side.
@@ -121,7 +121,7 @@ def measure_gap(lab: Laboratory) -> Measured | None:
     return measured
 
 
-def gap_by_all_in(lab: Laboratory, blocks: Blocks, changed: str, bad: str) -> Measured:
+def gap_by_all_in(lab: Laboratory, blocks: Blocks, changed: str, bad: str) -> MeasuredGap:
     """The gap as what setting everything as recorded changes, where that is all one has."""
     floor = _floor([blocks.goodness(changed), blocks.goodness(bad)])
     measured = _paired(lab, blocks, changed, bad, floor)
@@ -139,7 +139,7 @@ def shown(leads: Floats, floor: float) -> bool:
     return bool((leads > 0).all() or (leads < 0).all()) and not interval.low <= 0 <= interval.high
 
 
-def _live(lab: Laboratory) -> Measured:
+def _live(lab: Laboratory) -> MeasuredGap:
     arms = {"good": Arm(Side.GOOD), "bad": Arm(Side.BAD)}
     lab.require(lab.seconds(list(arms.values()), FIRST), "measuring the gap")
     blocks = lab.blocks(arms)
@@ -158,7 +158,7 @@ def _live(lab: Laboratory) -> Measured:
     return _paired(lab, blocks, "good", "bad", floor)
 
 
-def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float) -> Measured:
+def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float) -> MeasuredGap:
     leads = blocks.gained(good, bad)
     gap = Gap(
         goodness=estimate.shift(leads),
@@ -169,10 +169,10 @@ def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float) 
         p=estimate.p_value(leads),
         trials=blocks.numbers,
     )
-    return Measured(gap, PairedGap(leads), shown(leads, floor))
+    return MeasuredGap(gap, PairedGap(leads), shown(leads, floor))
 
 
-def _recorded(lab: Laboratory, good: Floats) -> Measured:
+def _recorded(lab: Laboratory, good: Floats) -> MeasuredGap:
     recorded = tuple(range(len(lab.trials) - good.size + 1, len(lab.trials) + 1))
     lab.require(lab.seconds([Arm(Side.BAD)], RANKED), "measuring the gap")
     blocks = lab.blocks({"bad": Arm(Side.BAD)})
@@ -203,7 +203,7 @@ def _recorded(lab: Laboratory, good: Floats) -> Measured:
         p=p,
         trials=recorded + blocks.numbers,
     )
-    return Measured(gap, RecordedGap(good, partial(_plain, lab)), is_shown)
+    return MeasuredGap(gap, RecordedGap(good, partial(_plain, lab)), is_shown)
 
 
 def _floor_between(lab: Laboratory, sides: list[Floats]) -> float:
@@ -252,7 +252,7 @@ class Scale:
     yardstick: Yardstick
 
     @classmethod
-    def of(cls, measured: Measured) -> Scale:
+    def of(cls, measured: MeasuredGap) -> Scale:
         """The scale of a gap that is shown."""
         return cls(measured.gap.goodness.value, measured.gap.floor, measured.yardstick)
 
@@ -265,10 +265,14 @@ class Scale:
         """The share of the gap as if that were known exactly: enough to decide what is next."""
         return estimate.scaled(shift, 1.0 / self.gap)
 
-    def outcome(self, effect: float, error: float = 0.0) -> Outcome:
+    def outcome(self, effect: float, error: float = 0.0) -> ExperimentOutcome:
         """What an effect with that standard error comes to."""
         if abs(effect) < max(self.least, 2.0 * error):
-            return Outcome.DOES_NOT
+            return ExperimentOutcome.DOES_NOT
         if effect < 0.0:
-            return Outcome.WIDENS
-        return Outcome.CLOSES if effect >= self.gap - self.least else Outcome.PARTLY
+            return ExperimentOutcome.WIDENS
+        return (
+            ExperimentOutcome.CLOSES
+            if effect >= self.gap - self.least
+            else ExperimentOutcome.PARTLY
+        )

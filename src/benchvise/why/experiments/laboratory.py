@@ -18,7 +18,7 @@ from benchvise.board.channel import NotAvailable
 from benchvise.documents import decode, encode
 from benchvise.errors import BoardUnreachable, MeasurementError
 from benchvise.state.model import Snapshot, snapshot_of
-from benchvise.why.bench import Bench, CrossCheck, Refused
+from benchvise.why.bench import ArmRefused, Bench, CrossCheck
 from benchvise.why.events import Event, ExperimentDecided, LeftOut, TrialFailed, TrialTaken
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
@@ -150,7 +150,7 @@ class Laboratory:
         if answer is None:
             try:
                 answer = {"counters": dict(self.bench.during(arm))}
-            except (Refused, MeasurementError, NotAvailable) as error:
+            except (ArmRefused, MeasurementError, NotAvailable) as error:
                 answer = {"counters": {}, "reason": str(error)}
             except BoardUnreachable:
                 self.lost = arm
@@ -171,7 +171,7 @@ class Laboratory:
         for last in (False, True):
             try:
                 return self._measure(arm)
-            except Refused as refused:
+            except ArmRefused as refused:
                 raise Unmakeable(arm, str(refused), refused.suspects) from None
             except (MeasurementError, NotAvailable) as error:
                 if not last:
@@ -200,7 +200,7 @@ class Laboratory:
     def _try(self, arm: Arm, begun: float) -> dict[str, Any]:
         try:
             trial = self.bench.measure(arm)
-        except Refused as error:
+        except ArmRefused as error:
             return {"refused": list(error.suspects)} | _words(error)
         except NotAvailable as error:
             return {"not_available": True} | _words(error)
@@ -303,14 +303,14 @@ def _key(arm: Arm) -> tuple[str, ...]:
     return (str(arm.side), *arm.ids)
 
 
-def _words(error: Refused | MeasurementError | NotAvailable) -> dict[str, Any]:
+def _words(error: ArmRefused | MeasurementError | NotAvailable) -> dict[str, Any]:
     return {"message": error.message, "remedy": error.remedy}
 
 
-def _failure(answer: Mapping[str, Any]) -> Refused | MeasurementError | NotAvailable:
+def _failure(answer: Mapping[str, Any]) -> ArmRefused | MeasurementError | NotAvailable:
     message, remedy = str(answer["message"]), str(answer["remedy"])
     if "refused" in answer:
-        return Refused(message, remedy, [str(name) for name in answer["refused"]])
+        return ArmRefused(message, remedy, [str(name) for name in answer["refused"]])
     kind = NotAvailable if "not_available" in answer else MeasurementError
     return kind(message, remedy)
 

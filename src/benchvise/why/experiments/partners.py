@@ -53,7 +53,7 @@ def find(
         if abs(expected) - abs(alone.value) < _slack(scale, expected, alone):
             break
         before = before[:place]
-    return _minimal(lab, scale, group, alone, context, known=(suspect,))
+    return _minimal(lab, scale, group, alone, context, too_few=(suspect,))
 
 
 def _together(
@@ -180,17 +180,17 @@ def _minimal(
     group: tuple[Suspect, ...],
     whole: Effect,
     context: tuple[Suspect, ...],
-    known: tuple[Suspect, ...],
+    too_few: tuple[Suspect, ...],
 ) -> tuple[Suspect, ...]:
-    """The group without what it does not need; ``known`` is known to be too little."""
+    """The group without what it does not need; ``too_few`` is known not to be enough."""
     for member in group:
         rest = tuple(suspect for suspect in group if suspect != member)
-        if not rest or rest == known:
+        if not rest or rest == too_few:
             continue
         words = f"is {member.id} needed beside {_names(rest)}?"
         without = _ask(lab, scale, words, rest, context, whole.value / 2.0)
         if abs(whole.value - without.value) < _slack(scale, whole.value, without):
-            return _minimal(lab, scale, rest, without, context, known)
+            return _minimal(lab, scale, rest, without, context, too_few)
     return group
 
 

@@ -17,7 +17,7 @@ from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Blocks, Laboratory, Unmakeable
-from benchvise.why.model import Arm, Experiment, Outcome, Purpose, Side, Suspect
+from benchvise.why.model import Arm, Experiment, ExperimentOutcome, Purpose, Side, Suspect
 
 # How often a question is put again without what could not be flipped, at most.
 _TRIES = 20
@@ -60,7 +60,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExperimentReading:
     """The answer to a question. ``flipped`` are those that could be; ``before`` is what the context
     does over its part ``over``, nothing where that was not asked.
     """
@@ -96,7 +96,7 @@ def ask(
     scale: Scale | None,
     question: Question,
     decided: Decided,
-) -> Reading:
+) -> ExperimentReading:
     """Puts the question; Unresolved when it cannot be answered.
 
     Without a scale, where this very question is to show the gap, the experiment has no share.
@@ -142,7 +142,7 @@ def unresolved(lab: Laboratory, question: Question, reason: str) -> Experiment:
             side=question.side,
             flipped=tuple(suspect.id for suspect in question.flipped),
             context=tuple(suspect.id for suspect in question.context),
-            outcome=Outcome.UNRESOLVED,
+            outcome=ExperimentOutcome.UNRESOLVED,
             shift=None,
             share=None,
             p=None,
@@ -178,14 +178,16 @@ def _reading(
     flipped: tuple[Suspect, ...],
     blocks: Blocks,
     reason: str,
-) -> Reading:
+) -> ExperimentReading:
     differences = blocks.gained(WITH, WITHOUT)
     effect, before = _effects(lab, blocks)
     lab.differences.append(differences)
     if OVER in blocks.arms:
         lab.differences.append(blocks.gained(WITHOUT, OVER))
     shift = estimate.shift(differences)
-    outcome = Outcome.CLOSES if scale is None else scale.outcome(effect.value, effect.error)
+    outcome = (
+        ExperimentOutcome.CLOSES if scale is None else scale.outcome(effect.value, effect.error)
+    )
     experiment = lab.experiment(
         Experiment(
             number=0,
@@ -204,7 +206,7 @@ def _reading(
             reason=reason,
         )
     )
-    return Reading(experiment, flipped, effect, before, blocks)
+    return ExperimentReading(experiment, flipped, effect, before, blocks)
 
 
 # -- what cannot be flipped ------------------------------------------------------------------------

@@ -21,7 +21,14 @@ from benchvise.why.experiments import partners
 from benchvise.why.experiments.confirm import FEWEST, Confirmation, confirm
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Laboratory, Unmakeable
-from benchvise.why.experiments.question import Effect, Question, Reading, Unresolved, ask, culprits
+from benchvise.why.experiments.question import (
+    Effect,
+    ExperimentReading,
+    Question,
+    Unresolved,
+    ask,
+    culprits,
+)
 from benchvise.why.model import Arm, Purpose, Side, Suspect
 
 # A step counts from so many standard errors on.
@@ -38,7 +45,7 @@ _MOST = 8
 
 
 @dataclass(slots=True)
-class Step:
+class SearchStep:
     """A rise of e between two tested prefixes, over the suspects from ``low`` to ``high`` - 1."""
 
     low: int
@@ -75,7 +82,7 @@ class Search:
 
     # -- the flow ----------------------------------------------------------------------------------
 
-    def run(self, first: Reading | None = None) -> None:
+    def run(self, first: ExperimentReading | None = None) -> None:
         """Searches; ``proven`` has the causes then. ``first`` is the all-in one if it was made.
 
         BudgetSpent when the next experiment would not leave the time to confirm what it finds.
@@ -96,9 +103,9 @@ class Search:
     @property
     def left(self) -> float:
         """What of the gap is not explained yet, in goodness."""
-        return self.gap_left - sum(found.effect.value for found in self.proven)
+        return self.gap_left - sum(proof.effect.value for proof in self.proven)
 
-    def _begin(self, first: Reading | None) -> bool:
+    def _begin(self, first: ExperimentReading | None) -> bool:
         """All at once; where that does nothing the likelier half, for two effects may cancel."""
         if not self.suspects:
             return False
@@ -112,11 +119,11 @@ class Search:
         count = len(self.suspects)
         self._points = {0: Effect(0.0, 0.0), count: first.effect}
         if not self._counts(first.effect.value, first.effect.error) and count > 1:
-            half = self._nearest(Step(0, count, 0.0, 0.0), 0.5)
+            half = self._nearest(SearchStep(0, count, 0.0, 0.0), 0.5)
             self._measure(half, "do two opposite effects cancel each other?")
         return True
 
-    def _next_step(self, sure: float = _SURE) -> Step | None:
+    def _next_step(self, sure: float = _SURE) -> SearchStep | None:
         """The largest step towards what is left of the gap; None when nothing counts any more.
 
         A step counts when it is larger than the least that does and than its error by ``sure``.
@@ -129,14 +136,14 @@ class Search:
                 continue
             begin, end = self._points[low], self._points[high]
             # A cause shows where its first suspect is: the one by which the step was found.
-            known = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
-            size = end.value - begin.value - sum(c.effect.value for c in known)
-            error = math.hypot(begin.error, end.error, *(c.effect.error for c in known))
+            inside = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
+            size = end.value - begin.value - sum(c.effect.value for c in inside)
+            error = math.hypot(begin.error, end.error, *(c.effect.error for c in inside))
             if size * self.left > 0.0 and abs(size) > max(self.scale.least, sure * error):
-                steps.append(Step(low, high, size, error))
+                steps.append(SearchStep(low, high, size, error))
         return max(steps, key=lambda step: abs(step.size), default=None)
 
-    def _second_look(self) -> Step | None:
+    def _second_look(self) -> SearchStep | None:
         """The step as a whole, once, where it is there and was lost among parts that do not count:
         everything inside it is tested again, with more care. After that the largest part will do
         if the whole is sure, for it must be somewhere."""
@@ -148,13 +155,13 @@ class Search:
             self._points = {0: begin, len(self.suspects): end}
             self._inferred.clear()
             return self._next_step()
-        size = end.value - sum(found.effect.value for found in self.proven)
-        error = math.hypot(end.error, *(found.effect.error for found in self.proven))
+        size = end.value - sum(proof.effect.value for proof in self.proven)
+        error = math.hypot(end.error, *(proof.effect.error for proof in self.proven))
         return self._next_step(_UNSURE) if self._counts(size, error) else None
 
     # -- the experiments ---------------------------------------------------------------------------
 
-    def _narrow(self, step: Step) -> None:
+    def _narrow(self, step: SearchStep) -> None:
         """Tests two prefixes inside a step in the same blocks: before, among or after which it is.
 
         Two with a common baseline take fewer trials for what they tell than one after the other.
@@ -196,7 +203,7 @@ class Search:
         self._points[first] = reading.before
         self._points[second - len(gone)] = sum_of_both
 
-    def _measure(self, prefix: int, words: str, step: Step | None = None) -> None:
+    def _measure(self, prefix: int, words: str, step: SearchStep | None = None) -> None:
         """Tests one prefix; those of it that cannot be flipped go, and the others move up."""
         ends = (self._points[step.low], self._points[step.high]) if step else None
         try:
@@ -218,7 +225,9 @@ class Search:
         for suspect in lost:
             self._remove(suspect)
 
-    def _ask(self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None) -> Reading:
+    def _ask(
+        self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None
+    ) -> ExperimentReading:
         question = self._question(words, tuple(self.suspects[:prefix]))
         self.lab.require(self._cost(question), f"the experiment '{words}'")
 
@@ -251,21 +260,21 @@ class Search:
             self.context if over else None,
         )
 
-    def _try_alone(self, step: Step) -> None:
+    def _try_alone(self, step: SearchStep) -> None:
         suspect = self.suspects[step.low]
         try:
-            found = self._confirm((suspect,), step.size)
+            proof = self._confirm((suspect,), step.size)
         except Unresolved:
             self._remove(suspect)
             return
-        effect = found.effect
-        if found.proven:
-            self.proven.append(found)
+        effect = proof.effect
+        if proof.proven:
+            self.proven.append(proof)
         else:
-            self.refuted.append(found)
-            if found.breaking is not None:
+            self.refuted.append(proof)
+            if proof.breaking is not None:
                 self._closed.add(suspect.id)  # it does something, and still is not proven
-                self._look_for_substitute(found)
+                self._look_for_substitute(proof)
             elif abs(effect.value) < max(self.scale.least, _SURE * effect.error):
                 effect = Effect(0.0, effect.error)
         self._alone[suspect.id] = effect
@@ -277,11 +286,11 @@ class Search:
 
     def _confirm(self, suspects: tuple[Suspect, ...], expected: float) -> Confirmation:
         """Alone; where that shows nothing and others are flipped already, on top of these."""
-        found = confirm(
+        proof = confirm(
             self.lab, self.scale, suspects, expected=expected, others=tuple(self.suspects)
         )
-        if found.proven or not self.context or found.breaking is not None:
-            return found
+        if proof.proven or not self.context or proof.breaking is not None:
+            return proof
         return confirm(
             self.lab,
             self.scale,
@@ -291,7 +300,7 @@ class Search:
             context=self.context,
         )
 
-    def _look_for_partners(self, step: Step) -> None:
+    def _look_for_partners(self, step: SearchStep) -> None:
         suspect = self.suspects[step.low]
         if step.low in self._inferred:
             # That those tried alone do nothing here either was only a guess.
@@ -313,26 +322,26 @@ class Search:
             if group is None:
                 self._start_over(suspect)
                 return
-            found = self._confirm(group, together)
+            proof = self._confirm(group, together)
         except Unresolved:
             return
-        if found.proven:
+        if proof.proven:
             self.proven = [c for c in self.proven if not set(c.suspects) < set(group)]
-            self.proven.append(found)
+            self.proven.append(proof)
         else:
-            self.refuted.append(found)
+            self.refuted.append(proof)
 
-    def _look_for_substitute(self, found: Confirmation) -> None:
+    def _look_for_substitute(self, proof: Confirmation) -> None:
         """A repair works and breaking it opens nothing: another one may do in its place."""
-        suspect = found.suspects[0]
+        suspect = proof.suspects[0]
         others = tuple(s for s in self.suspects if s is not suspect)
         try:
             group = partners.find_substitute(
-                self.lab, self.scale, suspect, others, found.effect, self.context
+                self.lab, self.scale, suspect, others, proof.effect, self.context
             )
             if group is None:
                 return
-            both = self._confirm(group, found.effect.value)
+            both = self._confirm(group, proof.effect.value)
         except Unresolved:
             return
         (self.proven if both.proven else self.refuted).append(both)
@@ -349,12 +358,12 @@ class Search:
         return abs(size) > max(self.scale.least, _SURE * error)
 
     def _is_proven(self, suspect: Suspect) -> bool:
-        return any(suspect in found.suspects for found in self.proven)
+        return any(suspect in proof.suspects for proof in self.proven)
 
     def _weight(self, suspect: Suspect) -> float:
         return suspect.weight * (_DISCOUNT if suspect.id in self._alone else 1.0)
 
-    def _worth_trying(self, step: Step) -> bool:
+    def _worth_trying(self, step: SearchStep) -> bool:
         """Whether the first suspect of a step is likely enough, or there is no time for more."""
         if self.narrowed[0].id in self._alone:
             return False
@@ -364,7 +373,7 @@ class Search:
         half = tuple(self.suspects[: self._nearest(step, 0.5)])
         return not self.lab.affords(self._cost(self._question("", half)))
 
-    def _thirds(self, step: Step) -> tuple[int, int]:
+    def _thirds(self, step: SearchStep) -> tuple[int, int]:
         """Two prefixes inside a step, about a third of its weight apart; the same where there is
         but one."""
         first = self._nearest(step, 1.0 / 3.0)
@@ -376,7 +385,7 @@ class Search:
                 first -= 1
         return first, second
 
-    def _nearest(self, step: Step, part: float) -> int:
+    def _nearest(self, step: SearchStep, part: float) -> int:
         """The prefix inside a step that comes nearest to that part of its weight."""
         inside = self.suspects[step.low : step.high]
         wanted = part * sum(map(self._weight, inside))

@@ -117,8 +117,8 @@ def number(value: object) -> float | None:
         return float(value)
     if isinstance(value, list | tuple):
         return number(value[0]) if value else None
-    found = _NUMBER.search(str(value))
-    return float(found[0]) if found else None
+    match = _NUMBER.search(str(value))
+    return float(match[0]) if match else None
 
 
 def proportional(values: Mapping[Side, float | None], words: str, scale: float) -> Prediction:
@@ -126,5 +126,5 @@ def proportional(values: Mapping[Side, float | None], words: str, scale: float) 
     here, there = values[Side.BAD], values[Side.GOOD]
     if not here or not there:
         return Prediction("not available: one of the two sides does not tell its value")
-    said = words.format(f"{here * scale:g}", f"{there * scale:g}")
-    return Prediction(said, there / here, "at most")
+    text = words.format(f"{here * scale:g}", f"{there * scale:g}")
+    return Prediction(text, there / here, "at most")

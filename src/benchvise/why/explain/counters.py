@@ -21,7 +21,7 @@ from benchvise.quantities import is_number
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class MechanismCounter:
     """One thing that is counted.
 
     ``margin`` is by how much, as a part, it differs between two measurements of the same state:
@@ -36,89 +36,101 @@ class Counter:
 
 
 _OF_SAMPLES = (
-    Counter("cycles", "cycles of the CPU", 0.05),
-    Counter("instructions", "instructions", 0.03),
-    Counter("cycles_per_instruction", "cycles an instruction", 0.05),
-    Counter("cache_references", "looks into the last cache but one", 0.15),
-    Counter("cache_misses", "looks into the caches that went to memory", 0.15),
-    Counter("dtlb_load_misses", "loads without a translation in the TLB", 0.20),
-    Counter("itlb_load_misses", "instructions without a translation in the TLB", 0.20),
-    Counter("branches", "branches", 0.05),
-    Counter("branch_misses", "branches that were predicted wrongly", 0.15),
-    Counter("l1d_load_misses", "loads that missed the first data cache", 0.15),
-    Counter("llc_load_misses", "loads that missed the last cache", 0.15),
-    Counter("bus_cycles", "cycles of the bus", 0.10),
-    Counter("stalled_cycles", "cycles without progress", 0.10),
-    Counter("context_switches", "context switches of the benchmark", 0.20),
-    Counter("cpu_migrations", "moves of the benchmark to another CPU", 0.30),
-    Counter("page_faults", "page faults of the benchmark", 0.10),
-    Counter("task_clock_ns", "CPU time of the benchmark, in ns", 0.05),
-    Counter("clock_hz", "measured clock of the CPU, in Hz", 0.03),
-    Counter("wait_ns", "time that the benchmark could run and did not, in ns", 0.30, 1000),
-    Counter("steal_ticks", "time that a hypervisor took, in ticks", 0.50, 1),
-    Counter("temperature_mc", "temperature, in thousandths of a degree", 0.05),
-    Counter("user_ns", "CPU time of a command in user space, in ns", 0.05),
-    Counter("sys_ns", "CPU time of a command in the kernel, in ns", 0.10, 1e6),
-    Counter("faults_minor", "page faults of a command served from memory", 0.05, 100),
-    Counter("faults_major", "page faults of a command that read from a device", 0.30, 10),
-    Counter("switches_waiting", "context switches of a command because it waited", 0.20, 20),
-    Counter("switches_forced", "context switches of a command by others", 0.30, 20),
-    Counter("zero_page_bytes", "memory read and never written: the kernel's page of zeros", 0.05),
-    Counter("rss_bytes", "memory of its own, in bytes", 0.05),
-    Counter("anon_huge_bytes", "memory in huge pages, in bytes", 0.05, 2 << 20),
-    Counter("cpu_s_per_gb", "CPU time for a gigabyte, in s", 0.10),
-    Counter("device_bytes", "bytes that the device moved", 0.05),
-    Counter("retransmits", "TCP segments sent again", 0.50, 5),
-    Counter("rtt_ns", "round trip of TCP, in ns", 0.20),
-    Counter("interrupts_here", "share of the interrupts that its CPU took, in %", 0.20),
-    Counter("throttle_events", "times that heat held the clock down", 0.50, 1),
+    MechanismCounter("cycles", "cycles of the CPU", 0.05),
+    MechanismCounter("instructions", "instructions", 0.03),
+    MechanismCounter("cycles_per_instruction", "cycles an instruction", 0.05),
+    MechanismCounter("cache_references", "looks into the last cache but one", 0.15),
+    MechanismCounter("cache_misses", "looks into the caches that went to memory", 0.15),
+    MechanismCounter("dtlb_load_misses", "loads without a translation in the TLB", 0.20),
+    MechanismCounter("itlb_load_misses", "instructions without a translation in the TLB", 0.20),
+    MechanismCounter("branches", "branches", 0.05),
+    MechanismCounter("branch_misses", "branches that were predicted wrongly", 0.15),
+    MechanismCounter("l1d_load_misses", "loads that missed the first data cache", 0.15),
+    MechanismCounter("llc_load_misses", "loads that missed the last cache", 0.15),
+    MechanismCounter("bus_cycles", "cycles of the bus", 0.10),
+    MechanismCounter("stalled_cycles", "cycles without progress", 0.10),
+    MechanismCounter("context_switches", "context switches of the benchmark", 0.20),
+    MechanismCounter("cpu_migrations", "moves of the benchmark to another CPU", 0.30),
+    MechanismCounter("page_faults", "page faults of the benchmark", 0.10),
+    MechanismCounter("task_clock_ns", "CPU time of the benchmark, in ns", 0.05),
+    MechanismCounter("clock_hz", "measured clock of the CPU, in Hz", 0.03),
+    MechanismCounter("wait_ns", "time that the benchmark could run and did not, in ns", 0.30, 1000),
+    MechanismCounter("steal_ticks", "time that a hypervisor took, in ticks", 0.50, 1),
+    MechanismCounter("temperature_mc", "temperature, in thousandths of a degree", 0.05),
+    MechanismCounter("user_ns", "CPU time of a command in user space, in ns", 0.05),
+    MechanismCounter("sys_ns", "CPU time of a command in the kernel, in ns", 0.10, 1e6),
+    MechanismCounter("faults_minor", "page faults of a command served from memory", 0.05, 100),
+    MechanismCounter("faults_major", "page faults of a command that read from a device", 0.30, 10),
+    MechanismCounter(
+        "switches_waiting", "context switches of a command because it waited", 0.20, 20
+    ),
+    MechanismCounter("switches_forced", "context switches of a command by others", 0.30, 20),
+    MechanismCounter(
+        "zero_page_bytes", "memory read and never written: the kernel's page of zeros", 0.05
+    ),
+    MechanismCounter("rss_bytes", "memory of its own, in bytes", 0.05),
+    MechanismCounter("anon_huge_bytes", "memory in huge pages, in bytes", 0.05, 2 << 20),
+    MechanismCounter("cpu_s_per_gb", "CPU time for a gigabyte, in s", 0.10),
+    MechanismCounter("device_bytes", "bytes that the device moved", 0.05),
+    MechanismCounter("retransmits", "TCP segments sent again", 0.50, 5),
+    MechanismCounter("rtt_ns", "round trip of TCP, in ns", 0.20),
+    MechanismCounter("interrupts_here", "share of the interrupts that its CPU took, in %", 0.20),
+    MechanismCounter("throttle_events", "times that heat held the clock down", 0.50, 1),
 )
 
 _OF_FILES = (
-    Counter("vmstat.pgfault", "page faults of the system", 0.15, 100),
-    Counter("vmstat.pgmajfault", "page faults of the system that read from a device", 0.30, 10),
-    Counter("vmstat.pswpin", "pages swapped in", 0.30, 10),
-    Counter("vmstat.pswpout", "pages swapped out", 0.30, 10),
-    Counter("vmstat.thp_fault_alloc", "page faults served by a huge page", 0.20, 2),
-    Counter("vmstat.thp_fault_fallback", "page faults that got no huge page", 0.30, 2),
-    Counter("vmstat.compact_stall", "allocations that waited for compaction", 0.30, 2),
-    Counter("vmstat.allocstall", "allocations that waited for reclaim", 0.30, 2),
-    Counter("vmstat.nr_dirtied", "pages written in the page cache", 0.15, 100),
-    Counter("vmstat.nr_written", "pages written back", 0.20, 100),
-    Counter("stat.ctxt", "context switches of the system", 0.25, 100),
-    Counter("stat.intr", "interrupts of the system", 0.25, 100),
-    Counter("stat.iowait_ticks", "time that CPUs waited for I/O, in ticks", 0.30, 5),
-    Counter("stat.irq_ticks", "time in interrupts and soft interrupts, in ticks", 0.30, 5),
-    Counter("stat.busy_ticks", "CPU time of all the system, in ticks", 0.10, 5),
-    Counter("softirqs.NET_RX", "soft interrupts for received packets", 0.25, 50),
-    Counter("softirqs.TIMER", "soft interrupts for timers", 0.25, 50),
-    Counter("softirqs.BLOCK", "soft interrupts for finished I/O", 0.25, 20),
-    Counter("interrupts.LOC", "interrupts of the local timers (x86)", 0.25, 50),
-    Counter("interrupts.arch_timer", "interrupts of the local timers (Arm)", 0.25, 50),
-    Counter("disk.read_ios", "reads that reached disks", 0.20, 20),
-    Counter("disk.read_sectors", "sectors of 512 bytes read", 0.10, 256),
-    Counter("disk.read_size", "bytes a read", 0.15, 512),
-    Counter("disk.write_ios", "writes that reached disks", 0.25, 20),
-    Counter("disk.write_sectors", "sectors of 512 bytes written", 0.20, 256),
-    Counter("disk.flushes", "flushes of disks' caches", 0.25, 5),
-    Counter("disk.busy_ms", "time that disks worked, in ms", 0.20, 10),
-    Counter("tcp.segments_out", "TCP segments sent", 0.15, 100),
-    Counter("tcp.segments_in", "TCP segments received", 0.15, 100),
-    Counter("tcp.retransmits", "TCP segments sent again by the system", 0.50, 5),
-    Counter("softnet.squeezed", "rounds of packets cut short", 0.50, 5),
-    Counter("softnet.dropped", "packets dropped for want of a CPU", 0.50, 5),
-    Counter("quota.throttled", "periods in which a quota stopped a group", 0.30, 2),
-    Counter("quota.throttled_us", "time for which quotas stopped groups, in us", 0.30, 1000),
-    Counter("idle.deep", "times that a CPU slept deeper than the lightest state", 0.30, 50),
-    Counter("ksm.pages_scanned", "pages that KSM looked at", 0.50, 100),
-    Counter("serial.sent", "characters sent on serial lines", 0.20, 20),
-    Counter("throttle.events", "times that heat held a core down", 0.50, 1),
-    Counter("psi.cpu_us", "time that tasks waited for a CPU, in us", 0.40, 1000),
-    Counter("psi.memory_us", "time that tasks waited for memory, in us", 0.40, 1000),
-    Counter("psi.io_us", "time that tasks waited for I/O, in us", 0.40, 1000),
+    MechanismCounter("vmstat.pgfault", "page faults of the system", 0.15, 100),
+    MechanismCounter(
+        "vmstat.pgmajfault", "page faults of the system that read from a device", 0.30, 10
+    ),
+    MechanismCounter("vmstat.pswpin", "pages swapped in", 0.30, 10),
+    MechanismCounter("vmstat.pswpout", "pages swapped out", 0.30, 10),
+    MechanismCounter("vmstat.thp_fault_alloc", "page faults served by a huge page", 0.20, 2),
+    MechanismCounter("vmstat.thp_fault_fallback", "page faults that got no huge page", 0.30, 2),
+    MechanismCounter("vmstat.compact_stall", "allocations that waited for compaction", 0.30, 2),
+    MechanismCounter("vmstat.allocstall", "allocations that waited for reclaim", 0.30, 2),
+    MechanismCounter("vmstat.nr_dirtied", "pages written in the page cache", 0.15, 100),
+    MechanismCounter("vmstat.nr_written", "pages written back", 0.20, 100),
+    MechanismCounter("stat.ctxt", "context switches of the system", 0.25, 100),
+    MechanismCounter("stat.intr", "interrupts of the system", 0.25, 100),
+    MechanismCounter("stat.iowait_ticks", "time that CPUs waited for I/O, in ticks", 0.30, 5),
+    MechanismCounter("stat.irq_ticks", "time in interrupts and soft interrupts, in ticks", 0.30, 5),
+    MechanismCounter("stat.busy_ticks", "CPU time of all the system, in ticks", 0.10, 5),
+    MechanismCounter("softirqs.NET_RX", "soft interrupts for received packets", 0.25, 50),
+    MechanismCounter("softirqs.TIMER", "soft interrupts for timers", 0.25, 50),
+    MechanismCounter("softirqs.BLOCK", "soft interrupts for finished I/O", 0.25, 20),
+    MechanismCounter("interrupts.LOC", "interrupts of the local timers (x86)", 0.25, 50),
+    MechanismCounter("interrupts.arch_timer", "interrupts of the local timers (Arm)", 0.25, 50),
+    MechanismCounter("disk.read_ios", "reads that reached disks", 0.20, 20),
+    MechanismCounter("disk.read_sectors", "sectors of 512 bytes read", 0.10, 256),
+    MechanismCounter("disk.read_size", "bytes a read", 0.15, 512),
+    MechanismCounter("disk.write_ios", "writes that reached disks", 0.25, 20),
+    MechanismCounter("disk.write_sectors", "sectors of 512 bytes written", 0.20, 256),
+    MechanismCounter("disk.flushes", "flushes of disks' caches", 0.25, 5),
+    MechanismCounter("disk.busy_ms", "time that disks worked, in ms", 0.20, 10),
+    MechanismCounter("tcp.segments_out", "TCP segments sent", 0.15, 100),
+    MechanismCounter("tcp.segments_in", "TCP segments received", 0.15, 100),
+    MechanismCounter("tcp.retransmits", "TCP segments sent again by the system", 0.50, 5),
+    MechanismCounter("softnet.squeezed", "rounds of packets cut short", 0.50, 5),
+    MechanismCounter("softnet.dropped", "packets dropped for want of a CPU", 0.50, 5),
+    MechanismCounter("quota.throttled", "periods in which a quota stopped a group", 0.30, 2),
+    MechanismCounter(
+        "quota.throttled_us", "time for which quotas stopped groups, in us", 0.30, 1000
+    ),
+    MechanismCounter(
+        "idle.deep", "times that a CPU slept deeper than the lightest state", 0.30, 50
+    ),
+    MechanismCounter("ksm.pages_scanned", "pages that KSM looked at", 0.50, 100),
+    MechanismCounter("serial.sent", "characters sent on serial lines", 0.20, 20),
+    MechanismCounter("throttle.events", "times that heat held a core down", 0.50, 1),
+    MechanismCounter("psi.cpu_us", "time that tasks waited for a CPU, in us", 0.40, 1000),
+    MechanismCounter("psi.memory_us", "time that tasks waited for memory, in us", 0.40, 1000),
+    MechanismCounter("psi.io_us", "time that tasks waited for I/O, in us", 0.40, 1000),
 )
 
-COUNTERS: Mapping[str, Counter] = {counter.name: counter for counter in (*_OF_SAMPLES, *_OF_FILES)}
+COUNTERS: Mapping[str, MechanismCounter] = {
+    counter.name: counter for counter in (*_OF_SAMPLES, *_OF_FILES)
+}
 
 OF_THE_SYSTEM = frozenset(counter.name for counter in _OF_FILES)
 """What others on the board count into as well."""
@@ -164,14 +176,14 @@ def between(
     What cannot be had, or went backwards (a device that came anew), is not there.
     """
     first, last = dict(_totals(before)), dict(_totals(after))
-    found = {
+    changes = {
         name: _none_below(name, last[name] - first[name]) / work
         for name in last
         if name in first and last[name] >= first[name]
     }
-    if found.get("disk.read_ios", 0) > 0 and "disk.read_sectors" in found:
-        found["disk.read_size"] = found["disk.read_sectors"] * 512 / found["disk.read_ios"]
-    return found
+    if changes.get("disk.read_ios", 0) > 0 and "disk.read_sectors" in changes:
+        changes["disk.read_size"] = changes["disk.read_sectors"] * 512 / changes["disk.read_ios"]
+    return changes
 
 
 def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
@@ -185,13 +197,13 @@ def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
                 seen[name].append(_none_below(name, value))
             elif work:
                 seen[name].append(_none_below(name, value) / work)
-    found = {
+    medians = {
         name: max(values) if name.endswith("_bytes") else float(np.median(values))
         for name, values in seen.items()
     }
-    if found.get("instructions") and "cycles" in found:
-        found["cycles_per_instruction"] = found["cycles"] / found["instructions"]
-    return found
+    if medians.get("instructions") and "cycles" in medians:
+        medians["cycles_per_instruction"] = medians["cycles"] / medians["instructions"]
+    return medians
 
 
 def work_of(sample: Mapping[str, Any]) -> float:

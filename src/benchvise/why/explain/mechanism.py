@@ -20,11 +20,11 @@ from benchvise.errors import MeasurementError
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Snapshot
 from benchvise.text import printable
-from benchvise.why.bench import Facts, Refused
+from benchvise.why.bench import ArmRefused, SideFacts
 from benchvise.why.cards import MORE, Card, CounterSign, Sign, load_cards
 from benchvise.why.cards.matching import knobs_of, named
 from benchvise.why.explain.cause import ConfirmedCause, Prediction, number
-from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM, Counter
+from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM, MechanismCounter
 from benchvise.why.explain.laws import size
 from benchvise.why.explain.predictions import PREDICTIONS
 from benchvise.why.model import (
@@ -66,7 +66,7 @@ def explain(
     suspects: Sequence[Suspect],
     *,
     snapshots: Mapping[Side, Snapshot],
-    facts: Mapping[Side, Facts],
+    facts: Mapping[Side, SideFacts],
     effect: Bounds,
     during: During,
     side: Side,
@@ -99,7 +99,7 @@ def explain(
         prediction=_beside_the_effect(prediction, effect),
         predicted=prediction.ratio,
         artefact=_artefact(card, case),
-        remedies=tuple(Remedy(one.system, one.text, one.cost) for one in card.remedies),
+        remedies=tuple(Remedy(remedy.system, remedy.text, remedy.cost) for remedy in card.remedies),
         literature=card.literature,
     )
 
@@ -108,14 +108,14 @@ def artefacts(mechanism: Mechanism) -> tuple[Finding, ...]:
     """What a mechanism says about the metric itself, as a finding of admissibility."""
     if not mechanism.artefact:
         return ()
-    remedy = next((one.text for one in mechanism.remedies), "")
+    remedy = next((advice.text for advice in mechanism.remedies), "")
     return (Finding(mechanism.card, Grade.WARNS, mechanism.artefact, mechanism.prediction, remedy),)
 
 
 def cards_for(metric: Metric, suspects: Sequence[Suspect]) -> tuple[Card, ...]:
     """The cards that may be about these suspects, the nearest first, before anything is counted."""
-    found = [(_relevance(card, metric, suspects), card) for card in load_cards()]
-    return tuple(card for points, card in sorted(found, key=lambda f: -f[0]) if points)
+    ranked = [(_relevance(card, metric, suspects), card) for card in load_cards()]
+    return tuple(card for points, card in sorted(ranked, key=lambda f: -f[0]) if points)
 
 
 # -- which card ------------------------------------------------------------------------------------
@@ -137,11 +137,11 @@ def _score(card: Card, case: ConfirmedCause) -> float:
     points = _relevance(card, case.metric, case.suspects)
     if not card.needs:
         return points
-    needed = _needed(card, case)
-    if needed is None:
+    amount = _needed(card, case)
+    if amount is None:
         return points + _NOT_COUNTED
     own = max(arm.get("rss_bytes", 0.0) for arm in (case.without, case.repaired))
-    enough = needed >= LEAST_BYTES and needed > NEGLIGIBLE * (own + needed)
+    enough = amount >= LEAST_BYTES and amount > NEGLIGIBLE * (own + amount)
     return points + _COUNTED if enough else -math.inf
 
 
@@ -166,16 +166,16 @@ def _count(during: During, suspects: tuple[Suspect, ...], side: Side) -> tuple[C
     """The counters with the bad and with the good values, in rounds, the order turned in each; and
     why they are incomplete."""
     arms = {False: Arm(side), True: Arm(side, suspects)}
-    found: dict[bool, list[Mapping[str, float]]] = {False: [], True: []}
+    rounds: dict[bool, list[Mapping[str, float]]] = {False: [], True: []}
     reason = ""
     try:
         for turn in range(ROUNDS):
             for flipped in (False, True) if turn % 2 == 0 else (True, False):
-                found[flipped].append(dict(during(arms[flipped])))
-    except (MeasurementError, Refused) as error:
+                rounds[flipped].append(dict(during(arms[flipped])))
+    except (MeasurementError, ArmRefused) as error:
         reason = printable(str(error))
     flipped_is_good = side is Side.BAD
-    return found[not flipped_is_good], found[flipped_is_good], reason
+    return rounds[not flipped_is_good], rounds[flipped_is_good], reason
 
 
 def _medians(rounds: Counts) -> dict[str, float]:
@@ -208,7 +208,7 @@ def _check(
     return CounterCheck(counter.name, sign, math.exp(shift), agrees, why)
 
 
-def _seen(counter: Counter, rounds: Counts) -> list[float]:
+def _seen(counter: MechanismCounter, rounds: Counts) -> list[float]:
     return [counts[counter.name] for counts in rounds if counter.name in counts]
 
 
@@ -261,11 +261,11 @@ def _values(suspect: Suspect, side: Side, case: ConfirmedCause) -> set[str]:
     """What a suspect stands for on a side: as shown, as it is set, and, where it is a line of a
     file, as the snapshot has the setting that the line is about."""
     means = suspect.means
-    shown = suspect.good if side is Side.GOOD else suspect.bad
+    value_text = suspect.good if side is Side.GOOD else suspect.bad
     if isinstance(means, SettingMeans):
-        return {shown, *(setting.value for setting in means.towards(side))}
+        return {value_text, *(setting.value for setting in means.towards(side))}
     read = (case.at(side, knobs()[name][1].path) for name in knobs_of(suspect) if name in knobs())
-    return {shown, *(str(value) for value in read if value is not None)}
+    return {value_text, *(str(value) for value in read if value is not None)}
 
 
 def _support(checks: Sequence[CounterCheck], signs: Sequence[CounterSign]) -> Support:
@@ -281,7 +281,7 @@ def _support(checks: Sequence[CounterCheck], signs: Sequence[CounterSign]) -> Su
 
 
 def _filled(
-    template: str, case: ConfirmedCause, known: Mapping[str, float] = MappingProxyType({})
+    template: str, case: ConfirmedCause, counts: Mapping[str, float] = MappingProxyType({})
 ) -> str:
     """A card's sentence with the values of the case. Values are a board's text: made printable."""
     values = {
@@ -290,7 +290,7 @@ def _filled(
         "bad": printable(case.bad, 60),
     }
     for name in COUNTERS:
-        seen = known.get(name, max(case.without.get(name, 0.0), case.repaired.get(name, 0.0)))
+        seen = counts.get(name, max(case.without.get(name, 0.0), case.repaired.get(name, 0.0)))
         values[name] = size(seen) if name.endswith("_bytes") else f"{seen:.3g}"
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), template)
 
@@ -299,13 +299,13 @@ def _artefact(card: Card, case: ConfirmedCause) -> str:
     """The sentence, where what it needs was seen; where that could not be looked at it says so."""
     if not card.artefact:
         return ""
-    needed = _needed(card, case) if card.needs else None
-    if card.needs and needed is None:
+    amount = _needed(card, case) if card.needs else None
+    if card.needs and amount is None:
         return (
             f"whether '{printable(case.metric.name, 80)}' reads memory that it never wrote could "
             "not be looked at here; if it does, the figure is not a copy bandwidth"
         )
-    return _filled(card.artefact, case, {} if needed is None else {card.needs: needed})
+    return _filled(card.artefact, case, {} if amount is None else {card.needs: amount})
 
 
 def _beside_the_effect(prediction: Prediction, effect: Bounds) -> str:

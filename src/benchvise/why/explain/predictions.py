@@ -36,13 +36,13 @@ def zero_page(case: ConfirmedCause) -> Prediction:
     """In which cache the page of zeros lies, on both sides."""
     sizes = {side: _zero_page_bytes(case, side) for side in Side}
     caches = dict(_data_caches(case))
-    told = []
+    sentences = []
     for side in (Side.BAD, Side.GOOD):
         mode, page = case.shown(side), sizes[side]
         where = next((f"fits the {n} of {size(s)}" for n, s in caches.items() if page <= s), "")
         where = where or ("fits no cache" if caches else "the caches are not known")
-        told.append(f"with {mode} the page of zeros has {size(page)} and {where}")
-    words = "; ".join(told)
+        sentences.append(f"with {mode} the page of zeros has {size(page)} and {where}")
+    words = "; ".join(sentences)
     if sizes[Side.GOOD] == sizes[Side.BAD]:
         words += "; both sides read the same page, as far as the settings tell"
     return Prediction(words + ". Which side wins is not predicted: TLB misses weigh against it")
@@ -102,10 +102,10 @@ def tlb(case: ConfirmedCause) -> Prediction:
 def _tlb_entries(case: ConfirmedCause) -> int | None:
     kinds = case.here("cpu.kinds/kinds")
     for kind in kinds.values() if isinstance(kinds, Mapping) else ():
-        told = kind if isinstance(kind, Mapping) else {}
-        if told.get("CPU part") in _TLB_ENTRIES:
-            return _TLB_ENTRIES[str(told["CPU part"])]
-        if (entries := number(told.get("TLB size"))) is not None:
+        fields = kind if isinstance(kind, Mapping) else {}
+        if fields.get("CPU part") in _TLB_ENTRIES:
+            return _TLB_ENTRIES[str(fields["CPU part"])]
+        if (entries := number(fields.get("TLB size"))) is not None:
             return int(entries)
     return None
 
@@ -218,9 +218,10 @@ def _deepest(case: ConfirmedCause, side: Side) -> float | None:
 def printk(case: ConfirmedCause) -> Prediction:
     """What the characters that were sent take on the line."""
     baud = _baud(case)
-    one = serial_seconds(SERIAL_CHARACTERS, baud)
+    message_seconds = serial_seconds(SERIAL_CHARACTERS, baud)
     words = (
-        f"a message of {SERIAL_CHARACTERS} characters at {baud:.0f} baud takes {one * 1e3:.1f} ms"
+        f"a message of {SERIAL_CHARACTERS} characters at {baud:.0f} baud takes "
+        f"{message_seconds * 1e3:.1f} ms"
     )
     before, after = case.without.get("serial.sent"), case.repaired.get("serial.sent")
     if before is None or after is None:
@@ -236,31 +237,31 @@ def _baud(case: ConfirmedCause) -> float:
     options = case.here("kernel.command_line/options")
     consoles = options.get("console") if isinstance(options, Mapping) else None
     for console in consoles if isinstance(consoles, list) else [consoles]:
-        told = number(str(console).partition(",")[2])
-        if told:
-            return told
+        baud = number(str(console).partition(",")[2])
+        if baud:
+            return baud
     return DEFAULT_BAUD
 
 
 def timer_slack(case: ConfirmedCause) -> Prediction:
     """The lateness that the slacks allow."""
     slacks = {side: case.number(side, "*slack*", "timer.resolution/of the probe") for side in Side}
-    told = {side: _slack(case, side, slacks[side]) for side in Side}
-    here, there = told[Side.BAD], told[Side.GOOD]
+    known_slacks = {side: _slack(case, side, slacks[side]) for side in Side}
+    here, there = known_slacks[Side.BAD], known_slacks[Side.GOOD]
     if here is None or there is None:
         return Prediction("not available: the slacks are not known")
     words = f"a sleep may end {here / 1000:g} us late here and {there / 1000:g} us there"
-    bad, good = told[Side.BAD], told[Side.GOOD]
+    bad, good = known_slacks[Side.BAD], known_slacks[Side.GOOD]
     ratio = bad / good if good and bad else None
     return Prediction(words, ratio, "at most" if ratio else "")
 
 
-def _slack(case: ConfirmedCause, side: Side, told: float | None) -> float | None:
+def _slack(case: ConfirmedCause, side: Side, slack: float | None) -> float | None:
     """Nanoseconds; the probe's fact is a table, of which ``number`` knows nothing."""
     table = case.entry(side, "timer.resolution/of the probe")
     if case.setting(side, "*slack*") is None and isinstance(table, Mapping):
         return number(table.get("slack_ns"))
-    return told
+    return slack
 
 
 def rt_throttling(case: ConfirmedCause) -> Prediction:
@@ -333,9 +334,10 @@ def read_ahead(case: ConfirmedCause) -> Prediction:
     pieces = {side: max(kib * 1024, block) for side, kib in ahead.items() if kib is not None}
     ratio = pieces[Side.GOOD] / pieces[Side.BAD]
     if reads and busy:
-        one = busy / reads * 1e-3
-        most = pieces[Side.BAD] / one
-        words += f"; a read took {one * 1e3:.2g} ms, which bounds {size(pieces[Side.BAD])} pieces"
+        read_seconds = busy / reads * 1e-3
+        most = pieces[Side.BAD] / read_seconds
+        words += f"; a read took {read_seconds * 1e3:.2g} ms, which bounds "
+        words += f"{size(pieces[Side.BAD])} pieces"
         words += f" that are waited for to {most / 1e6:.3g} MB/s"
     return Prediction(words, max(ratio, 1.0), "at most")
 
@@ -362,9 +364,9 @@ def dirty_limit(case: ConfirmedCause) -> Prediction:
 
 def _dirty_bytes(case: ConfirmedCause, side: Side) -> float | None:
     """The limit in bytes: given as such, or as a ratio of available memory."""
-    told = case.number(side, "vm.dirty_bytes", "storage.dirty_limits/dirty_bytes")
-    if told:
-        return told
+    limit = case.number(side, "vm.dirty_bytes", "storage.dirty_limits/dirty_bytes")
+    if limit:
+        return limit
     ratio = case.number(side, "vm.dirty_ratio", "storage.dirty_limits/dirty_ratio")
     memory = case.entry(side, "memory.size/use")
     available = number(memory.get("MemAvailable")) if isinstance(memory, Mapping) else None
@@ -416,23 +418,23 @@ def bandwidth_delay(case: ConfirmedCause) -> Prediction:
 def _window(case: ConfirmedCause, side: Side) -> float | None:
     """The smaller of the largest receive and send buffers; a buffer of a fixed size is bounded by
     what a program may ask for. Half of a receive buffer is for the kernel's own accounting."""
-    asked = case.size("buffer")
-    found = []
+    buffer = case.size("buffer")
+    windows = []
     for way, kept in (("r", 0.5), ("w", 1.0)):
         vector = case.setting(side, f"net.tcp_{way}mem") or case.entry(
             side, f"net.tcp/tcp_{way}mem"
         )
         words = vector.split() if isinstance(vector, str) else vector
         most = number(words[-1]) if isinstance(words, list) and words else None
-        if asked:
+        if buffer:
             most = case.number(side, f"net.{way}mem_max", f"net.tcp/{way}mem_max")
-            most = None if most is None else min(most, asked)
+            most = None if most is None else min(most, buffer)
         if most is not None:
-            found.append(most * kept)
+            windows.append(most * kept)
     scaling = case.number(side, "net.tcp_window_scaling", "net.tcp/tcp_window_scaling")
     if scaling == 0:
-        found.append(65535.0)
-    return min(found, default=None)
+        windows.append(65535.0)
+    return min(windows, default=None)
 
 
 def queue_delay(case: ConfirmedCause) -> Prediction:
@@ -446,8 +448,10 @@ def queue_delay(case: ConfirmedCause) -> Prediction:
     here, there = lengths[Side.BAD], lengths[Side.GOOD]
     if here is None or there is None or speed <= 0:
         return Prediction("not available: the queue's length or the line's speed is not known")
-    told = [queue_seconds(length, mtu, speed) * 1e3 for length in (here, there)]
-    return Prediction(f"a full queue delays by {told[0]:.3g} ms here and by {told[1]:.3g} ms there")
+    delays = [queue_seconds(length, mtu, speed) * 1e3 for length in (here, there)]
+    return Prediction(
+        f"a full queue delays by {delays[0]:.3g} ms here and by {delays[1]:.3g} ms there"
+    )
 
 
 def packets(case: ConfirmedCause) -> Prediction:
@@ -504,13 +508,13 @@ def pipe_capacity(case: ConfirmedCause) -> Prediction:
 
 
 def _pipe_bytes(case: ConfirmedCause, side: Side) -> float:
-    asked = float(case.size("pipe") or DEFAULT_PIPE)
+    capacity = float(case.size("pipe") or DEFAULT_PIPE)
     most = case.number(side, "fs.pipe_max_size", "system.limits/pipe-max-size")
     soft = case.number(side, "fs.pipe_user_pages_soft", "system.limits/pipe-user-pages-soft")
     page = number(case.here("memory.page_size/bytes")) or 4096.0
     if soft and soft * page < DEFAULT_PIPE:
         return 2 * page
-    return min(asked, most) if most and asked > DEFAULT_PIPE else asked
+    return min(capacity, most) if most and capacity > DEFAULT_PIPE else capacity
 
 
 def serial_batching(case: ConfirmedCause) -> Prediction:

@@ -56,19 +56,19 @@ def remedies(
     (``Snapshot.roles``); where one is missing, the lines are for all devices of its kind, and say
     so.
     """
-    found = [*_edits(suspect, origins)]
+    ways = [*_edits(suspect, origins)]
     cost = _cost(suspect)
     settings = _settings(suspect, side_values)
     if settings:
         for setting in settings:
-            found += _of_setting(setting, roles, cost)
+            ways += _of_setting(setting, roles, cost)
     elif suspect.item == "storage.mounts":
-        found += _of_mounts(side_values, cost)
+        ways += _of_mounts(side_values, cost)
     elif _is_command_line(suspect):
-        found += _of_command_line(suspect, side_values, cost)
+        ways += _of_command_line(suspect, side_values, cost)
     elif suspect.item.startswith("kernel.") or suspect.layer is Layer.KERNEL:
-        found += _of_kernel(suspect, side_values, cost)
-    return tuple(dict.fromkeys(found))
+        ways += _of_kernel(suspect, side_values, cost)
+    return tuple(dict.fromkeys(ways))
 
 
 def _cost(suspect: Suspect) -> str:
@@ -76,7 +76,7 @@ def _cost(suspect: Suspect) -> str:
     needs no look to apply."""
     points, _, cost = max(
         ((named(card, suspect), not card.needs, card.cost) for card in load_cards()),
-        key=lambda found: found[:2],
+        key=lambda match: match[:2],
     )
     return cost if points else ""
 
@@ -86,12 +86,14 @@ def _settings(suspect: Suspect, side_values: Mapping[Side, str]) -> tuple[Settin
     here. One that its sibling sets to 0 is left out: writing it would undo the sibling."""
     means = suspect.means
     if isinstance(means, SettingMeans):
-        given = means.towards(Side.GOOD)
-        names = {setting.knob.name for setting in given}
-        return tuple(s for s in given if s.value != "0" or _SIBLINGS.get(s.knob.name) not in names)
-    known = knobs().get(suspect.id)
+        settings = means.towards(Side.GOOD)
+        names = {setting.knob.name for setting in settings}
+        return tuple(
+            s for s in settings if s.value != "0" or _SIBLINGS.get(s.knob.name) not in names
+        )
+    knob = knobs().get(suspect.id)
     value = side_values.get(Side.GOOD, suspect.good)
-    return () if known is None or value in _ABSENT else (Setting(known[1], value),)
+    return () if knob is None or value in _ABSENT else (Setting(knob[1], value),)
 
 
 _SIBLINGS = {
@@ -124,8 +126,8 @@ def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
 def _mark(suspect: Suspect, origin: Origin) -> str:
     """A word of the line that is ours and not the board's: the last part of a knob's file."""
     means = suspect.means
-    given = means.to_good if isinstance(means, SettingMeans) else ()
-    for setting in given:
+    settings = means.to_good if isinstance(means, SettingMeans) else ()
+    for setting in settings:
         word = setting.knob.path.rpartition("/")[2]
         if re.fullmatch(r"\w+", word) and word in origin.text:
             return word
@@ -231,9 +233,9 @@ def _of_command_line(
     yield Remedy(COMMAND_LINE, text, cost)
 
 
-def _word(name: str, shown: str) -> str:
+def _word(name: str, text: str) -> str:
     """The word of a value as shown; empty for none."""
-    value = printable(shown, 120)
+    value = printable(text, 120)
     if value in _ABSENT:
         return ""
     if value in ("given", name):
@@ -286,8 +288,8 @@ def _of_mounts(side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:
     if not more:
         return
     changed = ",".join(more)
-    said = f" instead of {','.join(lost)}" if lost else ""
-    fstab = f"# /etc/fstab: in the line of {point}, the fourth field: {changed}{said}"
+    instead = f" instead of {','.join(lost)}" if lost else ""
+    fstab = f"# /etc/fstab: in the line of {point}, the fourth field: {changed}{instead}"
     yield Remedy(NOW, f"mount -o remount,{changed} {shlex.quote(point)}", cost)
     yield Remedy(DEBIAN, fstab, cost)
     yield Remedy(YOCTO, f"{fstab}\n# the file is of recipes-core/base-files", cost)
@@ -296,11 +298,11 @@ def _of_mounts(side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:
         yield Remedy(COMMAND_LINE, f"rootflags={changed}", cost)
 
 
-def _mounted(shown: str) -> tuple[str, list[str]] | None:
+def _mounted(text: str) -> tuple[str, list[str]] | None:
     """Mount point and options in ``mounts /=root_part ext4 noatime,rw`` or ``root_part ext4 rw``:
     without a name it is not said which one it is, and the root file system is taken."""
-    found = _MOUNTED.match(printable(shown, 300))
-    if found is None:
+    match = _MOUNTED.match(printable(text, 300))
+    if match is None:
         return None
-    options = (found[2] or found[3]).rstrip(",").split(",")
-    return found[1] or "/", [option for option in options if re.fullmatch(r"[\w=]+", option)]
+    options = (match[2] or match[3]).rstrip(",").split(",")
+    return match[1] or "/", [option for option in options if re.fullmatch(r"[\w=]+", option)]

@@ -58,20 +58,20 @@ def tmpfiles_line(path: str, value: str) -> str:
 
 def modprobe_line(path: str, value: str) -> str:
     """A line of modprobe.d(5) for a parameter's file; empty where it is none."""
-    found = _MODULE.fullmatch(path)
-    return f"options {found[1]} {found[2]}={value}" if found else ""
+    match = _MODULE.fullmatch(path)
+    return f"options {match[1]} {match[2]}={value}" if match else ""
 
 
 def udev_line(path: str, value: str) -> str:
     """A rule of udev(7) that sets a device's attribute as the device comes; empty where the file
     belongs to no kind of device that rules are known to see."""
     for pattern, match in _DEVICES:
-        found = re.fullmatch(pattern, path)
-        if found is None:
+        device = re.fullmatch(pattern, path)
+        if device is None:
             continue
-        kernel = found.groupdict().get("kernel") or "*"
+        kernel = device.groupdict().get("kernel") or "*"
         named = "" if kernel == "*" else f', KERNEL=="{kernel}"'
-        attribute = found["attribute"]
+        attribute = device["attribute"]
         return f'ACTION=="add|change", {match}{named}, ATTR{{{attribute}}}="{value}"'
     return ""
 
@@ -101,9 +101,9 @@ def command_word(knob: str, path: str, value: str) -> str:
         return fix.words[value]
     if fix.word:
         return fix.word.format(value=value, first=words[0])
-    found = _MODULE.fullmatch(path)
-    if found is not None:
-        return f"{found[1]}.{found[2]}={value}"
+    match = _MODULE.fullmatch(path)
+    if match is not None:
+        return f"{match[1]}.{match[2]}={value}"
     if path.startswith(SYSCTL):
         word = f"sysctl.{sysctl_key(path)}={value}"
         return f'"{word}"' if " " in word else word

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from benchvise.why.provenance.directory import DirectoryFiles
 from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.live import BoardFiles
+from benchvise.why.provenance.live import ProbedFiles
 from benchvise.why.provenance.origins import find_origins, settings_of
 
 __all__ = [
-    "BoardFiles",
     "DirectoryFiles",
     "FileSource",
+    "ProbedFiles",
     "find_origins",
     "settings_of",
 ]

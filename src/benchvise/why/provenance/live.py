@@ -31,7 +31,7 @@ class Readable(Protocol):
         """See ``ProbeChannel.links``."""
 
 
-class BoardFiles:
+class ProbedFiles:
     """The files of a board. ``roles`` are those of its snapshot."""
 
     is_live = True

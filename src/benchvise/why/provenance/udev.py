@@ -80,7 +80,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class UdevRule:
     """A line, joined with those it goes on in; ``doubt`` is why the rules before may skip it."""
 
     line: Line
@@ -118,7 +118,7 @@ def find(tree: Tree) -> Iterator[Assignment]:
             yield from _assignments(tree, rule, (Stage.UDEV, rank, rule.line.number))
 
 
-def rules(lines: Sequence[Line]) -> Iterator[Rule]:
+def rules(lines: Sequence[Line]) -> Iterator[UdevRule]:
     """The rules of a file that set something, with what the jumps before them require."""
     jumps: list[_Skipped] = []
     for line in _joined(lines):
@@ -128,7 +128,7 @@ def rules(lines: Sequence[Line]) -> Iterator[Rule]:
         is_setting = any(not key.asks and key.name in ("ATTR", "SYSCTL", "RUN") for key in keys)
         if is_setting and all(jump.keys for jump in jumps):  # else all jump past it
             required, doubt = _opposites(jumps)
-            yield Rule(line, keys, required, doubt)
+            yield UdevRule(line, keys, required, doubt)
         goto = next((key.value for key in keys if key.name == "GOTO"), None)
         if goto is not None:
             jumps.append(_Skipped(goto, tuple(key for key in keys if key.asks)))
@@ -177,7 +177,7 @@ def _opposites(jumps: Sequence[_Skipped]) -> tuple[tuple[Key, ...], str]:
     return tuple(required), doubt
 
 
-def _assignments(tree: Tree, rule: Rule, when: tuple[int, ...]) -> Iterator[Assignment]:
+def _assignments(tree: Tree, rule: UdevRule, when: tuple[int, ...]) -> Iterator[Assignment]:
     device = _device((*rule.required, *rule.keys))
     if device is None:
         return

@@ -81,7 +81,7 @@ _BYTES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(slots=True)
-class Unit:
+class SystemdUnit:
     """A unit with its drop-ins: directives in the order in which they count."""
 
     name: str
@@ -113,7 +113,9 @@ def find(tree: Tree) -> Iterator[Assignment]:
         yield from _unit(tree, units[name], started.get(name, name), rank, doubt)
 
 
-def _unit(tree: Tree, unit: Unit, instance: str, rank: int, doubt: str) -> Iterator[Assignment]:
+def _unit(
+    tree: Tree, unit: SystemdUnit, instance: str, rank: int, doubt: str
+) -> Iterator[Assignment]:
     early = any(value == "no" for value, _ in unit.values("DefaultDependencies"))
     stage = Stage.INIT if early else Stage.UNITS
     run = Run(tree, _environment(tree, unit))
@@ -148,8 +150,8 @@ def _gives_to_logins(name: str) -> bool:
 # -- reading units ---------------------------------------------------------------------------------
 
 
-def _units(tree: Tree) -> dict[str, Unit]:
-    units: dict[str, Unit] = {}
+def _units(tree: Tree) -> dict[str, SystemdUnit]:
+    units: dict[str, SystemdUnit] = {}
     for directory in DIRECTORIES:
         for kind in _KINDS:
             for path in tree.paths(f"{directory}/*.{kind}"):
@@ -158,17 +160,17 @@ def _units(tree: Tree) -> dict[str, Unit]:
                 alias = link is not None and posixpath.basename(link) != name
                 if len(units) > _MOST_UNITS or alias or name in units:
                     continue
-                units[name] = Unit(name)
+                units[name] = SystemdUnit(name)
                 if not tree.is_masked(path):
                     units[name].directives += _directives(tree.lines(path))
             for path, _ in tree.links(f"{directory}/*.{kind}"):
                 name = posixpath.basename(path)
                 if tree.is_masked(path) and name not in units:
-                    units[name] = Unit(name)
+                    units[name] = SystemdUnit(name)
     for name, lines in _drop_ins(tree):
         matching = [unit for unit in units.values() if _is_for(name, unit.name)]
         if not matching and name.endswith((".slice", ".scope", ".service")):
-            units[name] = Unit(name)
+            units[name] = SystemdUnit(name)
             matching = [units[name]]
         for unit in matching:
             unit.directives += _directives(lines)
@@ -229,7 +231,7 @@ def _directives(lines: Sequence[Line]) -> Iterator[tuple[str, str, str, Line]]:
 # -- which are started -----------------------------------------------------------------------------
 
 
-def _started(tree: Tree, units: Mapping[str, Unit]) -> dict[str, str]:
+def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
     """The units that the default target leads to: name, and instance of a template."""
     pulled: dict[str, list[str]] = {}
     for directory in DIRECTORIES:
@@ -271,7 +273,7 @@ def _started(tree: Tree, units: Mapping[str, Unit]) -> dict[str, str]:
     return found
 
 
-def _in_order(units: Mapping[str, Unit], started: Mapping[str, str]) -> list[str]:
+def _in_order(units: Mapping[str, SystemdUnit], started: Mapping[str, str]) -> list[str]:
     """Units after those that they name in After=, as far as that goes; then by name."""
     before: dict[str, set[str]] = {name: set() for name in units}
     for name, unit in units.items():
@@ -305,7 +307,7 @@ def _in_order(units: Mapping[str, Unit], started: Mapping[str, str]) -> list[str
 # -- what they set ---------------------------------------------------------------------------------
 
 
-def _environment(tree: Tree, unit: Unit) -> dict[str, Text]:
+def _environment(tree: Tree, unit: SystemdUnit) -> dict[str, Text]:
     """What the unit's files and its own lines give to its commands."""
     given: dict[str, Text] = {}
     for value, line in unit.values("Environment"):
@@ -336,7 +338,7 @@ def _words(command: str, instance: str) -> list[str]:
     return [word for word in words if word != ";"]
 
 
-def _set_by(name: str, value: str, unit: Unit, instance: str) -> Iterator[tuple[str, str]]:
+def _set_by(name: str, value: str, unit: SystemdUnit, instance: str) -> Iterator[tuple[str, str]]:
     if not value:
         return
     if name in _PROCESS:
@@ -349,7 +351,7 @@ def _set_by(name: str, value: str, unit: Unit, instance: str) -> Iterator[tuple[
         yield f"/sys/fs/cgroup{group}/{_CGROUP[name]}", _cgroup_value(name, value, unit)
 
 
-def cgroup_of(name: str, unit: Unit, instance: str) -> str:
+def cgroup_of(name: str, unit: SystemdUnit, instance: str) -> str:
     """The control group of a unit, below /sys/fs/cgroup; with ``*`` where it has an instance."""
     if name.endswith(".slice"):
         parts = name.removesuffix(".slice").split("-")
@@ -361,7 +363,7 @@ def cgroup_of(name: str, unit: Unit, instance: str) -> str:
     said = unit.last("Slice")
     if said is not None:
         name_of_slice = re.sub(r"%[iIjJn]", "*", said[0])
-        above = cgroup_of(name_of_slice, Unit(name_of_slice), name_of_slice)
+        above = cgroup_of(name_of_slice, SystemdUnit(name_of_slice), name_of_slice)
     elif "@" in name:
         base = name.partition("@")[0]
         if base == "user":
@@ -375,7 +377,7 @@ def cgroup_of(name: str, unit: Unit, instance: str) -> str:
     return f"{above}/{own}"
 
 
-def _cgroup_value(name: str, value: str, unit: Unit) -> str:
+def _cgroup_value(name: str, value: str, unit: SystemdUnit) -> str:
     """As the kernel's file shows it."""
     if name == "CPUQuota" and value.endswith("%"):
         period = 100_000
@@ -398,7 +400,9 @@ def _manager(tree: Tree) -> Iterator[Assignment]:
     for glob in MANAGER:
         for path in tree.paths(glob):
             for _, name, value, line in _directives(tree.lines(path)):
-                for target, given in _set_by(name.removeprefix("Default"), value, Unit(""), ""):
+                for target, given in _set_by(
+                    name.removeprefix("Default"), value, SystemdUnit(""), ""
+                ):
                     if not target.startswith("/sys/fs"):
                         yield Assignment("systemd manager", line, target, given,
                                          (Stage.INIT, 0, line.number))  # fmt: skip

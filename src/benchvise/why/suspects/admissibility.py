@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from benchvise.state.conditions import conditions
 from benchvise.state.model import Snapshot
 from benchvise.text import printable
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
 from benchvise.why.suspects.artefacts import differing_programs, known_artefacts, version_of
 from benchvise.why.suspects.reduction import reach_of
@@ -66,12 +66,12 @@ def _other_programs(case: SidePair) -> Iterator[Finding]:
             )
     for name in differing_programs(case.facts):
         versions = {side: version_of(name, case.facts[side]) for side in Side}
-        known = all(versions.values())
-        other = known and len(set(versions.values())) > 1
+        are_known = all(versions.values())
+        other = are_known and len(set(versions.values())) > 1
         what = "is of another version" if other else "is another file"
         yield Finding(
             "other-program",
-            Grade.WARNS if other or not known else Grade.NOTES,
+            Grade.WARNS if other or not are_known else Grade.NOTES,
             f"{name} {what} on the two sides: a part of the gap may be the program's",
             _both({side: version or "version not known" for side, version in versions.items()}),
             f"copy one {name} to both, or compare with a benchmark of the probe",
@@ -79,13 +79,13 @@ def _other_programs(case: SidePair) -> Iterator[Finding]:
 
 
 def _other_probe(case: SidePair) -> Iterator[Finding]:
-    said = {side: case.facts[side].host.get("probe") for side in Side}
-    if all(isinstance(one, str) for one in said.values()) and len(set(said.values())) > 1:
+    probes = {side: case.facts[side].host.get("probe") for side in Side}
+    if all(isinstance(probe, str) for probe in probes.values()) and len(set(probes.values())) > 1:
         yield Finding(
             "other-probe",
             Grade.WARNS,
             "the sides were measured by different versions of the probe",
-            _both(said),
+            _both(probes),
             "measure the recorded side again",
         )
 
@@ -182,12 +182,12 @@ def _other_hardware(case: SidePair) -> Iterator[Finding]:
 
 
 def _checks_built_in(case: SidePair) -> Iterator[Finding]:
-    found = {side: _checks(case, side) for side in Side}
-    with_checks = [side for side in Side if found[side]]
+    checks = {side: _checks(case, side) for side in Side}
+    with_checks = [side for side in Side if checks[side]]
     if not with_checks:
         return
-    evidence = _both({side: " ".join(found[side][:_NAMED]) or "none" for side in Side})
-    apart = set(found[Side.GOOD]) != set(found[Side.BAD])
+    evidence = _both({side: " ".join(checks[side][:_NAMED]) or "none" for side in Side})
+    apart = set(checks[Side.GOOD]) != set(checks[Side.BAD])
     whose = f"the {with_checks[0]} side's kernel" if len(with_checks) == 1 else "both kernels"
     yield Finding(
         "kernel-checks",
@@ -318,9 +318,9 @@ _ORDER = list(Grade)
 
 
 def examine(
-    metric: Metric, facts: Mapping[Side, Facts], snapshots: Mapping[Side, Snapshot]
+    metric: Metric, facts: Mapping[Side, SideFacts], snapshots: Mapping[Side, Snapshot]
 ) -> tuple[Finding, ...]:
     """All findings, those that stop first."""
     case = SidePair(metric, facts, snapshots)
-    found = dict.fromkeys([*known_artefacts(case), *examine_circumstances(case)])
-    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.grade)))
+    findings = dict.fromkeys([*known_artefacts(case), *examine_circumstances(case)])
+    return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.grade)))

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from benchvise.quantities import size_or_none
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
 from benchvise.why.suspects.side_pair import SidePair, cpu_count, last_cache, word_size
 
@@ -67,23 +67,23 @@ def artefacts() -> tuple[Artefact, ...]:
 
 
 def _artefact(record: Mapping[str, Any]) -> Artefact:
-    given = dict(record)
+    fields = dict(record)
     for name in ("command", "unless"):
-        if name in given:
-            given[name] = re.compile(given[name])
+        if name in fields:
+            fields[name] = re.compile(fields[name])
     for name in ("grade", "apart"):
-        if name in given:
-            given[name] = Grade(given[name])
-    return Artefact(**given | {"fixed": tuple(given.get("fixed", ()))})
+        if name in fields:
+            fields[name] = Grade(fields[name])
+    return Artefact(**fields | {"fixed": tuple(fields.get("fixed", ()))})
 
 
 def known_artefacts(case: SidePair) -> Iterator[Finding]:
     """The findings of the table for a metric on two sides."""
     for artefact in artefacts():
         if artefact.is_about(case.metric):
-            found = _judged(artefact, case)
-            if found is not None:
-                grade, evidence = found
+            judgement = _judged(artefact, case)
+            if judgement is not None:
+                grade, evidence = judgement
                 yield Finding(artefact.rule, grade, artefact.sentence, evidence, artefact.remedy)
 
 
@@ -108,19 +108,19 @@ def _judged(artefact: Artefact, case: SidePair) -> tuple[Grade, str] | None:
 
 
 def _of_version(
-    artefact: Artefact, facts: Mapping[Side, Facts]
+    artefact: Artefact, facts: Mapping[Side, SideFacts]
 ) -> tuple[dict[Side, bool | None], str]:
     """Whether each side's version is concerned; None where it is not known."""
-    said = {side: version_of(artefact.program, facts[side]) for side in facts}
+    versions = {side: version_of(artefact.program, facts[side]) for side in facts}
     evidence = ", ".join(
         f"{side}: {artefact.program} {version or 'of a version that is not known'}"
-        for side, version in said.items()
+        for side, version in versions.items()
     )
     if not artefact.since and not artefact.before:
-        known = set(said.values())
-        differ = len(known) > 1 and "" not in known
+        distinct = set(versions.values())
+        differ = len(distinct) > 1 and "" not in distinct
         return {Side.GOOD: True, Side.BAD: not differ}, evidence
-    return {side: _in_range(version, artefact) for side, version in said.items()}, evidence
+    return {side: _in_range(version, artefact) for side, version in versions.items()}, evidence
 
 
 def _in_range(version: str, artefact: Artefact) -> bool | None:
@@ -138,13 +138,13 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(word[:9]) for word in version.split(".")[:_LONGEST])
 
 
-def version_of(program: str, facts: Facts) -> str:
+def version_of(program: str, facts: SideFacts) -> str:
     """The version that a program says it has; empty where it is not known."""
     names = _ALIASES.get(program, (program,))
     for path, text in facts.versions.items():
         if path.rpartition("/")[2] in names:
-            found = _VERSION.search(text)
-            return found[0] if found else ""
+            match = _VERSION.search(text)
+            return match[0] if match else ""
     return ""
 
 
@@ -181,7 +181,7 @@ def _programs_differ(case: SidePair) -> _Holds:
     return {Side.GOOD: bool(names), Side.BAD: False}, ", ".join(names)
 
 
-def differing_programs(facts: Mapping[Side, Facts]) -> tuple[str, ...]:
+def differing_programs(facts: Mapping[Side, SideFacts]) -> tuple[str, ...]:
     """The names of the command's programs whose files are not the same on both sides."""
     good, bad = (
         {path.rpartition("/")[2]: digest for path, digest in facts[side].programs.items()}

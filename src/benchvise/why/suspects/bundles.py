@@ -25,7 +25,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class KnobChange:
     """A knob in which two boards differ, with what is to be written to either.
 
     ``members`` are the entries that differ. ``refused`` says why the bad side cannot be given the
@@ -43,7 +43,9 @@ class Change:
     not_on_good: str = ""
 
 
-def knob_changes(good: KnobFiles, bad: KnobFiles, differing: Iterable[str]) -> tuple[Change, ...]:
+def knob_changes(
+    good: KnobFiles, bad: KnobFiles, differing: Iterable[str]
+) -> tuple[KnobChange, ...]:
     """One change for each knob that both boards have, and whose files are among what differs.
 
     A file that several knobs have goes to the one that covers most of what differs.
@@ -53,7 +55,7 @@ def knob_changes(good: KnobFiles, bad: KnobFiles, differing: Iterable[str]) -> t
         name: {n for n in {**good.by_knob[name], **bad.by_knob[name]} if n in left}
         for name in knobs()
     }
-    changes: list[Change] = []
+    changes: list[KnobChange] = []
     while True:
         best = max(options, key=lambda name: _preference(name, options[name] & left, good, bad))
         covered = options[best] & left
@@ -74,7 +76,7 @@ def _preference(
     return len(covered), len(set(wanted.values())) == 1, -len(bad.by_knob[name])
 
 
-def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Change | None:
+def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> KnobChange | None:
     item, knob = knobs()[name]
     of_good, of_bad = good.by_knob[name], bad.by_knob[name]
     values_good, values_bad = _values(of_good, covered), _values(of_bad, covered)
@@ -88,7 +90,7 @@ def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Ch
     to_bad, not_on_good = _settings(knob, of_good, of_bad, "good", "bad")
     paths = {file.path for table in (of_good, of_bad) for n, file in table.items() if n in covered}
     members = {*covered, *(n for path in paths for v in (good, bad) for n in v.names_at(path))}
-    return Change(
+    return KnobChange(
         item,
         knob,
         _shown(values_good),
@@ -163,7 +165,7 @@ def _settings(
 # -- suspects --------------------------------------------------------------------------------------
 
 
-def suspects_of(changes: Sequence[Change]) -> Iterator[Suspect]:
+def suspects_of(changes: Sequence[KnobChange]) -> Iterator[Suspect]:
     """A suspect for each change, and one for those that are tied to each other."""
     left = {change.knob.name: change for change in changes}
     for tie in ties():
@@ -184,7 +186,7 @@ def suspects_of(changes: Sequence[Change]) -> Iterator[Suspect]:
         )
 
 
-def _tied(tie: Tie, tied: Sequence[Change]) -> Suspect:
+def _tied(tie: Tie, tied: Sequence[KnobChange]) -> Suspect:
     to_good, to_bad = list(tied), list(tied)
     if tie.exclusive:
         to_good = [change for change in tied if change.good != "0"] or to_good
@@ -207,7 +209,7 @@ def _tied(tie: Tie, tied: Sequence[Change]) -> Suspect:
 
 def _suspect(
     name: str,
-    change: Change,
+    change: KnobChange,
     good: str,
     bad: str,
     members: tuple[str, ...],
@@ -266,14 +268,14 @@ class KnobFiles:
         for entry in snapshot.settings:
             if entry.missing is None and entry.path:
                 at[entry.path].append(entry)
-        entries = {path: tuple(found) for path, found in at.items()}
+        entries = {path: tuple(group_entries) for path, group_entries in at.items()}
         files, names = ByPath(entries), DeviceNames(roles=snapshot.roles)
         by_knob = {}
         for knob_name, (_, knob) in knobs().items():
             glob = names.fill(knob.path)
-            found = files.matching(glob) if glob is not None else ()
+            group_entries = files.matching(glob) if glob is not None else ()
             by_knob[knob_name] = {
-                group[0].name: _knob_file(knob, group[0], entries) for _, _, group in found
+                group[0].name: _knob_file(knob, group[0], entries) for _, _, group in group_entries
             }
         return cls(by_knob, entries)
 

@@ -56,9 +56,9 @@ def find(
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
     taken = {suspect.id for suspect in flipped}
-    found = [*flipped, *(_renamed(suspect, taken) for suspect in _without_means(rest))]
+    suspects = [*flipped, *(_renamed(suspect, taken) for suspect in _without_means(rest))]
     return SuspectSelection(
-        tuple(sorted(found, key=lambda s: s.means is None)),
+        tuple(sorted(suspects, key=lambda s: s.means is None)),
         {name: why for name, why in kept.excluded.items() if name not in covered},
     )
 
@@ -100,8 +100,8 @@ def _without_means(differences: Sequence[Difference]) -> Iterator[Suspect]:
     """What a process can be given has means all the same."""
     rest = []
     for difference in differences:
-        made, left = process_suspects(difference)
-        yield from made
+        suspects, left = process_suspects(difference)
+        yield from suspects
         if left:
             rest.append(replace(difference, parts=left))
     yield from fixed_suspects(rest)
@@ -173,9 +173,9 @@ def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart
 
 
 def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
-    known = _REASONS.get(layer)
-    if known is not None:
-        return known
+    reason = _REASONS.get(layer)
+    if reason is not None:
+        return reason
     if len({difference.kind for difference in differences}) == 1:
         if differences[0].kind is DifferenceKind.ONLY_A:
             return "the bad side does not have it"
@@ -249,23 +249,23 @@ def instead_of_setting(suspect: Suspect, kernel: str) -> ProcessMeans | str:
 
 
 def _release(kernel: str) -> tuple[int, int]:
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", kernel)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.match(r"(\d{1,4})\.(\d{1,4})", kernel)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def process_suspects(
     difference: Difference,
 ) -> tuple[tuple[Suspect, ...], tuple[DifferencePart, ...]]:
     """The suspects in what a process inherits, and the parts that no flip covers."""
-    found: list[Suspect] = []
+    suspects: list[Suspect] = []
     left: list[DifferencePart] = []
     for part in difference.parts:
-        made = _made(difference, part)
-        if made is None:
+        suspect = _made(difference, part)
+        if suspect is None:
             left.append(part)
-        elif made not in found:
-            found.append(made)
-    return tuple(found), tuple(left)
+        elif suspect not in suspects:
+            suspects.append(suspect)
+    return tuple(suspects), tuple(left)
 
 
 def _made(difference: Difference, part: DifferencePart) -> Suspect | None:

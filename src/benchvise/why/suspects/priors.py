@@ -19,7 +19,7 @@ from benchvise.why.model import Metric
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class PreferredValue:
     """Which value of a setting is the better one for some benchmarks.
 
     ``order`` lists values from best to worst, or ``more`` says whether a larger number is better.
@@ -39,14 +39,14 @@ class Direction:
     quota: bool = False
     zero_is_most: bool = False
 
-    def prefers(self, one: str, other: str) -> int:
+    def prefers(self, first: str, other: str) -> int:
         """1 when ``one`` is the better value, -1 when ``other`` is, 0 when that is not known."""
         if self.order:
             worst = len(self.order)
-            ranks = [self.order.index(v) if v in self.order else worst for v in (one, other)]
-            known = one in self.order or other in self.order
-            return (ranks[1] > ranks[0]) - (ranks[1] < ranks[0]) if known else 0
-        numbers = [self._number(value) for value in (one, other)]
+            ranks = [self.order.index(v) if v in self.order else worst for v in (first, other)]
+            is_listed = first in self.order or other in self.order
+            return (ranks[1] > ranks[0]) - (ranks[1] < ranks[0]) if is_listed else 0
+        numbers = [self._number(value) for value in (first, other)]
         if numbers[0] is None or numbers[1] is None:
             return 0
         larger = (numbers[0] > numbers[1]) - (numbers[0] < numbers[1])
@@ -67,7 +67,7 @@ class Prior:
 
     names: tuple[str, ...]
     matters: Mapping[str, float]
-    better: tuple[Direction, ...]
+    better: tuple[PreferredValue, ...]
     why: str
     source: str
 
@@ -82,7 +82,7 @@ class Symptom:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandLikeness:
     """Commands that match a pattern, and the benchmark that they are like."""
 
     match: re.Pattern[str]
@@ -102,7 +102,7 @@ def priors() -> tuple[Prior, ...]:
         Prior(
             tuple(record["names"]),
             record["matters"],
-            tuple(_direction(given, record["names"]) for given in record.get("better", ())),
+            tuple(_direction(direction, record["names"]) for direction in record.get("better", ())),
             record["why"],
             record["source"],
         )
@@ -110,17 +110,17 @@ def priors() -> tuple[Prior, ...]:
     )
 
 
-def _direction(given: Mapping[str, Any], names: list[str]) -> Direction:
-    return Direction(
-        on=tuple(given["on"]),
-        names=tuple(given.get("names", names)),
-        sure=given["sure"],
-        order=tuple(given.get("order", ())),
-        more=given.get("more"),
-        field=given.get("field", 0),
-        cpus=given.get("cpus", ""),
-        quota=given.get("quota", False),
-        zero_is_most=given.get("zero") == "most",
+def _direction(record: Mapping[str, Any], names: list[str]) -> PreferredValue:
+    return PreferredValue(
+        on=tuple(record["on"]),
+        names=tuple(record.get("names", names)),
+        sure=record["sure"],
+        order=tuple(record.get("order", ())),
+        more=record.get("more"),
+        field=record.get("field", 0),
+        cpus=record.get("cpus", ""),
+        quota=record.get("quota", False),
+        zero_is_most=record.get("zero") == "most",
     )
 
 
@@ -133,9 +133,9 @@ def symptoms() -> tuple[Symptom, ...]:
 
 
 @cache
-def commands() -> tuple[Command, ...]:
+def commands() -> tuple[CommandLikeness, ...]:
     """All kinds of commands, in the table's order."""
-    return tuple(Command(re.compile(r["match"]), r["like"]) for r in _table()["command"])
+    return tuple(CommandLikeness(re.compile(r["match"]), r["like"]) for r in _table()["command"])
 
 
 @cache
@@ -155,7 +155,7 @@ def chance(prior: Prior, benchmark: str) -> float:
     return next(p for pattern, p in prior.matters.items() if fnmatchcase(benchmark, pattern))
 
 
-def direction_of(name: str, benchmark: str) -> Direction | None:
+def direction_of(name: str, benchmark: str) -> PreferredValue | None:
     """Which value of a suspect is the better one for a benchmark; None where nobody knows."""
     prior = prior_of(name)
     for direction in prior.better if prior is not None else ():

@@ -97,7 +97,7 @@ def rank(
             suspect,
             terms=tuple(
                 term
-                for found in (
+                for terms in (
                     _prior(suspect, metric),
                     _direction(suspect, metric),
                     _size(suspect),
@@ -106,7 +106,7 @@ def rank(
                     _check(suspect, gap, checks),
                     _cost(suspect),
                 )
-                for term in found
+                for term in terms
             ),
         )
         for suspect in suspects
@@ -213,18 +213,18 @@ class _Population:
         With N boards, c values in all and m boards that have the bad one, that is
         (N + c) / (c (m + 1)).
         """
-        known = knobs().get(suspect.id)
+        knob = knobs().get(suspect.id)
         values: list[str] = []
         for board in self._boards if len(suspect.members) else ():
-            found = {
-                present_value(known[1], entry.path, text_of(entry))
-                if known is not None
+            board_values = {
+                present_value(knob[1], entry.path, text_of(entry))
+                if knob is not None
                 else value_text(entry.value)
                 for name in suspect.members
                 if (entry := board.get(name)) is not None
             }
-            if len(found) == 1:
-                values.append(found.pop())
+            if len(board_values) == 1:
+                values.append(board_values.pop())
         if len(values) < _FEWEST_BOARDS:
             return
         bad = _own_values(suspect)[1]
@@ -301,14 +301,14 @@ def _drawn_together(suspects: Sequence[Suspect]) -> list[Suspect]:
     """What lies far below the best is drawn nearer, in its order."""
     scores = [s.log_odds for s in suspects if s.means is not None] or [s.log_odds for s in suspects]
     lowest = max(scores, default=0.0) - SPREAD
-    drawn = []
+    nearer = []
     for suspect in suspects:
         below = lowest - suspect.log_odds
         if below > 0:
             term = Term("doubt", (1 - _KEPT) * below, "what nobody thought of is tested too")
             suspect = replace(suspect, terms=(*suspect.terms, term))
-        drawn.append(suspect)
-    return drawn
+        nearer.append(suspect)
+    return nearer
 
 
 # -- layers of images and their parts --------------------------------------------------------------
@@ -322,7 +322,7 @@ _WILD = re.compile(r"\{[^}]*\}|\*|\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class OptionRule:
     """Options that ``option`` matches weigh on what is touched by these families."""
 
     option: re.Pattern[str]
@@ -344,37 +344,39 @@ def layer_terms(layer: str, reach: Reach) -> tuple[Term, ...]:
 def part_terms(layer: str, part: LayerPart, reach: Reach) -> tuple[Term, ...]:
     """The terms of a part: a word that is known, or a line that sets a knob of the catalogue."""
     if layer == "command-line":
-        found = option_terms("words", part.name, reach)
+        terms = option_terms("words", part.name, reach)
     else:
-        found = tuple(_knob_terms(f"{part.first}\n{part.second}", reach))
-    return found or (Term("nothing known", 0.0, "it is in no list of what matters"),)
+        terms = tuple(_knob_terms(f"{part.first}\n{part.second}", reach))
+    return terms or (Term("nothing known", 0.0, "it is in no list of what matters"),)
 
 
 def option_terms(kind: str, name: str, reach: Reach) -> tuple[Term, ...]:
     """The terms of a word of the command line (``words``) or of a kernel option (``options``)."""
-    found = [rule for rule in _rules(kind) if rule.option.fullmatch(name)]
+    matching = [rule for rule in _rules(kind) if rule.option.fullmatch(name)]
     for families, factor in ((reach.near, 1.0), (reach.far, 0.5)):
-        holding = [rule for rule in found if rule.families & families]
+        holding = [rule for rule in matching if rule.families & families]
         if holding:
             best = max(holding, key=lambda rule: rule.points)
             return (Term("option", best.points * factor, best.reason),)
-    if found:
-        return (Term("option", _OUT, f"{found[0].reason}; that hardly touches what is measured"),)
+    if matching:
+        return (
+            Term("option", _OUT, f"{matching[0].reason}; that hardly touches what is measured"),
+        )
     return ()
 
 
 def _knob_terms(text: str, reach: Reach) -> Iterator[Term]:
     """Which knobs a text sets, and what they touch."""
-    found = {
+    families_by_knob = {
         name: set(item.families) for name, (item, knob) in knobs().items() if _sets_knob(knob, text)
     }
-    touched: set[Family] = set().union(*found.values())
-    names = ", ".join(list(found)[:3])
+    touched: set[Family] = set().union(*families_by_knob.values())
+    names = ", ".join(list(families_by_knob)[:3])
     if touched & reach.near:
         yield Term("knob", _NEAR_POINTS, f"it sets {names}, of the family that is measured")
     elif touched & reach.far:
         yield Term("knob", _FAR_POINTS, f"it sets {names}, which can reach what is measured")
-    elif found:
+    elif families_by_knob:
         yield Term("knob", _OUT, f"it sets {names}, which hardly touches what is measured")
 
 
@@ -398,9 +400,9 @@ def _spellings(path: str) -> tuple[re.Pattern[str], ...]:
 
 
 @cache
-def _rules(kind: str) -> tuple[Rule, ...]:
+def _rules(kind: str) -> tuple[OptionRule, ...]:
     return tuple(
-        Rule(
+        OptionRule(
             re.compile(str(rule["option"])),
             frozenset(map(Family, rule["families"])),
             float(rule["points"]),

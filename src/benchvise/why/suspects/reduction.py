@@ -205,17 +205,20 @@ def _follows(difference: Difference, moved: set[str]) -> str:
 def _parts_shown_elsewhere(differences: Sequence[Difference]) -> Iterator[tuple[Difference, str]]:
     by_name = {difference.entry.name: difference for difference in differences}
     for difference in differences:
-        shown: dict[str, str] = {}
+        shown_in: dict[str, str] = {}
         for record in _rules()["part_of"]:
             if difference.entry.name == record["of"]:
                 for name in record["entry"]:
                     if name in by_name:
-                        shown |= {part.key: name for part in by_name[name].parts}
-        kept = tuple(part for part in difference.parts if part.key not in shown)
+                        shown_in |= {part.key: name for part in by_name[name].parts}
+        kept = tuple(part for part in difference.parts if part.key not in shown_in)
         if kept:
             yield replace(difference, parts=kept), ""
         else:
-            yield difference, f"all of it is shown by itself ({_list(sorted(set(shown.values())))})"
+            yield (
+                difference,
+                f"all of it is shown by itself ({_list(sorted(set(shown_in.values())))})",
+            )
 
 
 # -- what sets another difference ------------------------------------------------------------------
@@ -228,9 +231,9 @@ def _unset(difference: Difference, moved: set[str]) -> Difference:
 
 
 def _sets(difference: Difference, moved: set[str]) -> str:
-    found = [_knobs_set_by(difference, part, moved) for part in difference.parts]
-    if all(found):
-        names = sorted({name for names in found for name in names})
+    knobs_by_part = [_knobs_set_by(difference, part, moved) for part in difference.parts]
+    if all(knobs_by_part):
+        names = sorted({name for names in knobs_by_part for name in names})
         return f"it does no more than set {_list(names)}, which is tested itself"
     return ""
 
@@ -239,8 +242,8 @@ def _knobs_set_by(difference: Difference, part: DifferencePart, moved: set[str])
     """The differing knobs that a part of the command line or of a file of init settings sets."""
     name = difference.entry.name
     if name == "kernel.command_line/options":
-        known = knobs_of_boot_option(part.key)
-        return tuple(knob for knob in known if knob in moved)
+        options = knobs_of_boot_option(part.key)
+        return tuple(knob for knob in options if knob in moved)
     if difference.entry.item == "boot.init_settings":
         texts = [text for text in (part.a, part.b) if text is not None]
         lines = [
@@ -249,8 +252,12 @@ def _knobs_set_by(difference: Difference, part: DifferencePart, moved: set[str])
             for line in (text if isinstance(text, list) else [text])
             if isinstance(line, str)
         ]
-        found = [_knobs_in(line, moved) for line in lines]
-        return tuple(name for names in found for name in names) if lines and all(found) else ()
+        knobs_by_line = [_knobs_in(line, moved) for line in lines]
+        return (
+            tuple(name for names in knobs_by_line for name in names)
+            if lines and all(knobs_by_line)
+            else ()
+        )
     return ()
 
 
@@ -298,5 +305,5 @@ def _list(names: Sequence[str]) -> str:
 
 def families_of(item: str) -> frozenset[Family]:
     """What an item can affect; everything where the catalogue does not know it."""
-    known = items_by_id().get(item)
-    return frozenset(known.families if known is not None else Family)
+    item_record = items_by_id().get(item)
+    return frozenset(item_record.families if item_record is not None else Family)

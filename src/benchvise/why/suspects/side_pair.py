@@ -8,7 +8,7 @@ from typing import Any
 
 from benchvise.quantities import parse_cpus
 from benchvise.state.model import Snapshot
-from benchvise.why.bench import Facts
+from benchvise.why.bench import SideFacts
 from benchvise.why.model import Metric, Side
 
 
@@ -17,7 +17,7 @@ class SidePair:
     """A metric, and what is known of its two sides."""
 
     metric: Metric
-    facts: Mapping[Side, Facts]
+    facts: Mapping[Side, SideFacts]
     snapshots: Mapping[Side, Snapshot]
 
     def value(self, side: Side, item: str, key: str) -> Any:
@@ -34,19 +34,19 @@ class SidePair:
 
 def cpus(case: SidePair, side: Side, which: str = "online") -> frozenset[int] | None:
     """The CPUs that are ``online`` or ``present``."""
-    said = case.value(side, "cpu.present", which)
-    if said is None and which == "online":
-        said = case.facts[side].host.get("cpus_online")
+    listed = case.value(side, "cpu.present", which)
+    if listed is None and which == "online":
+        listed = case.facts[side].host.get("cpus_online")
     try:
-        return frozenset(parse_cpus(str(said))) or None
+        return frozenset(parse_cpus(str(listed))) or None
     except ValueError:
         return None
 
 
 def cpu_count(case: SidePair, side: Side) -> int | None:
     """How many CPUs are online."""
-    found = cpus(case, side)
-    return None if found is None else len(found)
+    online = cpus(case, side)
+    return None if online is None else len(online)
 
 
 def word_size(case: SidePair, side: Side) -> int | None:
