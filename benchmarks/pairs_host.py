@@ -86,7 +86,7 @@ def _command_pairs(hyperfine: str) -> Iterator[Pair]:
 
 
 def _ns(keys: tuple[str, ...], text: str) -> float:
-    """The sum of hyperfine's figures of those names, in nanoseconds."""
+    """The sum of hyperfine's values of those names, in nanoseconds."""
     result = json.loads(text[text.index("{") :])["results"][0]
     return sum(float(result[key]) for key in keys) * 1e9
 

@@ -63,7 +63,7 @@ def missing() -> str:
 
 
 def table(rounds: int) -> Table:
-    """The figures of several rounds: medians, and the worst of them."""
+    """The values of several rounds: medians, and the worst of them."""
     path = trace("f10m")
     assert path is not None, "missing() was asked"
     with _serving(path.parent) as address:

@@ -369,7 +369,7 @@ def artefacts_page() -> str:
         "# Known artefacts",
         "",
         "What `benchvise why` looks for before it measures: benchmarks that do not measure what "
-        "their names say, and figures that must not be compared.",
+        "their names say, and values that must not be compared.",
         "",
     ]
     for artefact in artefacts():

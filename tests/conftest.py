@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_runs_on() -> Iterator[None]:
-    """Commands that a failed test left running are ended, so that they put back what they set."""
+    """Commands that a failed test left running are ended, so that they restore what they set."""
     yield
     for number in (signal.SIGINT, signal.SIGKILL):
         deadline = time.monotonic() + 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -185,3 +185,134 @@ def test_what_the_maps_name_exists(page: str) -> None:
         ):
             missing.append(name)
     assert not missing, missing
+
+
+# -- circles of files ------------------------------------------------------------------------------
+
+CRATES = PACKAGE.parents[1] / "crates"
+
+CIRCLES: set[frozenset[str]] = set()
+"""Circles of Python files that still stand; what vanishes is taken off."""
+
+
+def circles(uses: Mapping[str, set[str]]) -> set[frozenset[str]]:
+    """The strongly connected parts of a graph that have more than one node (Tarjan)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    parts: set[frozenset[str]] = set()
+
+    def visit(node: str) -> None:
+        order[node] = lowest[node] = len(order)
+        stack.append(node)
+        for other in sorted(uses[node]):
+            if other not in order:
+                visit(other)
+                lowest[node] = min(lowest[node], lowest[other])
+            elif other in stack:
+                lowest[node] = min(lowest[node], order[other])
+        if lowest[node] == order[node]:
+            at = stack.index(node)
+            parts.add(frozenset(stack[at:]))
+            del stack[at:]
+
+    for node in sorted(uses):
+        if node not in order:
+            visit(node)
+    return {part for part in parts if len(part) > 1}
+
+
+def python_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def runtime_imports(node: ast.AST) -> Iterator[str]:
+    """What is imported at load time and inside functions, but for types alone."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        for other in node.orelse:
+            yield from runtime_imports(other)
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        # Of a package, what is imported is the module of that name if there is one.
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        yield from runtime_imports(child)
+
+
+def test_no_circle_of_python_files() -> None:
+    names = {python_name(path) for path in modules()}
+    uses: dict[str, set[str]] = {}
+    for path in modules():
+        imported = set(runtime_imports(ast.parse(path.read_text())))
+        found = {name if name in names else name.rpartition(".")[0] for name in imported}
+        uses[python_name(path)] = found & names - {python_name(path)}
+    assert circles(uses) == CIRCLES
+
+
+def rust_uses(crate: Path) -> dict[str, set[str]]:
+    """Which files of a crate name which others, by their paths of modules."""
+    source = crate / "src"
+    files = {}
+    for path in sorted(source.rglob("*.rs")):
+        parts = path.relative_to(source).with_suffix("").parts
+        if parts[-1] in ("lib", "main", "mod"):
+            parts = parts[:-1]
+        files[parts] = path
+    uses: dict[str, set[str]] = {}
+    for own, path in files.items():
+        text = re.sub(r"(?m)^\s*//.*$", "", path.read_text()).partition("#[cfg(test)]")[0]
+        uses["::".join(own)] = set()
+        for path_text in rust_paths(text):
+            head, *rest = path_text.split("::")
+            if head == "super":
+                above = 1
+                while rest and rest[0] == "super":
+                    above, rest = above + 1, rest[1:]
+                rest = [*own[: max(0, len(own) - above)], *rest]
+            elif head == "self":
+                rest = [*own, *rest]
+            elif head != "crate":
+                continue
+            target = tuple(rest)
+            while target not in files:
+                target = target[:-1]
+            # What a module takes of those below it, or they of it, is one concept in its folder.
+            if target not in (own, ()):
+                uses["::".join(own)].add("::".join(target))
+    return uses
+
+
+def rust_paths(text: str) -> Iterator[str]:
+    """All paths from ``crate``, ``self`` and ``super``; groups of ``use`` taken apart."""
+    for match in re.finditer(r"\buse\s+((?:crate|super|self)\b[^;]*);", text):
+        yield from expanded(re.sub(r"\s+", " ", match[1]))
+    for match in re.finditer(r"\b(?:crate|super)(?:::\w+)+", text):
+        yield match[0]
+
+
+def expanded(path: str) -> Iterator[str]:
+    """``a::{b, c::{d}}`` as its single paths."""
+    head, brace, rest = path.partition("{")
+    if not brace:
+        yield head.partition(" as ")[0].strip()
+        return
+    depth, part = 0, ""
+    for letter in rest.rpartition("}")[0]:
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            yield from expanded(head + part.strip())
+            part = ""
+        else:
+            part += letter
+    if part.strip():
+        yield from expanded(head + part.strip())
+
+
+@pytest.mark.parametrize(
+    "crate", sorted(path.parent for path in CRATES.glob("*/Cargo.toml")), ids=lambda path: path.name
+)
+def test_no_circle_of_rust_files(crate: Path) -> None:
+    assert circles(rust_uses(crate)) == set()

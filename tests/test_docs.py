@@ -24,7 +24,7 @@ from benchvise.health.watch.rules import default_rules
 from benchvise.kernel_log import rules
 from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
-from benchvise.state.knobs import parse_wish
+from benchvise.state.knobs import parse_setting_request
 from benchvise.state.roles import ROLES
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
@@ -119,7 +119,7 @@ def test_every_knob_is_documented_and_those_in_the_guide_exist(generate: ModuleT
         assert f"| `{name}` |" in page and knob.path in page
     for path in DOCS.rglob("guide/*.md"):
         for text in re.findall(r"--set (\S+=\S+)", path.read_text()):
-            parse_wish(text)
+            parse_setting_request(text)
 
 
 def test_every_field_of_a_diagnosis_is_documented(generate: ModuleType) -> None:

@@ -370,7 +370,7 @@ def test_huge_pages_are_reported_as_granted(probe: Path) -> None:
     assert [buffer["huge_bytes"] for buffer in begin["memory"]] == [0, 0]
 
 
-def test_latency_grows_with_the_memory_it_wanders_over(static: Path) -> None:
+def test_latency_grows_with_the_memory_it_runs_through(static: Path) -> None:
     words = ("run", "memory.latency", "--batches", "5", "--size")
     assert median(run([static, *words, "16K"])) * 3 < median(run([static, *words, "256M"]))
 

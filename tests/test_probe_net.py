@@ -190,7 +190,7 @@ def test_a_pause_between_batches_does_no_harm(static: Path, sink: Sink) -> None:
         assert running.until("end")
 
 
-# --- who may, and what is said to those who may not -------------------------------------------
+# --- access control --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

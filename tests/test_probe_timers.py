@@ -202,7 +202,7 @@ def test_each_clock_can_be_read_both_ways(probe: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here: apt install strace")
 def test_who_answers_is_told_truly(static: Path, tmp_path: Path) -> None:
-    """The system calls that are made agree with what is said of them."""
+    """The system calls that are made agree with their description."""
     log = tmp_path / "log"
     for via in ("auto", "call"):
         words = ["run", "timer.clock", "--via", via, "--batches", "1", "--warm_ms", "0"]

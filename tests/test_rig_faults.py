@@ -155,7 +155,7 @@ def shown(
     return plain, batch.rig.command("rig", verb, board, *words, "--json")
 
 
-def let_go(batch: Batch, board: str) -> None:
+def released(batch: Batch, board: str) -> None:
     """The board is off, and nobody holds it."""
     told = batch.rig.told()[board]
     assert (told["relay"], told["running"]) == (0, False)
@@ -191,7 +191,7 @@ def test_a_card_that_cannot_be_written_is_named_for_what_it_is(
     plain, as_json = shown(monkeypatch, flashed, "flash", board, flashed.rig.image("boot"))
     named(plain, as_json, board, fault, 3 if fault == "mux-stuck" else 1)
     monkeypatch.undo()
-    let_go(flashed, board)
+    released(flashed, board)
 
 
 @pytest.mark.parametrize("board", BOOTS)
@@ -206,7 +206,7 @@ def test_a_board_that_does_not_boot_is_named_for_how_and_keeps_its_console(
         assert bool(log.read_bytes()) is (fault != "no-output")
         assert str(log) in plain.out + plain.err
     monkeypatch.undo()
-    let_go(booted, board)
+    released(booted, board)
 
 
 def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, booted: Batch) -> None:
@@ -294,7 +294,7 @@ def test_off_works_when_console_mux_and_storage_are_broken(calm: TestBench) -> N
     assert not calm.told()[GOOD]["running"]
 
 
-def test_a_relay_that_does_not_let_go_is_said_to(calm: TestBench) -> None:
+def test_a_relay_that_does_not_release_is_said_to(calm: TestBench) -> None:
     assert calm.command("rig", "power", GOOD, "on").code == 0
     calm.inject(GOOD, "relay-stuck")
     card = (calm.place / GOOD / "card.img").read_bytes()

@@ -14,8 +14,8 @@ from trace_data import expected, trace
 
 from benchvise.errors import TraceError, UsageError
 from benchvise.trace import cache, native
+from benchvise.trace.catalogue.info import summarise
 from benchvise.trace.opening import OpenTrace, open_trace
-from benchvise.trace.summary import summarise
 
 TRACES = (
     "f100k",

@@ -16,7 +16,8 @@ from benchvise.health.watch.observation import Observation, WatchedKind, Watched
 from benchvise.health.watch.rules import default_rules
 from benchvise.health.watch.tracker import WatchMemory, WatchStep, advance
 from benchvise.measure.model import RunRemark, RunStatus
-from benchvise.store import Store, Watched
+from benchvise.store import Store
+from benchvise.store.watches import Watched
 
 pytest_plugins = ["store_fixtures"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from browser import missing
+from browser_pages import assert_fine, look
 from report_runs import demonstration_run
 from story_traces import record, write
-from web_looking import assert_fine, look
 from web_server import serving
 from web_store import keep_run
 

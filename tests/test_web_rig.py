@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from browser import missing
+from browser_pages import assert_fine, look
 from rig_bench import TestBench, running
-from web_looking import assert_fine, look
 from web_server import Serving, serving
 
 from benchvise.rig import locks
@@ -135,13 +135,13 @@ def test_how_far_a_card_is_written_is_seen(server: Serving, bench: TestBench) ->
             holder = locks.holder(key)
             noted.append(holder.doing if holder is not None else {})
 
-    looking = Thread(target=look)
-    looking.start()
+    browser = Thread(target=look)
+    browser.start()
     try:
         assert bench.command("rig", "flash", "two", image).code == 0
     finally:
         over.set()
-        looking.join()
+        browser.join()
     writing = [doing["flash"] for doing in noted if "flash" in doing]
     assert writing and all(doing["op"] == "flash" for doing in noted if doing)
     assert writing[0]["total"] == 12 << 20 and writing[0]["phase"] == "write"
@@ -188,7 +188,7 @@ def typed(server: Serving, board: str, to: str, **said: str) -> tuple[int, Any]:
         connection.close()
 
 
-def test_a_console_is_typed_on_and_let_go(server: Serving, bench: TestBench) -> None:
+def test_a_console_is_typed_on_and_released(server: Serving, bench: TestBench) -> None:
     bench.put("two", "boot")
     assert bench.command("rig", "boot", "two").code == 0
     status, said = typed(server, "two", "type", text="echo too soon\r")
@@ -210,7 +210,7 @@ def test_a_console_is_typed_on_and_let_go(server: Serving, bench: TestBench) -> 
     assert bench.command("rig", "power", "two", "off").code == 0
 
 
-def test_who_types_no_more_lets_go(
+def test_who_types_no_more_releases_it(
     bench: TestBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console_sessions, "IDLE_S", 0.3)
@@ -225,12 +225,12 @@ def test_who_types_no_more_lets_go(
 
 
 def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_path: Path) -> None:
-    with serving(tmp_path / "store.db", "--rig", bench.rig_file) as looking:
-        status, answer = ask(looking, "POST", "/rig/two/power/on")
+    with serving(tmp_path / "store.db", "--rig", bench.rig_file) as server:
+        status, answer = ask(server, "POST", "/rig/two/power/on")
         assert status == 403 and "--allow-control" in answer["error"]["remedy"]
-        status, answer = typed(looking, "two", "begin")
+        status, answer = typed(server, "two", "begin")
         assert status == 403 and "--allow-control" in answer["error"]["remedy"]
-        status, answer = ask(looking, "GET", "/boards.json")
+        status, answer = ask(server, "GET", "/boards.json")
         states = {board["name"]: board["state"] for board in answer["data"]["boards"]}
         assert states["rig:two"]["power"] == "off"
 

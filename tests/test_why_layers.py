@@ -64,12 +64,12 @@ def diagnosed(rig: TestBench, images: dict[str, Path], bad: str, bench: str) -> 
         *("--seed", "1", "--json"),
     )
     assert ran.code == 0, ran.err or ran.out
-    assert is_let_go(rig)
+    assert is_released(rig)
     found: dict[str, Any] = ran.data
     return found
 
 
-def is_let_go(rig: TestBench) -> bool:
+def is_released(rig: TestBench) -> bool:
     told = rig.told()["one"]
     return not told["relay"] and not told["running"] and rig.status()["one"]["holder"] is None
 
@@ -116,7 +116,7 @@ def test_a_dry_run_has_the_layers_with_boots(rig: TestBench, images: dict[str, P
     effort = ran.data["effort_layers"]
     assert effort["boots"] > 40
     assert effort["seconds"] > ran.data["seconds"]
-    assert is_let_go(rig)
+    assert is_released(rig)
 
 
 @long
@@ -171,7 +171,7 @@ def test_stopped_in_the_middle_the_board_is_off_and_free(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    until(lambda: is_let_go(rig), 30)
+    until(lambda: is_released(rig), 30)
     if number is signal.SIGINT:
         assert process.returncode == 4, said
         assert b"measuring the gap" in said or b"incomplete" in said.lower(), said

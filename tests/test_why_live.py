@@ -2,7 +2,7 @@
 ends it, afterwards all is as it was.
 
 Settings of the whole machine are changed for fractions of a second; the fixture puts them back.
-Most metrics here are figures that follow from a setting, so that no neighbour changes them.
+Most metrics here are values that follow from a setting, so that no neighbour changes them.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class PlayedClock(WatchClock):
 
 @dataclass
 class PlayedBoard:
-    """A board whose figures are functions of the time; what it logs is told once.
+    """A board whose values are functions of the time; what it logs is told once.
 
     ``boots`` are the times at which it was booted, the first long before the watch; counters are
     given as what was counted since boot. Out of reach between the times of each pair in ``away``.

@@ -1,6 +1,6 @@
 """A diagnosis of each verdict, as a document: what the pages and the store are tested with.
 
-The figures are invented, in the shape of real ones, from a fixed seed.
+The values are invented, in the shape of real ones, from a fixed seed.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def unprivileged(draft: Draft) -> Scenario:
 
 
 def artefact(draft: Draft) -> Scenario:
-    """The figures of the two sides must not be compared, however different the boards are."""
+    """The values of the two sides must not be compared, however different the boards are."""
     how = draft.rng.choice(("old perf", "old sysbench", "no program", "emulated"))
     perf, sysbench = (
         ("perf version 6.1.55", "perf version 5.4.30"),

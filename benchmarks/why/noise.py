@@ -1,4 +1,4 @@
-"""How measurements of a simulated board scatter, wander and jump."""
+"""How measurements of a simulated board scatter, drift and jump."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class computed(Generic[T]):  # noqa: N801 - a decorator, like property
 
     @staticmethod
     def before(field: str, name: str = "") -> Callable[[Callable[[Any], V]], computed[V]]:
-        """The same, written before the field of that name; ``name`` is its key if another."""
+        """The same, placed before the field of that name; ``name`` is its key if another."""
         return lambda getter: computed(getter, field, name)
 
     @overload

@@ -1,4 +1,4 @@
-"""How the figures of peers are read."""
+"""How the output of reference tools is read."""
 
 from __future__ import annotations
 

@@ -54,25 +54,25 @@ def of(board: FakeBoard) -> Companion:
 def test_it_listens_where_the_board_knows_this_machine(sink: Sink) -> None:
     name = sink("ok")
     with of(FakeBoard(host="192.0.2.1")) as here:
-        peer = here.peer()
-        assert peer.address == "192.0.2.1:5210"
-        assert len(peer.key) == 32
-        assert here.peer() == peer
+        remote_host = here.remote_host()
+        assert remote_host.address == "192.0.2.1:5210"
+        assert len(remote_host.key) == 32
+        assert here.remote_host() == remote_host
         (line,) = processes_with(name).values()
-        assert f"sink --bind 192.0.2.1 --port 0 --key {peer.key}" in line
+        assert f"sink --bind 192.0.2.1 --port 0 --key {remote_host.key}" in line
     assert not processes_with(name)
     with of(FakeBoard(host="2001:db8::1")) as here:
-        assert here.peer().address == "[2001:db8::1]:5210"
-    assert here.peer().key != peer.key
+        assert here.remote_host().address == "[2001:db8::1]:5210"
+    assert here.remote_host().key != remote_host.key
     here.close()
 
 
 def test_one_that_talks_never_waits_for_a_reader(sink: Sink) -> None:
     name = sink("talks")
     with of(FakeBoard()) as here:
-        peer = here.peer()
+        remote_host = here.remote_host()
         for _ in range(20):
-            assert here.peer() == peer
+            assert here.remote_host() == remote_host
             time.sleep(0.01)
     eventually(lambda: not processes_with(name), "it goes on")
 
@@ -80,10 +80,10 @@ def test_one_that_talks_never_waits_for_a_reader(sink: Sink) -> None:
 def test_one_that_died_is_started_again(sink: Sink) -> None:
     name = sink("dies")
     with of(FakeBoard()) as here:
-        first = here.peer()
+        first = here.remote_host()
         eventually(lambda: not processes_with(name), "it does not die")
         time.sleep(0.05)
-        assert here.peer().key != first.key
+        assert here.remote_host().key != first.key
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_one_that_does_not_listen_is_a_reason(sink: Sink, fault: str, named: str
     with of(FakeBoard()) as here:
         for _ in range(2):
             with pytest.raises(NotAvailable) as caught:
-                here.peer()
+                here.remote_host()
             assert named in caught.value.message and "peer=" in caught.value.remedy
         assert not processes_with(name)
 
@@ -109,7 +109,7 @@ def test_one_that_says_nothing_is_given_up(sink: Sink, monkeypatch: pytest.Monke
     monkeypatch.setattr(companion, "READY_SECONDS", 0.2)
     name = sink("silent")
     with of(FakeBoard()) as here, pytest.raises(NotAvailable, match=r"said nothing for 0\.2 s"):
-        here.peer()
+        here.remote_host()
     assert not processes_with(name)
 
 
@@ -117,7 +117,7 @@ def test_one_that_says_nothing_is_given_up(sink: Sink, monkeypatch: pytest.Monke
 def test_an_unknown_address_is_a_reason(sink: Sink, host: str | None) -> None:
     sink("ok")
     with of(FakeBoard(host=host)) as here, pytest.raises(NotAvailable, match="peer=ADDRESS"):
-        here.peer()
+        here.remote_host()
 
 
 def test_a_machine_without_a_probe_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_a_machine_without_a_probe_is_a_reason(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(companion, "deploy", none)
     with of(FakeBoard()) as here, pytest.raises(NotAvailable, match="no probe for sparc"):
-        here.peer()
+        here.remote_host()
 
 
 def words_of(sink: Sink, **params: str) -> tuple[list[str], bool]:
@@ -140,7 +140,7 @@ def words_of(sink: Sink, **params: str) -> tuple[list[str], bool]:
     return channel.asked[0], started
 
 
-def test_benchmarks_with_a_peer_of_no_name_are_told_this_one(sink: Sink) -> None:
+def test_benchmarks_with_a_remote_host_of_no_name_are_told_this_one(sink: Sink) -> None:
     words, started = words_of(sink, streams="2", peer="auto")
     assert started
     assert words[:4] == ["run", "net.tcp", "--streams", "2"]
@@ -169,7 +169,7 @@ from benchvise.measure import companion
 sink = Deployed({str(tmp_path / "bvprobe")!r}, Identity("x", "x"), None, 0)
 companion.deploy = lambda board: sink
 here = companion.Companion(FakeBoard())
-here.peer()
+here.remote_host()
 print("listening", flush=True)
 time.sleep(60)
 """

@@ -32,7 +32,7 @@ from benchvise.errors import BoardUnreachable, SettingError, UsageError
 from benchvise.flows.settings import Combination, Reached, combinations
 from benchvise.state import catalogue, interrupts, journal, knobs, places
 from benchvise.state.intervention import BOOT_ID, Intervention, NotMade, intervening
-from benchvise.state.knobs import Setting, parse_wish, parse_wishes
+from benchvise.state.knobs import Setting, parse_setting_request, parse_setting_requests
 from benchvise.state.model import Knob
 from benchvise.state.restore import RestoreOutcome, RestoreVerdict, SessionResult, restore
 
@@ -68,7 +68,7 @@ def again(kernel: FakeKernel) -> FakeKernel:
 
 
 def settings(*texts: str) -> list[Setting]:
-    return [Setting(wish.knob, wish.values[0]) for wish in parse_wishes(texts)]
+    return [Setting(request.knob, request.values[0]) for request in parse_setting_requests(texts)]
 
 
 @contextmanager
@@ -125,16 +125,16 @@ class TestNames:
     )
     def test_what_is_no_setting_is_refused(self, text: str, message: str) -> None:
         with pytest.raises(UsageError, match=message):
-            parse_wish(text)
+            parse_setting_request(text)
 
     def test_a_knob_is_set_once(self) -> None:
         with pytest.raises(UsageError, match=r"t\.ratio is set twice: .*t\.ratio=A\+B"):
-            parse_wishes(["t.ratio=1", "t.other=1", "t.ratio=2"])
+            parse_setting_requests(["t.ratio=1", "t.other=1", "t.ratio=2"])
 
     def test_values_have_one_spelling(self) -> None:
-        assert parse_wish("t.ratio=010+20+10").values == ("10", "20")
-        assert parse_wish("t.printk=4  4\t1 7").values == ("4 4 1 7",)
-        assert parse_wish("t.thp=each").values == ()
+        assert parse_setting_request("t.ratio=010+20+10").values == ("10", "20")
+        assert parse_setting_request("t.printk=4  4\t1 7").values == ("4 4 1 7",)
+        assert parse_setting_request("t.thp=each").values == ()
 
     @pytest.mark.parametrize(
         ("one", "other", "equal"),
@@ -228,9 +228,9 @@ class TestPlaces:
 class TestCombinations:
     def of(self, *texts: str, boards: Sequence[FakeKernel]) -> list[Combination]:
         reached = [Reached(LocalBoard(), board, ROLES) for board in boards]  # type: ignore[arg-type]
-        return combinations(parse_wishes(texts), reached)
+        return combinations(parse_setting_requests(texts), reached)
 
-    def test_without_a_wish_there_is_one(self, kernel: FakeKernel) -> None:
+    def test_without_a_request_there_is_one_combination(self, kernel: FakeKernel) -> None:
         (only,) = self.of(boards=[kernel])
         assert only.settings == () and only.label("mine") == "mine"
 

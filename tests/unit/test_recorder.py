@@ -159,10 +159,10 @@ def test_over_a_console_everything_comes_at_the_end(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_for_becomes_words() -> None:
-    wish = RecordingPlan(
+    plan = RecordingPlan(
         ("sched", "irq/irq_handler_entry"), 1.5, ("ls", "-l"), "boot", 64, "4M", False, False
     )
-    words = wish.words(controlled=True)
+    words = plan.words(controlled=True)
     at = words.index("--")
     assert words[at + 1 :] == ["ls", "-l"]
     pairs = dict(zip(words[1:at:2], words[2:at:2], strict=True))

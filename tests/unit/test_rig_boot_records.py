@@ -141,7 +141,7 @@ class TestRecorder:
             assert recorder.failure is not None
             assert "No space left" in recorder.failure
 
-    def test_tees_a_driver_and_lets_go_of_it(self, tmp_path: Path) -> None:
+    def test_tees_a_driver_and_releases_it(self, tmp_path: Path) -> None:
         class Driver:
             def _read(self, size: int = 1, timeout: float = 0.0) -> bytes:
                 return b"said"

@@ -127,7 +127,7 @@ class FakeStub:
         return b"$%b#%02x" % (payload.encode(), sum(payload.encode()) % 256)
 
 
-def test_all_cores_of_a_stub_are_named_and_let_go() -> None:
+def test_all_cores_of_a_stub_are_named_and_released() -> None:
     stub = FakeStub()
     with served(stub.serve) as address:
         cores = cores_by_gdb(address, "riscv64", SYMBOLS)

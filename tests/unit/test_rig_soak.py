@@ -60,9 +60,9 @@ def test_the_interval_is_that_of_clopper_and_pearson(total: int, confidence: flo
         if count > total:
             continue
         rate = exact_rate(count, total, confidence)
-        peer = binomtest(count, total).proportion_ci(confidence, method="exact")
-        assert rate.low == pytest.approx(peer.low, rel=1e-9, abs=1e-12)
-        assert rate.high == pytest.approx(peer.high, rel=1e-9, abs=1e-12)
+        reference = binomtest(count, total).proportion_ci(confidence, method="exact")
+        assert rate.low == pytest.approx(reference.low, rel=1e-9, abs=1e-12)
+        assert rate.high == pytest.approx(reference.high, rel=1e-9, abs=1e-12)
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:

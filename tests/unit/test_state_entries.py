@@ -74,7 +74,7 @@ def test_debugfs_that_is_not_mounted_is_unreadable_and_not_absent() -> None:
     )
 
 
-def test_what_looking_at_would_mount_is_not_looked_at() -> None:
+def test_what_reading_would_mount_is_not_read() -> None:
     given = answers({"/proc/self/mountinfo": "9 1 0:9 / /boot rw - autofs systemd-1 rw,fd=1\n"})
     entry = entries(given)["firmware.raspberry_pi/config.txt"]
     assert (entry.missing, entry.reason) == (Missing.UNREADABLE, "looking at it would mount it")

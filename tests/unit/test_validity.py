@@ -1,4 +1,4 @@
-"""When a series is unstable, what is said to be the cause, and what stays a note."""
+"""When a series is unstable, what is named as the cause, and what stays a note."""
 
 from __future__ import annotations
 

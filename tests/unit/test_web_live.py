@@ -80,7 +80,7 @@ def test_two_pages_share_a_source_and_the_last_one_ends_it() -> None:
         first = Page(hub, "rig", source)
         assert await first.message() == ("state", {"n": 1})
         second = Page(hub, "rig", source)
-        assert await second.message() == ("state", {"n": 1}), "what was said last is said again"
+        assert await second.message() == ("state", {"n": 1}), "the last message is repeated"
         tell.set()
         assert await first.message() == await second.message() == ("state", {"n": 2})
         await first.close()

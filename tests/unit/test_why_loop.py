@@ -256,7 +256,7 @@ def test_a_side_that_was_disturbed_is_named(good: float, bad: float, said: bool)
 
 
 def test_a_level_that_comes_and_goes_is_no_gap_to_a_record() -> None:
-    class Wandering(MemoryBench):
+    class Drifting(MemoryBench):
         def _trial(self, arm: Arm, number: int) -> Trial:
             trial = super()._trial(arm, number)
             level = 0.1 * math.sin(max(number, 0) / 7) + 0.08 * (number > 0)
@@ -264,7 +264,7 @@ def test_a_level_that_comes_and_goes_is_no_gap_to_a_record() -> None:
 
     steady = MemoryBench(FORTY, losses(), rest=0.08, good_recorded=12, trial_seconds=0.2)
     assert diagnose(steady).verdict is DiagnosisVerdict.UNEXPLAINED
-    found = diagnose(Wandering(FORTY, losses(), good_recorded=12, trial_seconds=0.2))
+    found = diagnose(Drifting(FORTY, losses(), good_recorded=12, trial_seconds=0.2))
     assert found.verdict is DiagnosisVerdict.NO_DIFFERENCE
     assert found.gap is not None and found.gap.floor > 0.1
 

@@ -1,4 +1,4 @@
-"""Mechanisms: which card, which signs, what is said; on cases made by hand."""
+"""Mechanisms: which card, which signs, which sentences; on cases made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mechanisms predict: the laws with figures that are known, and each prediction on a case."""
+"""What mechanisms predict: the laws with known values, and each prediction on a case."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 //! From the names that tracers give to events and fields to what happened: resolved once a trace.
 
+use crate::bound::{Bound, bind};
 use crate::columns::{Ints, Place, Rows, Texts};
 use crate::input::{EventTable, Input};
 use crate::model::{Event, EventRow, Flags, Handler, Named, Wake};
@@ -89,15 +90,6 @@ enum Fields<'a> {
     Rename { tid: Ints<'a>, name: Texts<'a> },
     Known { tid: Ints<'a>, name: Option<Texts<'a>>, process: Option<Ints<'a>> },
     Exit { tid: Ints<'a> },
-}
-
-/// An event type that means something, with its rows.
-pub(crate) struct Bound<'a, F> {
-    pub(crate) rows: Rows,
-    flags: Option<Ints<'a>>,
-    /// The thread that ran, where the tracer notes it with every event.
-    thread: Option<Ints<'a>>,
-    pub(crate) fields: F,
 }
 
 /// Who ran when events of a type happened that change nothing.
@@ -320,23 +312,6 @@ impl<'a> Bindings<'a> {
         };
         Some((event, bound.thread.as_ref().map(|thread| thread.i32(place))))
     }
-}
-
-pub(crate) fn bind<'a, F>(
-    event: &'a EventTable,
-    fields: impl FnOnce(&'a EventTable) -> Option<F>,
-) -> Option<Bound<'a, F>> {
-    let rows = Rows::new(&event.batches);
-    if rows.is_empty() {
-        return None;
-    }
-    let fields = fields(event)?;
-    Some(Bound {
-        rows,
-        flags: Ints::of(&event.batches, "common_flags"),
-        thread: Ints::of(&event.batches, "common_pid"),
-        fields,
-    })
 }
 
 /// The columns of an event type; `None` when it means nothing here, or when events without

@@ -1,9 +1,9 @@
 //! In whose context something happens: who woke a thread, who raised a softirq.
 
+use crate::cpu::NOBODY;
 use crate::growing::NONE;
 use crate::model::{Flags, Handler, IN_IRQ, IN_NMI, IN_SOFTIRQ};
 use crate::scheduling::Scheduling;
-use crate::tasks::NOBODY;
 
 impl Scheduling {
     /// The instance that runs on a CPU, or [`NONE`] when that is not sure.

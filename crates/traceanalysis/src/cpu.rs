@@ -5,7 +5,9 @@
 
 use crate::growing::Totals;
 use crate::model::Handler;
-use crate::tasks::NOBODY;
+
+/// Stands for no thread.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// A handler that has been entered.
 #[derive(Debug, Clone, Copy)]

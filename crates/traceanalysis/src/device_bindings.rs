@@ -1,6 +1,6 @@
 //! The same for the events of devices and timers.
 
-use crate::bindings::{Bound, bind};
+use crate::bound::{Bound, bind};
 use crate::columns::{Ints, Place, Texts};
 use crate::input::{EventTable, Input};
 use crate::model::{DeviceEvent, Kind, Request};

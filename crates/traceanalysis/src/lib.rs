@@ -6,8 +6,8 @@
 //!   ├ bindings         columns of ftrace or LTTng, by name, once
 //!   │   └ ahead        one pass in order of time; events are read ahead on a thread of their own,
 //!   │       │          and those of system calls passed over: witnesses
-//!   │       └ scheduling: tasks, handlers, causes, losses
-//!   │                                    ─→ actors, instances, fragments, waits
+//!   │       └ pass     each event to the state of all CPUs and threads (scheduling): tasks,
+//!   │                  handlers, causes, corrections ─→ actors, instances, fragments, waits
 //!   ├ syscall_bindings                          │
 //!   │   └ syscalls, by the turns that threads had on the CPUs ─→ syscalls
 //!   └ device_bindings
@@ -26,8 +26,10 @@ mod actors;
 mod ahead;
 mod bindings;
 mod block;
+mod bound;
 mod causes;
 mod columns;
+mod corrections;
 mod cpu;
 mod device_bindings;
 mod devices;
@@ -37,12 +39,14 @@ mod input;
 mod losses;
 mod model;
 mod output;
+mod pass;
 mod prelude;
 mod scheduling;
 mod states;
 mod syscall_bindings;
 mod syscalls;
 mod tasks;
+mod threads;
 mod timers;
 mod turns;
 mod walk;
@@ -77,7 +81,7 @@ pub fn scheduling(input: &Input) -> SchedulingTables {
         (told, seen) => told.or(seen).unwrap_or_default(),
     };
     let bindings = bindings::Bindings::new(input);
-    let found = scheduling::Scheduling::run(input, &bindings, cpus, span);
+    let found = pass::run(input, &bindings, cpus, span);
     SchedulingTables {
         actors: found.actors.into_batch(&input.tasks),
         instances: found.instances.into_batch(),

@@ -1,6 +1,6 @@
 //! The same for the events of system calls, and for the switches between them.
 
-use crate::bindings::{Bound, bind};
+use crate::bound::{Bound, bind};
 use crate::columns::Ints;
 use crate::input::{EventTable, Input};
 use crate::model::CallEvent;

@@ -1,153 +1,13 @@
 //! Threads: when they run, wait and are woken.
 
-use std::collections::HashMap;
-
 use crate::bindings::Bindings;
-use crate::cpu::Frame;
+use crate::cpu::NOBODY;
 use crate::growing::{Begin, Fragment, NONE, Totals};
 use crate::model::{EventRow, Flags, Named, Wake};
 use crate::output::{flags, wait, why};
 use crate::scheduling::Scheduling;
 use crate::states::Left;
-
-/// Stands for no thread.
-pub(crate) const NOBODY: u32 = u32::MAX;
-/// Stands for no row.
-pub(crate) const NO_ROW: u32 = u32::MAX;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Nothing is known: it was there before the trace.
-    Unseen,
-    /// It has not run yet since it was made; of idle threads: another runs.
-    Fresh,
-    Running,
-    /// Woken, does not run yet.
-    Ready,
-    /// Switched away from while runnable.
-    Preempted,
-    /// With one of [`wait`]'s states.
-    Blocked(u8),
-    /// It ran on a CPU of which events were then lost.
-    Lost,
-}
-
-pub(crate) struct Thread {
-    pub(crate) tid: i32,
-    pub(crate) actor: u32,
-    pub(crate) state: State,
-    /// When the state began.
-    pub(crate) since: i64,
-    /// Where it runs, last ran, or is queued.
-    pub(crate) cpu: u16,
-    /// That CPU's count of losses when the thread was last known to be there.
-    losses_there: u32,
-    /// The count of all losses when the thread blocked.
-    losses_anywhere: u32,
-    name: Name,
-    /// The switch to it that told its name last; it is read at the end, as names hardly change.
-    named_at: Option<EventRow>,
-    priority: Option<i32>,
-    pub(crate) exiting: bool,
-    pub(crate) yielding: bool,
-    /// The instance that is going on, or [`NO_ROW`].
-    pub(crate) instance: u32,
-    pub(crate) totals: Totals,
-    /// When and by whom it was woken, for the instance that begins next.
-    wake: Woken,
-    /// A wake-up that came while it ran: it may have been about to block.
-    pending: Woken,
-    /// Softirqs that it ran when it was switched away from, on kernels where that can be.
-    pub(crate) suspended: Vec<Frame>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Woken {
-    time: i64,
-    cause: i64,
-}
-
-const NEVER: Woken = Woken { time: NONE, cause: NONE };
-
-/// A thread's name, short enough to be compared at every switch.
-#[derive(Clone, Copy)]
-struct Name {
-    length: u8,
-    bytes: [u8; 31],
-}
-
-impl Name {
-    fn of(text: &[u8]) -> Self {
-        let mut bytes = [0; 31];
-        let length = text.len().min(bytes.len());
-        bytes[..length].copy_from_slice(&text[..length]);
-        Self { length: length as u8, bytes }
-    }
-
-    #[inline]
-    fn get(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
-    }
-}
-
-/// All threads. One that exits stays; its id may then be given to another.
-#[derive(Default)]
-pub(crate) struct Threads {
-    pub(crate) all: Vec<Thread>,
-    by_tid: Vec<u32>,
-    /// Ids beyond what kernels give out: user space may write what it likes into its traces.
-    far: HashMap<i32, u32>,
-}
-
-/// The kernel's PID_MAX_LIMIT.
-const MOST_TIDS: usize = 1 << 22;
-
-impl Threads {
-    #[inline]
-    fn find(&self, tid: i32) -> u32 {
-        match usize::try_from(tid) {
-            Ok(tid) if tid < MOST_TIDS => self.by_tid.get(tid).copied().unwrap_or(NOBODY),
-            _ => self.far.get(&tid).copied().unwrap_or(NOBODY),
-        }
-    }
-
-    fn set(&mut self, tid: i32, thread: u32) {
-        match usize::try_from(tid) {
-            Ok(tid) if tid < MOST_TIDS => {
-                if self.by_tid.len() <= tid {
-                    self.by_tid.resize((tid + 1).next_power_of_two(), NOBODY);
-                }
-                self.by_tid[tid] = thread;
-            }
-            _ => {
-                self.far.insert(tid, thread);
-            }
-        }
-    }
-
-    fn push(&mut self, tid: i32, actor: u32, state: State, cpu: u16, now: i64) -> u32 {
-        self.all.push(Thread {
-            tid,
-            actor,
-            state,
-            since: now,
-            cpu,
-            losses_there: 0,
-            losses_anywhere: 0,
-            name: Name::of(&[]),
-            named_at: None,
-            priority: None,
-            exiting: false,
-            yielding: false,
-            instance: NO_ROW,
-            totals: Totals::default(),
-            wake: NEVER,
-            pending: NEVER,
-            suspended: Vec::new(),
-        });
-        (self.all.len() - 1) as u32
-    }
-}
+use crate::threads::{NO_ROW, NOT_WOKEN, Name, State, Thread, Woken};
 
 impl Scheduling {
     /// The thread that an event names, made when it is new.
@@ -320,7 +180,7 @@ impl Scheduling {
             State::Blocked(_) if thread.pending.time != NONE => {
                 // No wake-up was seen since it blocked: the one that came just before was for this.
                 ready = thread.since;
-                thread.wake = std::mem::replace(&mut thread.pending, NEVER);
+                thread.wake = std::mem::replace(&mut thread.pending, NOT_WOKEN);
                 self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
             }
             State::Blocked(kind) => {
@@ -333,7 +193,7 @@ impl Scheduling {
             State::Fresh | State::Running | State::Lost => {}
         }
         if thread.instance == NO_ROW {
-            let woken = std::mem::replace(&mut thread.wake, NEVER);
+            let woken = std::mem::replace(&mut thread.wake, NOT_WOKEN);
             thread.instance = self.instances.begin(&Begin {
                 actor: thread.actor,
                 cpu,
@@ -380,7 +240,7 @@ impl Scheduling {
         }
         let at = self.by_tid(task.tid, target.unwrap_or(cpu), now);
         let known = &self.threads.all[at as usize];
-        if known.name.length == 0 && known.named_at.is_none() {
+        if known.name.is_empty() && known.named_at.is_none() {
             // Later names are seen when it runs.
             self.name(at, task);
         }
@@ -389,9 +249,9 @@ impl Scheduling {
         let target = target.filter(|&cpu| usize::from(cpu) < self.cpus.len()).unwrap_or(thread.cpu);
         match (wake, thread.state) {
             (Wake::Waking, State::Running) => thread.pending = woken,
-            (Wake::Wakeup, State::Running) => thread.pending = NEVER,
+            (Wake::Wakeup, State::Running) => thread.pending = NOT_WOKEN,
             (Wake::Wakeup, State::Ready) | (_, State::Preempted) => {
-                thread.pending = NEVER;
+                thread.pending = NOT_WOKEN;
                 if thread.state == State::Ready {
                     thread.cpu = target;
                 }
@@ -406,7 +266,7 @@ impl Scheduling {
                         woken.cause = NONE;
                     }
                 }
-                thread.pending = NEVER;
+                thread.pending = NOT_WOKEN;
                 // One that overtook the blocking counts from there.
                 let mut ready = now;
                 if let State::Blocked(kind) = thread.state {

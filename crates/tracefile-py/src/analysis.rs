@@ -5,34 +5,35 @@ use arrow_pyarrow::{FromPyArrow, Table};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use traceanalysis::SYSCALLS;
+use traceanalysis::{Input, SYSCALLS};
 
-use crate::decoded::Decoded;
 use crate::pyarrow_table;
 
-pub(crate) fn scheduling<'py>(py: Python<'py>, events: &Decoded) -> PyResult<Bound<'py, PyDict>> {
-    named(py, py.detach(|| traceanalysis::scheduling(&events.input())).into_named())
+pub(crate) fn scheduling<'py>(
+    py: Python<'py>,
+    input: impl FnOnce() -> Input + Send,
+) -> PyResult<Bound<'py, PyDict>> {
+    named(py, py.detach(|| traceanalysis::scheduling(&input())).into_named())
 }
 
 pub(crate) fn syscalls<'py>(
     py: Python<'py>,
-    events: &Decoded,
+    input: impl FnOnce() -> Input + Send,
     actors: &Bound<'py, PyAny>,
     fragments: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (actors, fragments) = (batches(actors)?, batches(fragments)?);
-    let found = py.detach(|| traceanalysis::syscalls(&events.input(), &actors, &fragments));
+    let found = py.detach(|| traceanalysis::syscalls(&input(), &actors, &fragments));
     let refused = || PyValueError::new_err("no actors or fragments are in these");
     named(py, [(SYSCALLS, found.ok_or_else(refused)?)])
 }
 
-pub(crate) fn devices<'py>(py: Python<'py>, events: &Decoded) -> PyResult<Bound<'py, PyDict>> {
-    let found = py.detach(|| {
-        let mut input = events.input();
-        input.name_functions(&events.trace);
-        traceanalysis::devices(&input)
-    });
-    named(py, found.into_named())
+/// Of an input that knows the names of functions.
+pub(crate) fn devices<'py>(
+    py: Python<'py>,
+    input: impl FnOnce() -> Input + Send,
+) -> PyResult<Bound<'py, PyDict>> {
+    named(py, py.detach(|| traceanalysis::devices(&input())).into_named())
 }
 
 pub(crate) fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {

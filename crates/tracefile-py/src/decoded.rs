@@ -122,7 +122,7 @@ impl Decoded {
     }
 
     fn scheduling<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        analysis::scheduling(py, self)
+        analysis::scheduling(py, || self.input())
     }
 
     fn syscalls<'py>(
@@ -131,11 +131,15 @@ impl Decoded {
         actors: &Bound<'py, PyAny>,
         fragments: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        analysis::syscalls(py, self, actors, fragments)
+        analysis::syscalls(py, || self.input(), actors, fragments)
     }
 
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        analysis::devices(py, self)
+        analysis::devices(py, || {
+            let mut input = self.input();
+            input.name_functions(&self.trace);
+            input
+        })
     }
 
     fn export_perfetto(
@@ -144,7 +148,8 @@ impl Decoded {
         actors: &Bound<'_, PyAny>,
         path: PathBuf,
     ) -> PyResult<(u64, u64, u64)> {
-        export::perfetto(py, self, actors, path)
+        let epoch_offset_ns = self.trace.info().clock.epoch_offset_ns;
+        export::perfetto(py, || self.input(), epoch_offset_ns, actors, path)
     }
 }
 

@@ -5,22 +5,22 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use traceanalysis::Input;
 
 use crate::analysis::batches;
-use crate::decoded::Decoded;
 
 /// Returns how many events were written, how many of them as generic ones, and how many left out.
 pub(crate) fn perfetto(
     py: Python<'_>,
-    events: &Decoded,
+    input: impl FnOnce() -> Input + Send,
+    epoch_offset_ns: Option<i64>,
     actors: &Bound<'_, PyAny>,
     path: PathBuf,
 ) -> PyResult<(u64, u64, u64)> {
-    let epoch_offset = events.trace.info().clock.epoch_offset_ns;
     let actors = batches(actors)?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-        let written = traceexport::perfetto(&events.input(), &actors, epoch_offset, &mut out)?;
+        let written = traceexport::perfetto(&input(), &actors, epoch_offset_ns, &mut out)?;
         out.flush()?;
         std::io::Result::Ok(written)
     })?;

@@ -57,7 +57,7 @@ def show_benchmark(
     benchmark_id: Annotated[str, typer.Argument(metavar="ID", help="For example memory.copy.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a benchmark measures, how, what it does not, and which peer to compare with.
+    """Show what a benchmark measures, how, what it does not, and its reference tool.
 
     Example: benchvise bench show memory.copy
     """
@@ -83,7 +83,7 @@ def show_benchmark(
         grid.add_row(name, text)
     console.print(grid)
     if benchmark.figures:
-        console.print("\nFurther figures of each batch", style="bold")
+        console.print("\nFurther metrics of each batch", style="bold")
         console.print(_figures(benchmark.figures))
     console.print("\nParameters", style="bold")
     console.print(_parameters(benchmark.parameters))

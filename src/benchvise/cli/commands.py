@@ -41,7 +41,7 @@ PROGRAM = Group(
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
             "restore",
-            "Put back what a run that was killed, or lost its board, has left set.",
+            "Restore settings that a run left behind when it was killed or lost its board.",
             "restore.restore",
         ),
         Command("runs", "List the runs in the store, newest first.", "results.runs"),
@@ -94,8 +94,7 @@ PROGRAM = Group(
                 Command("list", "List the benchmarks.", "bench.list_benchmarks"),
                 Command(
                     "show",
-                    "Say what a benchmark measures, how, what it does not, and which peer to "
-                    "compare with.",
+                    "Say what a benchmark measures, how, what it does not, and which compare with.",
                     "bench.show_benchmark",
                 ),
             ),

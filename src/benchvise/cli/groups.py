@@ -6,7 +6,6 @@ but needs neither a command's module nor those parts of rich that take long to i
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 from collections import UserDict
@@ -79,20 +78,10 @@ class _ImportedCommands(UserDict[str, Any]):
 
 
 def _imported(entry: Command) -> TyperCommand:
-    """A command, made of its function.
-
-    Nearly all that an import makes stays, so looking through it for garbage, several times, would
-    only cost a sixth of the time.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        function = _object(f"cli.{entry.source}")
-        if entry.record:
-            function = function(_object(entry.record))
-    finally:
-        if collecting:
-            gc.enable()
+    """A command, made of its function."""
+    function = _object(f"cli.{entry.source}")
+    if entry.record:
+        function = function(_object(entry.record))
     app = typer.Typer(rich_markup_mode="rich", add_completion=False)
     app.command(entry.name, cls=ProgramCommand)(function)
     return cast(TyperCommand, typer.main.get_command(app))

@@ -162,7 +162,7 @@ def run(
         rig=rig,
         image=image,
         keep_on=keep_on,
-        trace=_trace_wish(trace, trace_events),
+        trace=_recording_plan(trace, trace_events),
     )
     if len(set(request.boards)) < len(request.boards):
         raise UsageError("a board is named twice", "to measure it twice, run twice")
@@ -219,7 +219,7 @@ def _measured(request: flow.RunRequest, results: Store) -> list[flow.RunResult]:
         (measuring if started else booting).__exit__(None, None, None)
 
 
-def _trace_wish(wanted: bool, events: list[str] | None) -> RecordingPlan | None:
+def _recording_plan(wanted: bool, events: list[str] | None) -> RecordingPlan | None:
     if wanted:
         return RecordingPlan(check_events(events or ()), progress_seconds=0)
     if events:

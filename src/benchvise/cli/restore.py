@@ -34,7 +34,7 @@ def restore(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Put back what a run that was killed, or lost its board, has left set.
+    """Restore settings that a run left behind when it was killed or lost its board.
 
     A run puts back by itself what it sets, also after an error or Ctrl-C; this is for the rest.
 

@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.errors import UsageError
-from benchvise.flows import results as flow
-from benchvise.report.data import comparison_data, run_data
-from benchvise.report.state_tables import around_comparison
-from benchvise.report.terminal import (
-    compare_table,
-    counter_table,
-    rendered,
-    run_table,
-    runs_table,
-)
-from benchvise.report.why_document import counted
-from benchvise.report.why_tables import diagnosis_rows
-from benchvise.report.why_terminal import tables
-from benchvise.store import RunFilter, RunInfo
+
+if TYPE_CHECKING:
+    from benchvise.store import RunInfo
 
 LINE_LIMIT = 1000
 """Characters of a line of a console that are shown."""
@@ -72,6 +61,10 @@ def runs(
 
     Example: benchvise runs --limit 5 --tag nightly
     """
+    from benchvise.flows import results as flow
+    from benchvise.report.terminal import runs_table
+    from benchvise.store import RunFilter
+
     if diagnoses:
         _list_diagnoses(store, limit, as_json=as_json)
         return
@@ -88,10 +81,15 @@ def runs(
         stdout().print("No run yet. Measure this machine: benchvise run")
     made = len(flow.list_diagnoses(store, None))
     if made:
-        stdout().print(f"{counted(made, 'diagnosis', 'diagnoses')}: benchvise runs --diagnoses")
+        noun = "diagnosis" if made == 1 else "diagnoses"
+        stdout().print(f"{made} {noun}: benchvise runs --diagnoses")
 
 
 def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
+    from benchvise.flows import results as flow
+    from benchvise.report.terminal import rendered
+    from benchvise.report.why_tables import diagnosis_rows
+
     infos = flow.list_diagnoses(store, limit)
     if as_json:
         print_json("diagnosis-list", infos)
@@ -114,6 +112,8 @@ def tag(
 
     Example: benchvise tag @ nightly before-upgrade
     """
+    from benchvise.flows import results as flow
+
     info = flow.tag_run(store, run, names, remove=remove)
     _print_annotations(info, f"tags: {' '.join(info.tags) or 'none'}", as_json=as_json)
 
@@ -128,6 +128,8 @@ def note(
 
     Example: benchvise note @ "heat sink off"
     """
+    from benchvise.flows import results as flow
+
     info = flow.note_run(store, run, text)
     _print_annotations(info, f"note: {info.note or 'none'}", as_json=as_json)
 
@@ -190,6 +192,10 @@ def show(
 
     Example: benchvise show @
     """
+    from benchvise.flows import results as flow
+    from benchvise.report.data import run_data
+    from benchvise.report.terminal import run_table
+
     if console:
         text = flow.console_of(store, run)
         if as_json:
@@ -216,6 +222,8 @@ def show(
 
 def show_diagnosis(document: Mapping[str, Any], *, as_json: bool) -> None:
     """A diagnosis on standard output: for `show`, and for `why` itself."""
+    from benchvise.report.why_terminal import tables
+
     if as_json:
         print_json("diagnosis", document)
     else:
@@ -223,6 +231,8 @@ def show_diagnosis(document: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bool) -> None:
+    from benchvise.flows import results as flow
+
     trace = flow.trace_of(store, run, output)
     if as_json:
         print_json("recording", trace)
@@ -264,6 +274,11 @@ def compare(
 
     Example: benchvise compare before after --threshold 5
     """
+    from benchvise.flows import results as flow
+    from benchvise.report.data import comparison_data
+    from benchvise.report.state_tables import around_comparison
+    from benchvise.report.terminal import compare_table, counter_table
+
     compared = flow.compare(store, base, other, figures=figures, every=everything)
     result = compared.result
     if as_json:
@@ -300,6 +315,8 @@ def report(
 
     Example: benchvise report before after -o report
     """
+    from benchvise.flows import results as flow
+
     page = flow.report(store, runs, output)
     if as_json:
         print_json("report", WrittenReport(str(page)))

@@ -32,7 +32,7 @@ def serve(
             "--token",
             envvar="BENCHVISE_TOKEN",
             metavar="TEXT",
-            help="Who does not have it does not come in.",
+            help="Access token that clients must present.",
             show_default="none on this machine, else one that is made up",
         ),
     ] = None,

@@ -253,5 +253,5 @@ def _next_step(answer: flow.DiagnosisAnswer) -> str:
     if answer.diagnosis.stopped is not None:
         lines.append(f"Go on: benchvise why --resume {answer.directory}")
     if not answer.diagnosis.restored:
-        lines.append("Put back what is still set: benchvise restore")
+        lines.append("Restore what is still set: benchvise restore")
     return "\n" + "\n".join(lines)

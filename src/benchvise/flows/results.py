@@ -6,17 +6,18 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchvise.errors import TraceError, UsageError
-from benchvise.flows.tracing import ATTACHMENT, described
-from benchvise.measure.compare import RunComparison, compare_runs
-from benchvise.measure.counters import CounterTable, compare_counters
-from benchvise.measure.model import RunRecord
-from benchvise.measure.validity import Summary, summarise
 from benchvise.output_files import check_output_directory, check_output_file, open_output
-from benchvise.state.diff import StateDiff, diff_snapshots
 from benchvise.store import DiagnosisInfo, RunFilter, RunInfo, Store
+
+if TYPE_CHECKING:
+    from benchvise.measure.compare import RunComparison
+    from benchvise.measure.counters import CounterTable
+    from benchvise.measure.model import RunRecord
+    from benchvise.measure.validity import Summary
+    from benchvise.state.diff import StateDiff
 
 
 def list_runs(store_url: str | None, limit: int, matching: RunFilter) -> list[RunInfo]:
@@ -81,6 +82,8 @@ def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict
     UsageError when the run has none, TraceError when its file is gone, OutputError when it cannot
     be copied.
     """
+    from benchvise.flows.tracing import ATTACHMENT, described
+
     if output is not None:
         check_output_file(output, "the trace")
     with Store.open(store_url) as store:
@@ -102,6 +105,8 @@ def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict
 
 def summaries(record: RunRecord) -> list[Summary]:
     """What can be said of each series of a run that has samples, in their order."""
+    from benchvise.measure.validity import summarise
+
     return [summarise(series) for series in record.series if series.values]
 
 
@@ -129,6 +134,10 @@ def compare(
     store_url: str | None, base: str, other: str, *, figures: bool = False, every: bool = False
 ) -> Compared:
     """Compares two stored runs; with ``every``, with the counters of unchanged series too."""
+    from benchvise.measure.compare import compare_runs
+    from benchvise.measure.counters import compare_counters
+    from benchvise.state.diff import diff_snapshots
+
     with Store.open(store_url) as store:
         a, b = store.load(base), store.load(other)
         states = store.snapshot(a.id), store.snapshot(b.id)

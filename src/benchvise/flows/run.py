@@ -1,6 +1,6 @@
 """``benchvise run``: measure boards and keep what was measured.
 
-Several boards are measured in turn, one process each, so that their figures are neighbours in
+Several boards are measured in turn, one process each, so that their values are neighbours in
 time and can be compared in pairs.
 """
 
@@ -36,7 +36,7 @@ from benchvise.measure.sources import Sources, board_registry
 from benchvise.rig.environment import is_rig
 from benchvise.rig.hold.client import EventObserver, all_at_once
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.knobs import parse_wishes
+from benchvise.state.knobs import parse_setting_requests
 from benchvise.state.roles import find_roles
 from benchvise.store import Store
 
@@ -62,12 +62,12 @@ class RunResult:
 
 def plan_only(request: RunRequest) -> list[tuple[str, Plan, Combination]]:
     """What ``run`` would do on each board, with each setting, without measuring or setting."""
-    wishes = parse_wishes(request.settings)
+    requests = parse_setting_requests(request.settings)
     with ExitStack() as stack:
         sessions, _ = _open_all(request, stack, None)
         return [
             (session.name, session.plan, combination)
-            for combination in settings.combinations(wishes, [s.reached for s in sessions])
+            for combination in settings.combinations(requests, [s.reached for s in sessions])
             for session in sessions
         ]
 
@@ -87,7 +87,7 @@ def run(
     board goes on. On any error, Ctrl-C or SIGTERM what was set is put back, the runs are marked
     with what happened and everything measured is kept.
     """
-    wishes = parse_wishes(request.settings)
+    requests = parse_setting_requests(request.settings)
     ended: list[RunResult] = []
     with deferred(), ExitStack() as stack:
         with let_through():
@@ -95,7 +95,7 @@ def run(
         boards = [session.reached for session in sessions]
         try:
             with let_through():
-                combinations = settings.combinations(wishes, boards)
+                combinations = settings.combinations(requests, boards)
             for combination in combinations:
                 with settings.applied_to_all(combination, boards) as made, let_through():
                     for session, intervention in itertools.zip_longest(sessions, made):
@@ -106,7 +106,7 @@ def run(
                 return ended + [RunResult("", name, (), error) for name, error in failed]
         except KeyboardInterrupt:
             _end_all(sessions, store, RunStatus.INTERRUPTED, "stopped by the user")
-            raise _interrupted(ended, sessions, put_back=bool(wishes)) from None
+            raise _interrupted(ended, sessions, put_back=bool(requests)) from None
         except BenchviseError as error:
             _end_all(sessions, store, RunStatus.FAILED, str(error))
             raise

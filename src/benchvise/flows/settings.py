@@ -46,13 +46,15 @@ class Combination:
         return " ".join(filter(None, (given, self.name)))
 
 
-def combinations(wishes: Sequence[SettingRequest], boards: Sequence[Reached]) -> list[Combination]:
-    """Every combination of the values wished for, in their order; one without any when none is.
+def combinations(
+    requests: Sequence[SettingRequest], boards: Sequence[Reached]
+) -> list[Combination]:
+    """Every combination of the values asked for, in their order; one without any when none is.
 
     UsageError when a board does not offer a value, or offers none to choose from; SettingError
     when it has no such setting.
     """
-    axes = [[Setting(w.knob, value) for value in _values(w, boards)] for w in wishes]
+    axes = [[Setting(w.knob, value) for value in _values(w, boards)] for w in requests]
     varied = {axis[0].knob for axis in axes if len(axis) > 1}
     return [
         Combination(
@@ -96,11 +98,11 @@ def restores_due() -> list[str]:
     ]
 
 
-def _values(wish: SettingRequest, boards: Sequence[Reached]) -> tuple[str, ...]:
+def _values(request: SettingRequest, boards: Sequence[Reached]) -> tuple[str, ...]:
     """The values of a wish, which every board has to take."""
     chosen: tuple[str, ...] | None = None
     for reached in boards:
-        name, knob = reached.board.name, wish.knob
+        name, knob = reached.board.name, request.knob
         found = places.survey(reached.channel, [knob], reached.roles)
         there = [place for place in found.values() if place.value is not None]
         if not there:
@@ -113,7 +115,7 @@ def _values(wish: SettingRequest, boards: Sequence[Reached]) -> tuple[str, ...]:
         offered = places.offered(reached.channel, there)
         if knob.choices:
             offered = tuple(word for word in offered if word in knob.choices) or knob.choices
-        mine = wish.values or offered
+        mine = request.values or offered
         if not mine:
             raise UsageError(
                 f"{name} does not say which values there are for {knob.name}",

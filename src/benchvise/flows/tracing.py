@@ -87,7 +87,7 @@ def _sentence(recorded: Recorded) -> str:
         "signal": "; it ended early, as somebody ended the recorder",
     }
     return (
-        "tracing was on: every event takes time where it happens, so that these figures are not "
+        "tracing was on: every event takes time where it happens, so that these results are not "
         f"those of a run without --trace ({summary(recorded)}"
         f"{early.get(recorded.reason, '')})"
     )

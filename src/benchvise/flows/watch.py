@@ -24,7 +24,8 @@ from benchvise.health.watch.poller import ChannelPoller
 from benchvise.health.watch.rules import load_rules
 from benchvise.health.watch.tracker import WatchMemory, WatchStep, advance, note
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.store import Store, Watched
+from benchvise.store import Store
+from benchvise.store.watches import Watched
 
 LOST = "contact lost"
 BACK = "contact again"
@@ -107,7 +108,7 @@ class BoardPoller(Protocol):
         """The CPU time in seconds that this cost on the board since it was opened."""
 
     def close(self) -> None:
-        """Lets go of the board."""
+        """Releases the board."""
 
 
 class WatchClock:

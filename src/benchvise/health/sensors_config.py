@@ -34,7 +34,7 @@ class Compute:
 
 @dataclass(slots=True)
 class ChipSection:
-    """What is said of the chips that ``patterns`` match."""
+    """What the configuration says of the chips that ``patterns`` match."""
 
     patterns: tuple[str, ...]
     labels: dict[str, str] = field(default_factory=dict)

@@ -29,7 +29,7 @@ _REMEDY = "name another other end by peer=ADDRESS[:PORT]"
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class RemoteHost:
     """Where the sink listens, as ``ADDRESS:PORT``, and the key that it asks for."""
 
     address: str
@@ -43,29 +43,29 @@ class Companion:
         self._board = board
         self._process: subprocess.Popen[bytes] | None = None
         self._pipes: process.Pipes | None = None
-        self._peer: Peer | None = None
+        self._remote: RemoteHost | None = None
         self._refused: NotAvailable | None = None
 
-    def peer(self) -> Peer:
+    def remote_host(self) -> RemoteHost:
         """The sink, started if need be; NotAvailable, every time, when there can be none."""
         if self._refused is not None:
             raise self._refused
-        if self._peer is not None and self._lives():
-            return self._peer
+        if self._remote is not None and self._lives():
+            return self._remote
         self.close()
         try:
-            self._peer = self._start()
+            self._remote = self._start()
         except NotAvailable as error:
             self._refused = error
             self.close()
             raise
-        return self._peer
+        return self._remote
 
     def close(self) -> None:
         """Ends the sink. May be called more than once."""
         if self._process is not None:
             process.end(self._process)
-        self._process = self._pipes = self._peer = None
+        self._process = self._pipes = self._remote = None
 
     def __enter__(self) -> Companion:
         return self
@@ -73,7 +73,7 @@ class Companion:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def _start(self) -> Peer:
+    def _start(self) -> RemoteHost:
         address = self._board.host_address()
         if address is None or "%" in address:
             raise NotAvailable(
@@ -93,7 +93,7 @@ class Companion:
                 f"this machine has no probe that could be the other end ({error.message})", _REMEDY
             ) from error
         self._process, self._pipes = child, process.Pipes(child)
-        return Peer(with_port(address, self._port(self._pipes, address)), key)
+        return RemoteHost(with_port(address, self._port(self._pipes, address)), key)
 
     def _port(self, pipes: process.Pipes, address: str) -> int:
         """Waits until it listens; NotAvailable with what it says when it does not."""
@@ -125,7 +125,7 @@ class Companion:
 
     def _lives(self) -> bool:
         """Takes what it has said meanwhile, so that it hardly ever waits for a reader."""
-        assert self._pipes is not None  # noqa: S101 - there is a peer
+        assert self._pipes is not None  # noqa: S101 - there is a remote host
         for _ in range(_READS):
             if self._pipes.output_at_end or not self._pipes.pump(0):
                 break

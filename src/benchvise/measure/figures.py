@@ -1,4 +1,4 @@
-"""Further figures of a series: percentiles, CPU cost, whatever a benchmark says beside its value.
+"""Further metrics of a series: percentiles, CPU cost, whatever a benchmark says beside its value.
 
 The probe describes them in ``begin`` and puts their numbers into each sample's ``detail``. Each
 can be made a series of its own, so that it is summarised and compared as values are.

@@ -123,8 +123,8 @@ class Sources:
 
     def _over_the_network(self, spec: SeriesSpec, batches: int | None) -> Iterator[SeriesMessage]:
         """With this machine as the other end."""
-        peer = self._companion.peer()
-        params = {**dict(spec.params), "peer": peer.address, "key": peer.key}
+        remote_host = self._companion.remote_host()
+        params = {**dict(spec.params), "peer": remote_host.address, "key": remote_host.key}
         addressed = SeriesSpec(spec.benchmark, tuple(params.items()), spec.key)
         yield from self._probe.messages(addressed, batches)
 

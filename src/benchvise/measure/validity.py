@@ -1,4 +1,4 @@
-"""What a series says of itself: its figures, and whether one number may stand for it.
+"""What a series says of itself: its values, and whether one number may stand for it.
 
 A series is *unstable* when no single number describes it: its interval is wide, it has two
 modes, its processes disagree, or the scheduler chose where it ran. Then the causes are looked for
@@ -61,7 +61,7 @@ _Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of a series over all its batches, and why they may not be trusted.
+    """The statistics of a series over all its batches, and why they may not be trusted.
 
     ``median`` to ``mad`` are in the unit of the series; ``low`` and ``high`` bound the median
     with probability ``coverage``. ``half_width`` is half of that interval relative to the median.

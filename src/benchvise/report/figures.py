@@ -25,7 +25,7 @@ FORMAT = 1
 NO_FIGURES: Mapping[str, Any] = MappingProxyType(
     {"format": FORMAT, "curves": [], "latencies": [], "samples": [], "changes": []}
 )
-"""What the page's script reads of a page without the figures of runs."""
+"""What the page's script reads of a page without charts of runs."""
 
 # Parameters that a curve may run over, and what they are called below the axis: counts first, as
 # what varies in both is drawn with a line for each size.
@@ -58,7 +58,7 @@ _VALUE_NAMES = {"huge": "huge pages", "4k": "4 KiB pages"}
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A series on a curve: where it is, its figures, and whether one number may stand for it."""
+    """A series on a curve: where it is, its values, and whether one number may stand for it."""
 
     x: int
     median: float
@@ -174,7 +174,7 @@ class Figures:
 
 
 def figures(data: ReportData) -> Figures:
-    """The figures of a page: curves of one run, or of all runs laid over each other."""
+    """The charts of a page: curves of one run, or of all runs laid over each other."""
     curves = curve_figures(data.runs)
     return Figures(
         format=FORMAT,

@@ -126,7 +126,7 @@ class HealthFigures:
 
 
 def health_figures(history: History, table: Table, by: By) -> HealthFigures:
-    """The figures of a history that was tabulated by days or weeks."""
+    """The charts of a history that was tabulated by days or weeks."""
     ends = [span.until for span in history.spans] + [event.last for event in history.events]
     starts = [span.began for span in history.spans] + [event.at for event in history.events]
     began, ended = max(min(starts, default=0.0), history.since), max(ends, default=0.0)

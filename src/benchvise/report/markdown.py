@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from benchvise.measure.compare import RunComparison
-from benchvise.measure.insights import Insight
-from benchvise.measure.model import RunRecord
-from benchvise.measure.validity import Summary
-from benchvise.report.insights import run_insights
 from benchvise.report.sinks import markdown
 from benchvise.report.tables import Table, Tone, compare_rows, list_rows, run_rows
 
 if TYPE_CHECKING:
+    from benchvise.measure.compare import RunComparison
+    from benchvise.measure.insights import Insight
+    from benchvise.measure.model import RunRecord
+    from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo
 
 _MARKS: dict[Tone, str] = {
@@ -31,6 +30,8 @@ def run_markdown(run: RunRecord, summaries: Sequence[Summary]) -> str:
 
     What its series say together follows below.
     """
+    from benchvise.report.insights import run_insights
+
     return table_markdown(run_rows(run, summaries)) + "".join(map(_insight, run_insights(run)))
 
 

@@ -35,7 +35,7 @@ class SpreadBar:
 def spread_bar(
     *, median: float, minimum: float, maximum: float, low: float, high: float
 ) -> SpreadBar | None:
-    """Places the figures of a series; None when its median is not positive."""
+    """Places the values of a series; None when its median is not positive."""
     if median <= 0:
         return None
 

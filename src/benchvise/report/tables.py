@@ -7,12 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from benchvise.measure.compare import Comparison, RunComparison, SeriesVerdict
-from benchvise.measure.counters import CounterTable
-from benchvise.measure.figures import PooledFigure, pooled_figures
-from benchvise.measure.histogram import Histogram, Quantile, merged_histogram
 from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord
-from benchvise.measure.validity import Summary
 from benchvise.quantities import (
     ABSENT,
     format_change,
@@ -20,11 +15,14 @@ from benchvise.quantities import (
     format_time,
     format_value,
 )
-from benchvise.report.data import summary_or_reason
-from benchvise.report.facts import settings
 from benchvise.text import AnyText, enumerated, printable
 
 if TYPE_CHECKING:
+    from benchvise.measure.compare import Comparison, RunComparison
+    from benchvise.measure.counters import CounterTable
+    from benchvise.measure.figures import PooledFigure
+    from benchvise.measure.histogram import Histogram, Quantile
+    from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo
 
 Tone = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
@@ -90,6 +88,10 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
     Without ``notes``, remarks are what a reader must know before using a number: why a series is
     unstable or missing, and its caveats; how many more there are is said in one line.
     """
+    from benchvise.measure.figures import pooled_figures
+    from benchvise.measure.histogram import merged_histogram
+    from benchvise.report.facts import settings
+
     measured = iter(summaries)
     rows: list[tuple[Cell, ...]] = []
     remarks: list[str] = []
@@ -192,6 +194,8 @@ def _said(run: RunRecord) -> Iterator[str]:
 def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: bool) -> Iterator[str]:
     name = series.spec.key
     if summary is None:
+        from benchvise.report.data import summary_or_reason
+
         yield f"{name}: {summary_or_reason(series)[1]}"
     else:
         if summary.causes:
@@ -214,12 +218,12 @@ def _caveats(run: RunRecord) -> Iterator[str]:
 
 # -- two runs --------------------------------------------------------------------------------------
 
-_VERDICT_TONES: dict[SeriesVerdict, Tone] = {
-    SeriesVerdict.FASTER: "good",
-    SeriesVerdict.SLOWER: "bad",
-    SeriesVerdict.UNSTABLE: "doubt",
-    SeriesVerdict.NO_DIFFERENCE: "plain",
-    SeriesVerdict.NOT_COMPARABLE: "muted",
+_VERDICT_TONES: dict[str, Tone] = {
+    "faster": "good",
+    "slower": "bad",
+    "unstable": "doubt",
+    "no difference shown": "plain",
+    "not comparable": "muted",
 }
 
 
@@ -231,6 +235,8 @@ def compare_rows(
     Without ``everything``, series in which no difference was shown are counted only, unless noise
     may hide one.
     """
+    from benchvise.measure.compare import SeriesVerdict
+
     base, other = printable(result.a, 40), printable(result.b, 40)
     columns = (
         Column("Series"),

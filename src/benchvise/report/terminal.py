@@ -11,13 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from benchvise.measure.compare import RunComparison
-from benchvise.measure.counters import CounterTable
-from benchvise.measure.insights import Insight
-from benchvise.measure.model import RunRecord
-from benchvise.measure.validity import Summary
 from benchvise.report import sinks
-from benchvise.report.insights import run_insights
 from benchvise.report.tables import (
     Cell,
     Table,
@@ -30,6 +24,11 @@ from benchvise.report.tables import (
 from benchvise.text import AnyText, raw
 
 if TYPE_CHECKING:
+    from benchvise.measure.compare import RunComparison
+    from benchvise.measure.counters import CounterTable
+    from benchvise.measure.insights import Insight
+    from benchvise.measure.model import RunRecord
+    from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo
 
 _STYLES: dict[Tone, str] = {
@@ -50,6 +49,8 @@ def run_table(
 
     What its series say together follows below.
     """
+    from benchvise.report.insights import run_insights
+
     table = _render(run_rows(run, summaries, notes=notes))
     insights = [part for insight in run_insights(run) for part in ("", _insight(insight))]
     return Group(table, *insights) if insights else table

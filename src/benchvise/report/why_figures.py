@@ -148,7 +148,7 @@ class DiagnosisFigures:
 
 
 def diagnosis_figures(diagnosis: Diagnosis) -> DiagnosisFigures:
-    """The figures of a diagnosis."""
+    """The charts of a diagnosis."""
     return DiagnosisFigures(
         _trials(diagnosis), tuple(_covariates(diagnosis)), _shares(diagnosis), _ranking(diagnosis)
     )

@@ -85,7 +85,7 @@ class BlockBar:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What is said under one name: bars first, then sentences. ``apart``: with a line before it."""
+    """A section under one name: bars first, then sentences. ``apart``: with a line before it."""
 
     name: str
     lines: tuple[BlockLine, ...]
@@ -250,7 +250,7 @@ def _difference(suspect: SuspectRecord) -> str:
 
 
 def confirmations(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
-    """Both directions and the way back, each a sentence with its figures."""
+    """Both directions and the way back, each a sentence with its values."""
     repair, breaking, again = cause.repair, cause.breaking, cause.again
     yield (
         f"Repaired: the good value on {diagnosis.bad}: {_figures(diagnosis, repair)}"

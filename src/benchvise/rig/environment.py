@@ -28,7 +28,7 @@ class RigOptions:
 
     Times are in seconds, powers in watts. ``budget_w`` is what all boards that are on may take
     together, each as its strategy's ``watts`` says; ``stagger_s`` is the time between two being
-    switched on. ``settle_s`` passes after a card is written before the mux turns, ``off_s`` with
+    switched on. ``settle_s`` passes between writing a card and turning the mux, ``off_s`` with
     the power off before it comes back. ``card_s`` is how long a card may take to be seen here after
     the mux has turned.
     """

@@ -120,7 +120,7 @@ def density(sorted_ticks: Ticks, ticks: int, buckets: int) -> Counts:
 @dataclass(frozen=True, slots=True)
 class Spans:
     """Spans in order of time that do not overlap, as columns in ticks; ``text`` is the number of
-    what is said of each."""
+    what is known of each."""
 
     begin: Ticks
     end: Ticks

@@ -200,7 +200,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the journal; what is not undone stays in it. May be called more than once."""
+        """Releases the journal; what is not undone stays in it. May be called more than once."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

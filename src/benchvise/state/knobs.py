@@ -53,20 +53,20 @@ class Setting:
         return f"{self.knob.name}={self.value}"
 
 
-def parse_wishes(texts: Iterable[str]) -> tuple[SettingRequest, ...]:
+def parse_setting_requests(texts: Iterable[str]) -> tuple[SettingRequest, ...]:
     """What ``--set`` asks for, checked as far as that goes without a board.
 
     UsageError names what is no knob, no value of its kind, or asked for twice.
     """
-    wishes = tuple(parse_wish(text) for text in texts)
-    names = [wish.knob.name for wish in wishes]
+    requests = tuple(parse_setting_request(text) for text in texts)
+    names = [request.knob.name for request in requests]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is set twice", f"for one run with each write {name}=A+B")
-    return wishes
+    return requests
 
 
-def parse_wish(text: str) -> SettingRequest:
+def parse_setting_request(text: str) -> SettingRequest:
     """One ``NAME=VALUE[+VALUE...]`` or ``NAME=each``; UsageError when it is none."""
     name, equals, values = text.partition("=")
     if not equals or not name or not all(values.split("+")):

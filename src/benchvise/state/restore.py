@@ -1,4 +1,4 @@
-"""Putting back what interrupted sessions left set on boards.
+"""Restoring settings that interrupted sessions left on boards.
 
 A journal is done with when everything of it is as before, and only then removed: this can be
 stopped at any moment and begun again. What somebody else has set since is left alone.

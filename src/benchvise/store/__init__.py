@@ -9,7 +9,6 @@ from benchvise.store.history import Past, PastRun, SeriesInfo
 from benchvise.store.reading import RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.store import PlannedSeries, ProcessHandle, Store
-from benchvise.store.watches import Watched, Watches
 
 __all__ = [
     "BoardInfo",
@@ -24,6 +23,4 @@ __all__ = [
     "RunInfo",
     "SeriesInfo",
     "Store",
-    "Watched",
-    "Watches",
 ]

@@ -33,7 +33,6 @@ from benchvise.store.tables import (
     SERIES,
 )
 from benchvise.store.values import clean_text
-from benchvise.store.watches import remarks_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +249,8 @@ def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
 
     Looked up when the run is read, as the watch may have seen it only after the run's end.
     """
+    from benchvise.store.watches import remarks_on  # a list of runs needs nothing of watching
+
     ended = run.finished or datetime.now(UTC)
     noted = " ".join(remark.sentence for remark in _remarks(run.remarks))
     owner = decode(Owner, run.owner)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Table, Update, delete, insert, select, update
 
@@ -49,7 +49,9 @@ from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.schema import prepare
 from benchvise.store.snapshots import Moment
 from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
-from benchvise.store.watches import Watches
+
+if TYPE_CHECKING:
+    from benchvise.store.watches import Watches
 
 PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
 """A series before it is measured: its spec, unit, better and counted."""
@@ -316,6 +318,8 @@ class Store:
     @property
     def watches(self) -> Watches:
         """What is kept of boards that are watched."""
+        from benchvise.store.watches import Watches
+
         return Watches(self._database)
 
     # Reading

@@ -476,7 +476,7 @@ def remarks_on(
 ) -> list[RunRemark]:
     """What a watch saw happen to a board in that time, as remarks on a run of ``owner``'s.
 
-    ``noted`` is what is said of the run already: lines that stand there are not said again.
+    ``noted`` are the remarks of the run so far: lines among them are not repeated.
     """
     number = find_watched(connection, board, owner)
     if number is None:

@@ -16,12 +16,8 @@ mapped, nor is one that was written halfway.
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
-import json
 import mmap
 import os
-import secrets
 import shutil
 import tempfile
 import time
@@ -34,14 +30,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchvise.trace.decoder import decoder
-from benchvise.trace.signature import CACHE_SUFFIX, Stat, files_of, signature, sizes
+from benchvise.trace.manifest import (
+    content_hash,
+    places,
+    read_manifest,
+    tables_size,
+    version,
+    write_manifest,
+)
+from benchvise.trace.signature import Stat, signature, sizes
 
-_LAYOUT = 4
-"""Counted up when what stands in a manifest or its facts changes its meaning."""
-
-_MANIFEST = "manifest"
-_KEY_BYTES = 32
 _STALE_S = 3600
 """After this long, a directory that was never put in place is a dead program's."""
 
@@ -74,28 +72,13 @@ class CachedPart:
 
 def load(trace: Path, part: str) -> CachedPart | None:
     """The part, when it is there, whole, and holds for the trace as it is now."""
-    for place in _places(trace):
+    for place in places(trace):
         try:
             found = _load(trace, place / part)
         except (OSError, ValueError, KeyError, pa.ArrowException):
             continue
         if found is not None:
             return found
-    return None
-
-
-def facts(trace: Path, part: str) -> Mapping[str, Any] | None:
-    """The facts alone of a part that holds; nothing is mapped, and the trace is not read.
-
-    None also where that would have to be read to know: its files have been touched.
-    """
-    for place in _places(trace):
-        with suppress(OSError, ValueError, KeyError):
-            manifest = _unsealed((place / part / _MANIFEST).read_bytes())
-            then: list[Stat] = [tuple(stat) for stat in manifest["signature"]]
-            if manifest["version"] == _version() and signature(trace) == then:
-                found: Mapping[str, Any] = manifest["facts"]
-                return found
     return None
 
 
@@ -116,7 +99,7 @@ def store(
         NotCached: there is no room or no place that may be written to, or the trace has changed.
     """
     reasons: list[str] = []
-    for place in _places(trace):
+    for place in places(trace):
         try:
             place.mkdir(parents=True, exist_ok=True)
             _store(trace, place, part, tables, facts, stats, content)
@@ -130,32 +113,24 @@ def store(
     raise NotCached("; ".join(reasons))
 
 
-def _places(trace: Path) -> Iterator[Path]:
-    yield trace.with_name(trace.name + CACHE_SUFFIX)
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # the XDG specification: relative paths are to be ignored
-        base = Path.home() / ".cache"
-    name = hashlib.sha256(os.fsencode(trace)).hexdigest()[:32]
-    yield base / "benchvise" / "traces" / name
-
-
 # -- reading ---------------------------------------------------------------------------------------
 
 
 def _load(trace: Path, directory: Path) -> CachedPart | None:
-    manifest = _unsealed((directory / _MANIFEST).read_bytes())
-    if manifest["version"] != _version():
+    manifest = read_manifest(directory)
+    if manifest["version"] != version():
         return None
     now = signature(trace)
     then: list[Stat] = [tuple(stat) for stat in manifest["signature"]]
     if now != then:
-        if sizes(now) != sizes(then) or _content(trace) != manifest["content"]:
+        if sizes(now) != sizes(then) or content_hash(trace) != manifest["content"]:
             return None
         with suppress(OSError):
-            _write_manifest(directory, {**manifest, "signature": now})
+            write_manifest(directory, {**manifest, "signature": now})
     tables = _Tables(directory, manifest["tables"])
-    size = sum(entry.get("size", 0) for entry in manifest["tables"])
-    return CachedPart(tables, manifest["facts"], directory, size, manifest["content"], now)
+    return CachedPart(
+        tables, manifest["facts"], directory, tables_size(manifest), manifest["content"], now
+    )
 
 
 class _Tables(Mapping[str, pa.Table]):
@@ -198,15 +173,6 @@ def _mapped(path: Path, entry: dict[str, Any]) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _version() -> str:
-    return f"{decoder().VERSION}-{_LAYOUT}"
-
-
-def _content(trace: Path) -> str:
-    found: str = decoder().content_hash([str(file) for file in files_of(trace)])
-    return found
-
-
 # -- writing ---------------------------------------------------------------------------------------
 
 
@@ -230,15 +196,15 @@ def _store(
             numbered = enumerate(tables.items())
             entries = list(pool.map(lambda item: _write(unfinished, item[0], *item[1]), numbered))
         manifest = {
-            "version": _version(),
+            "version": version(),
             "signature": stats,
-            "content": content or _content(trace),
+            "content": content or content_hash(trace),
             "facts": dict(facts),
             "tables": entries,
         }
         if signature(trace) != stats:
             raise NotCached("the trace is still being written to")
-        _write_manifest(unfinished, manifest)
+        write_manifest(unfinished, manifest)
         _put_in_place(unfinished, place / part)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -280,45 +246,3 @@ def _sweep(place: Path) -> None:
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_S:
                 shutil.rmtree(left, ignore_errors=True)
-
-
-# -- the seal --------------------------------------------------------------------------------------
-
-
-def _write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
-    body = json.dumps(manifest).encode()
-    path = directory / f".{_MANIFEST}-{secrets.token_hex(4)}"
-    path.write_bytes(_seal(body) + b"\n" + body)
-    path.replace(directory / _MANIFEST)
-
-
-def _unsealed(raw: bytes) -> dict[str, Any]:
-    seal, _, body = raw.partition(b"\n")
-    if not hmac.compare_digest(seal, _seal(body)):
-        raise ValueError("the seal is not ours")
-    manifest: dict[str, Any] = json.loads(body)
-    return manifest
-
-
-def _seal(body: bytes) -> bytes:
-    return hmac.new(_key(), body, hashlib.sha256).hexdigest().encode()
-
-
-def _key() -> bytes:
-    """This user's own, made at first use; also when two programs want it at once."""
-    base = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".local" / "state"
-    path = base / "benchvise" / "trace-cache.key"
-    with suppress(FileNotFoundError):
-        key = path.read_bytes()
-        if len(key) == _KEY_BYTES:
-            return key
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secrets.token_bytes(_KEY_BYTES))
-    with suppress(FileExistsError):
-        os.link(unfinished, path)
-    Path(unfinished).unlink()
-    return path.read_bytes()

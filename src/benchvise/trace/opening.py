@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from benchvise.trace.description import (
     TraceOutline,
 )
 from benchvise.trace.signature import Stat, signature
+from benchvise.trace.summary import DECODED, TraceSummary, count
 
 if TYPE_CHECKING:
     from benchvise.trace import native
@@ -175,8 +176,27 @@ class OpenTrace:
     def _keep_decoded(self) -> None:
         tables = {_INDEX: self.index, _DESCRIPTION: pa.table({"text": [self._description_text]})}
         tables |= {_EVENT + name: table for name, table in self.tables.items()}
-        facts = {
-            "outline": self.outline,
+        facts = self._facts() | {"outline": self.outline, "summary": asdict(self._count())}
+        try:
+            self._part = cache.store(self.path, DECODED, tables, facts, self._stats)
+        except cache.NotCached as error:
+            self.keeping.refused = str(error)
+            self.remarks.append(f"nothing is kept for the next time: {error}")
+
+    def summary(self) -> TraceSummary:
+        """What it holds, counted, and what has to be said of how it was opened."""
+        return replace(
+            self._count(),
+            path=str(self.path),
+            notes=[*self.notes, *self.remarks],
+            cached=self.keeping.size if self.keeping.reused else None,
+        )
+
+    def _count(self) -> TraceSummary:
+        return count(self.description, self.tables, self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        return {
             "counts": self.counts,
             "losses": self.losses,
             "damage": self.damage,
@@ -184,11 +204,6 @@ class OpenTrace:
             "events": self.events,
             "span": self.span,
         }
-        try:
-            self._part = cache.store(self.path, "decoded", tables, facts, self._stats)
-        except cache.NotCached as error:
-            self.keeping.refused = str(error)
-            self.remarks.append(f"nothing is kept for the next time: {error}")
 
     def mapped(self) -> OpenTrace | None:
         """The same from what was kept of it, which frees the heap; None when nothing was."""
@@ -223,7 +238,7 @@ def open_trace(
         TraceError: it cannot be read.
     """
     path = path.resolve()  # the cache stands beside the file itself, not beside a link to it
-    if use_cache and (kept := cache.load(path, "decoded")) is not None:
+    if use_cache and (kept := cache.load(path, DECODED)) is not None:
         opened = _from_part(path, kept)
         opened.keeping.later = [] if keep_later else None
         return opened

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
+from benchvise.trace.manifest import kept_facts
 
-from benchvise.trace.description import (
-    ClockDescription,
-    DamagedPlace,
-    LostEvents,
-    StreamDescription,
-)
-from benchvise.trace.opening import OpenTrace, open_trace
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from benchvise.trace.description import (
+        ClockDescription,
+        DamagedPlace,
+        LostEvents,
+        StreamDescription,
+        TraceDescription,
+    )
+
+DECODED = "decoded"
+"""The part of the cache that holds a trace's events, and their summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,44 +73,44 @@ class TraceSummary:
     """Bytes that the cache takes; None when nothing is kept of this trace."""
 
 
-def summarise(path: Path, *, use_cache: bool = True) -> TraceSummary:
-    """Counts what a trace holds: from the cache when there is one, else decoding times only.
-
-    Raises:
-        UsageError: there is no such trace, or no decoder.
-        TraceError: it cannot be read.
-    """
-    opened = open_trace(path, use_cache=use_cache, counting=True)
-    description = opened.description
-    counts = opened.counts
+def count(
+    described: TraceDescription, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]
+) -> TraceSummary:
+    """Counts a decoded trace: its description, event tables, and what else the decoder says."""
+    counts: Mapping[str, int] = facts["counts"]
     types = [
         EventCount(kind["name"], kind["system"], counts[kind["name"]], len(kind["fields"]))
-        for kind in description["events"]
+        for kind in described["events"]
         if kind["name"] in counts
     ]
+    first, last = facts["span"] or (None, None)
     return TraceSummary(
-        str(path),
-        description["format"],
-        description["byte_order"],
-        description["clock"],
-        description["environment"],
-        opened.events,
-        opened.span[0] if opened.span else None,
-        opened.span[1] if opened.span else None,
-        _streams(description["streams"], opened),
+        "",
+        described["format"],
+        described["byte_order"],
+        described["clock"],
+        described["environment"],
+        facts["events"],
+        first,
+        last,
+        _streams(described["streams"], counts, tables),
         sorted(types, key=lambda kind: (-kind.count, kind.name)),
-        len(description["events"]) - len(types),
-        opened.losses,
-        opened.damage,
-        [*opened.notes, *opened.remarks],
-        opened.keeping.size if opened.keeping.reused else None,
+        len(described["events"]) - len(types),
+        facts["losses"],
+        facts["damage"],
+        facts["notes"],
+        None,
     )
 
 
-def _streams(described: list[StreamDescription], opened: OpenTrace) -> list[StreamCount]:
+def _streams(
+    described: list[StreamDescription], counts: Mapping[str, int], tables: Mapping[str, pa.Table]
+) -> list[StreamCount]:
+    import pyarrow.compute as pc  # takes longer to import than to read a summary that was kept
+
     by_cpu: Counter[int | None] = Counter()
-    for name in opened.counts:
-        for entry in pc.value_counts(opened.tables[name]["cpu"]).to_pylist():
+    for name in counts:
+        for entry in pc.value_counts(tables[name]["cpu"]).to_pylist():
             by_cpu[entry["values"]] += entry["counts"]
     streams_of = Counter(stream["cpu"] for stream in described)
     return [
@@ -115,3 +123,14 @@ def _streams(described: list[StreamDescription], opened: OpenTrace) -> list[Stre
         )
         for stream in described
     ]
+
+
+def kept_summary(trace: Path) -> TraceSummary | None:
+    """The summary that is kept with a decoded trace; None where nothing is kept that holds."""
+    kept = kept_facts(trace, DECODED)
+    if kept is None:
+        return None
+    fields = dict(kept.facts["summary"])
+    fields["streams"] = [StreamCount(**stream) for stream in fields["streams"]]
+    fields["types"] = [EventCount(**kind) for kind in fields["types"]]
+    return TraceSummary(**{**fields, "cached": kept.size})

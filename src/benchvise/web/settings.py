@@ -13,7 +13,7 @@ PORT = 8765
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where to listen, who may come in, and what there is to see.
+    """Where to listen, access control, and what there is to see.
 
     ``store`` and ``rig`` are what the options of the same names mean. ``traces`` and ``captures``
     are directories whose files are shown besides those of runs. With ``control``, pages may switch

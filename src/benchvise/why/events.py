@@ -24,7 +24,7 @@ from benchvise.why.model import (
 class DiagnosisStage(StrEnum):
     """The stages of a diagnosis, in their order."""
 
-    LOOKING = "reading the state of both sides"
+    READING = "reading the state of both sides"
     GAP = "measuring the gap"
     SUSPECTS = "ranking the differences"
     SEARCH = "searching the settings"

@@ -68,7 +68,7 @@ def diagnose(
 def _investigate(
     case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions, rules: DiagnosisRules
 ) -> None:
-    _begin(lab, DiagnosisStage.LOOKING)
+    _begin(lab, DiagnosisStage.READING)
     stages.look(case, lab, rules)
     if not case.admissible:
         return

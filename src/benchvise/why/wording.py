@@ -1,4 +1,4 @@
-"""Figures of a diagnosis as people read them, for its headline and all its pages."""
+"""Values of a diagnosis as people read them, for its headline and all its pages."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ use std::path::Path;
 use crate::bytes::Reader;
 use crate::dat::compress::Codec;
 use crate::dat::options::Options;
-use crate::dat::{v6, v7};
 use crate::{ByteOrder, Error, Result};
 
 /// The first bytes of every trace.dat.
@@ -49,7 +48,7 @@ pub(crate) struct Buffer {
 /// Where the pages of a CPU are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CpuData {
-    /// `None`: not known, see [`v7`].
+    /// `None`: not known, see [`crate::dat::v7`].
     pub(crate) cpu: Option<u32>,
     pub(crate) offset: u64,
     pub(crate) size: u64,
@@ -84,12 +83,13 @@ impl Blob {
 }
 
 impl<'a> Head<'a> {
-    /// Reads the head.
+    /// Reads what all versions begin with: the head so far, the reader of what follows, and the size
+    /// of a page.
     ///
     /// # Errors
-    /// [`Error::Damaged`] when it ends before there is anything to decode, [`Error::Unsupported`]
-    /// for versions and compressions that are not known, and for text instead of pages.
-    pub(crate) fn read(file: &'a [u8], path: &Path) -> Result<Self> {
+    /// [`Error::Damaged`] when it ends before that, [`Error::Unsupported`] for versions that are not
+    /// known.
+    pub(crate) fn begin(file: &'a [u8], path: &Path) -> Result<(Self, Reader<'a>, u32)> {
         let cut = |at: usize, what: &str| Error::damaged(path, at as u64, what);
         let mut reader = Reader::new(file, ByteOrder::Little).at(MAGIC.len());
         let version = reader.text().ok_or_else(|| cut(MAGIC.len(), "no version"))?;
@@ -112,7 +112,7 @@ impl<'a> Head<'a> {
         let sizes = (|| Some((reader.u8()?, reader.u32()?)))();
         let (user_long, page) =
             sizes.ok_or_else(|| cut(at + 1, "the file ends before the page size"))?;
-        let mut head = Self {
+        let head = Self {
             version,
             order,
             user_long,
@@ -126,11 +126,7 @@ impl<'a> Head<'a> {
             damage: Vec::new(),
             notes: Vec::new(),
         };
-        match version {
-            6 => v6::read(&mut head, reader, file, page, path)?,
-            _ => v7::read(&mut head, reader, file, page, path)?,
-        }
-        Ok(head)
+        Ok((head, reader, page))
     }
 }
 

@@ -20,15 +20,15 @@ mod unit;
 mod v6;
 mod v7;
 
+use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::dat::compress::Codec;
 use crate::dat::events::Events;
-use crate::dat::head::{Blob, Head};
+use crate::dat::head::Head;
 use crate::dat::options::{Cycles, Options};
 use crate::dat::page::PageLayout;
 use crate::dat::symbols::Symbols;
-use crate::dat::unit::Pages;
+use crate::dat::unit::{Time, TraceDat};
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
 use crate::select::Chosen;
@@ -37,40 +37,10 @@ use crate::{ByteOrder, Clock, Damage, Error, Format, Info, Loss, LossKind, Resul
 /// The first bytes of the format.
 pub(crate) use crate::dat::head::MAGIC;
 
-/// An opened trace.dat.
-pub(crate) struct TraceDat {
-    file: Mapped,
-    info: Info,
-    events: Events,
-    layout: PageLayout,
-    codec: Codec,
-    time: Time,
-    units: Vec<Unit>,
-    /// Where each unit's pages are.
-    pages: Vec<Pages>,
-    blob: Option<Blob>,
-    symbols: OnceLock<Option<Symbols>>,
-}
-
-/// From a stored stamp to nanoseconds.
-#[derive(Debug, Clone, Copy)]
-struct Time {
-    cycles: Option<Cycles>,
-    shift_ns: i64,
-}
-
-impl Time {
-    #[inline]
-    fn nanoseconds(self, stamp: u64) -> i64 {
-        let time = self.cycles.map_or(stamp, |cycles| cycles.nanoseconds(stamp));
-        (time as i64).wrapping_add(self.shift_ns)
-    }
-}
-
 /// Opens a mapped file that begins with [`MAGIC`].
 pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
     let path = file.path().to_owned();
-    let mut head = Head::read(&file, &path)?;
+    let mut head = read_head(&file, &path)?;
     let damaged = |what: &str| Error::damaged(&path, 0, what);
     let header_page = head.header_page.take().ok_or_else(|| {
         let why = head.damage.first().map(|(at, what)| format!(" (byte {at}: {what})"));
@@ -113,6 +83,20 @@ pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
         symbols: OnceLock::new(),
         file,
     })
+}
+
+/// Reads everything but the pages.
+///
+/// # Errors
+/// [`Error::Damaged`] when it ends before there is anything to decode, [`Error::Unsupported`] for
+/// versions and compressions that are not known, and for text instead of pages.
+fn read_head<'a>(file: &'a [u8], path: &Path) -> Result<Head<'a>> {
+    let (mut head, reader, page) = Head::begin(file, path)?;
+    match head.version {
+        6 => v6::read(&mut head, reader, file, page, path)?,
+        _ => v7::read(&mut head, reader, file, page, path)?,
+    }
+    Ok(head)
 }
 
 impl Source for TraceDat {

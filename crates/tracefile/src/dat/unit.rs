@@ -1,19 +1,52 @@
-//! Units: ranges of a CPU's pages, and how one is decoded.
+//! An opened file in units: ranges of a CPU's pages, and how one is decoded.
 //!
 //! Every page has an absolute time stamp, so that a CPU's pages can be cut anywhere between them.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use crate::dat::TraceDat;
 use crate::dat::block::{Buckets, Left};
 use crate::dat::compress::{self, Chunk, Codec};
-use crate::dat::head::{Buffer, Head};
+use crate::dat::events::Events;
+use crate::dat::head::{Blob, Buffer, Head};
 use crate::dat::layout::Record;
+use crate::dat::options::Cycles;
 use crate::dat::page::{self, PageLayout};
+use crate::dat::symbols::Symbols;
 use crate::decode::{Outcome, Rows, Unit};
 use crate::map::Mapped;
 use crate::select::Chosen;
-use crate::{ByteOrder, Damage, Loss, LossKind, Stream};
+use crate::{ByteOrder, Damage, Info, Loss, LossKind, Stream};
+
+/// An opened trace.dat.
+pub(crate) struct TraceDat {
+    pub(crate) file: Mapped,
+    pub(crate) info: Info,
+    pub(crate) events: Events,
+    pub(crate) layout: PageLayout,
+    pub(crate) codec: Codec,
+    pub(crate) time: Time,
+    pub(crate) units: Vec<Unit>,
+    /// Where each unit's pages are.
+    pub(crate) pages: Vec<Pages>,
+    pub(crate) blob: Option<Blob>,
+    pub(crate) symbols: OnceLock<Option<Symbols>>,
+}
+
+/// From a stored stamp to nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Time {
+    pub(crate) cycles: Option<Cycles>,
+    pub(crate) shift_ns: i64,
+}
+
+impl Time {
+    #[inline]
+    pub(crate) fn nanoseconds(self, stamp: u64) -> i64 {
+        let time = self.cycles.map_or(stamp, |cycles| cycles.nanoseconds(stamp));
+        (time as i64).wrapping_add(self.shift_ns)
+    }
+}
 
 /// Bytes of pages in a unit: small enough that one busy CPU still keeps all threads at work.
 const UNIT: usize = 8 << 20;

@@ -84,7 +84,7 @@ class WatchMemory:
 class WatchStep:
     """What came of one look, to be kept with the new ``memory``.
 
-    ``named`` are the figures that are new. ``ranges`` are those that are complete.
+    ``named`` are the values that are new. ``ranges`` are those that are complete.
     """
 
     memory: WatchMemory
@@ -226,7 +226,7 @@ def _ranges(
 def _logged(memory: WatchMemory, seen: Observation) -> list[WatchEvent]:
     """What the log says that is not known yet; what is too much for one look is only counted.
 
-    Where another watch of this board went on from the same mark meanwhile, it has all of it.
+    Where another watch of this board continued at the same mark meanwhile, it has all of it.
     """
     if seen.mark_before != memory.mark:
         return []

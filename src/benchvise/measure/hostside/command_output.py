@@ -75,7 +75,7 @@ DESCRIPTION = Benchmark(
             "choice",
             "nothing",
             "pages: look at what the memory of the command is made of, as command.time does; the "
-            "looks disturb, so do not compare figures that were taken with it",
+            "looks disturb, so do not compare values that were taken with it",
             choices=("nothing", "pages"),
         ),
     ),

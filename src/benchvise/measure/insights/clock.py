@@ -20,7 +20,7 @@ _MODEL_CLOCK = re.compile(r"@ *([0-9]+(?:\.[0-9]+)?) *([MG])Hz")
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """A CPU's clock: what was measured, what is said of it, and who says it."""
+    """A CPU's clock: what was measured, what is advertised, and who advertises it."""
 
     cpu: str
     measured: SeriesPoint

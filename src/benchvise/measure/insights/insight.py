@@ -15,7 +15,7 @@ UNSTABLE = "unstable"
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """A finding: ``sentence`` with its figures, and the table behind it, which may be empty.
+    """A finding: ``sentence`` with its values, and the table behind it, which may be empty.
 
     Every row has as many cells as there are ``columns``. Texts may hold what a board or a user
     wrote, and are to be cleaned before they are shown.

@@ -294,7 +294,7 @@ def _standing(timeline: Timeline, outcome: BootOutcome) -> list[BootEvent]:
 
 
 def _passed(event: BootEvent, later: list[BootEvent], phase: str) -> bool:
-    """Whether the board went on from a failure: to a later phase, or in a bootloader to loading."""
+    """Whether the board recovered from a failure: reached a later phase, or loads something."""
     if PHASES.index(phase) > PHASES.index(event.phase):
         return True
     early = event.phase in PHASES[: PHASES.index("kernel")] and not event.pattern.certain

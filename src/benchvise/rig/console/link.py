@@ -142,7 +142,7 @@ class Link:
         )
 
     def clear(self) -> None:
-        """Ends what may have been left half typed or running, and passes over what is said."""
+        """Ends what may have been left half typed or running, and skips its output."""
         self.write(_INTERRUPT)
         self.drain()
         self.write(b"\n")

@@ -122,7 +122,7 @@ def open_all(
 
 
 def boot_held(held: HeldBoard, card: FlashedCard | None, *, off_at_end: bool) -> RigBoard:
-    """Boots a board that is held; ``card`` is what was written before, if anything was."""
+    """Boots a board that is held; ``card`` is what was written to it just now, if anything was."""
     directory = logs_directory(held.name)
     booted = held.boot(directory)
     held.switch_off_at_end(off_at_end)

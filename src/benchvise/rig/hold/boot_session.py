@@ -29,7 +29,7 @@ class BootSession:
         self.simulated = SIMULATED in rig.features.get(name, frozenset())
         self.boots = 0
         self.seconds: dict[bool, list[float]] = {False: [], True: []}
-        """What boots took, by whether the card was written before them."""
+        """What boots took, by whether the card was written for them."""
         self._held = HeldBoard(rig, name, purpose, observe)
         self._on_card: tuple[Path, Stamp] | None = None
         self._board: RigBoard | None = None

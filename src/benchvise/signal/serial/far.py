@@ -62,7 +62,7 @@ def port_of_board(board: Board, path: str) -> FarEnd:
 
 
 def _await(board: Board, pipes: process.Pipes) -> None:
-    """Waits until the port is ready; BoardUnusable with what is said when it is not."""
+    """Waits until the port is ready; BoardUnusable with its output when it is not."""
     deadline = time.monotonic() + READY_SECONDS
     while True:
         *lines, rest = bytes(pipes.stdout).split(b"\n")

@@ -17,7 +17,7 @@ _PERSONAL = frozenset(
 
 
 def cpuinfo(given: str) -> dict[str, dict[str, str]]:
-    """The kinds of cores of /proc/cpuinfo: CPUs (``0-3``) to what is said of them."""
+    """The kinds of cores of /proc/cpuinfo: CPUs (``0-3``) to their description."""
     kinds: dict[tuple[tuple[str, str], ...], list[int]] = {}
     rest: dict[str, str] = {}
     for block in given.split("\n\n"):

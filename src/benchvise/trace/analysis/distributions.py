@@ -28,7 +28,7 @@ class QuantileBounds:
 
 @dataclass(frozen=True, slots=True)
 class TimeDistribution:
-    """What is said of many durations (ns) or counts.
+    """The distribution of many durations (ns) or counts.
 
     ``interval`` is the 95 % interval of the median, ``p99_interval`` that of the 99th percentile;
     None when there are too few values for one. Percentiles are interpolated (definition 7 of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from benchvise.command import CommandOption, Tone
@@ -100,10 +101,25 @@ _TYPES: TableShape[_TypeLine] = TableShape(
 
 
 def _analyse(_traces: Sequence[LoadedTrace], request: InfoRequest) -> TraceSummary:
-    from benchvise.trace.summary import summarise
-
     [path] = request.files
     return summarise(path, use_cache=request.cache)
+
+
+def summarise(path: Path, *, use_cache: bool = True) -> TraceSummary:
+    """Counts what a trace holds: as it was kept, if it was, else decoding times only.
+
+    Raises:
+        UsageError: there is no such trace, or no decoder.
+        TraceError: it cannot be read.
+    """
+    from benchvise.trace.summary import kept_summary
+
+    kept = kept_summary(path.resolve()) if use_cache else None
+    if kept is None:
+        from benchvise.trace.opening import open_trace
+
+        kept = open_trace(path, use_cache=use_cache, counting=True).summary()
+    return replace(kept, path=str(path))
 
 
 def _tables(answer: TraceSummary, request: InfoRequest) -> Iterator[AnswerTable[Any]]:

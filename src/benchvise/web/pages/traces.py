@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from benchvise.trace import cache
+from benchvise.trace.manifest import kept_facts
 from benchvise.web.answers import both, page
 from benchvise.web.context import context
 from benchvise.web.file_index import IndexedFile, trace_kind
@@ -67,9 +67,10 @@ def _known(path: Path, size: int, changed: float) -> dict[str, Any]:
 @lru_cache(maxsize=4 * SHOWN)
 def _opened(path: Path, _size: int, _changed: float) -> dict[str, Any]:
     """What an opened trace has. LookupError, which is not remembered, for one that is not open."""
-    facts = cache.facts(path, "decoded")
-    if facts is None:
+    kept = kept_facts(path, "decoded")
+    if kept is None:
         raise LookupError
+    facts = kept.facts
     span = facts["span"]
     return {
         "events": facts["events"],

@@ -57,7 +57,7 @@ class _Followed:
         self._open = ""
 
     def more(self) -> dict[str, object] | None:
-        """What was said since the last time; None when nothing was, or the log is gone."""
+        """New output since the last call; None when there is none, or the log is gone."""
         try:
             size = self._path.stat().st_size
             limit = TAIL_BYTES if self._at < 0 else PIECE_BYTES

@@ -62,10 +62,10 @@ _SETTING_S = 0.1  # what setting and undoing adds, until it is known
 
 
 class LiveBench:
-    """See ``why.bench.Bench`` and the module.
+    """The bench of real boards (``why.bench.Bench``).
 
     ``sides`` are as opened; each live one measures one process here, which counts for nothing.
-    ``simulated`` marks boards whose figures are not those of hardware. ``root`` has the good
+    ``simulated`` marks boards whose values are not those of hardware. ``root`` has the good
     side's programs; where there is no good side besides, it is the bad board with these. Raises
     UsageError where the sides do not measure the same, and what measuring raises.
     """
@@ -112,34 +112,34 @@ class LiveBench:
 
     @property
     def metric(self) -> Metric:
-        """See Bench."""
+        """What is measured."""
         return self._metric
 
     def name(self, side: Side) -> str:
-        """See Bench."""
+        """What the user calls that side."""
         if side is Side.GOOD and self._is_one_board and self._root is not None:
             return f"{self._live[side].name} with the programs of {self._root.name}"
         return self._live[side].name if side in self._live else self._records[side].name
 
     def is_live(self, side: Side) -> bool:
-        """See Bench."""
+        """Whether it can be measured."""
         return side in self._live
 
     def is_one_boot_each(self) -> bool:
-        """See Bench: two kernels, not two containers of one."""
+        """Whether the sides are two kernels, and not two containers of one."""
         boots = [board.boot_id for board in self._live.values()]
         return len(boots) == len(Side) and all(boots) and boots[0] != boots[1]
 
     def recorded(self, side: Side) -> Sequence[Trial]:
-        """See Bench."""
+        """The trials of a recorded run of that side."""
         return self._recorded.get(side, ())
 
     def now(self) -> float:
-        """See Bench."""
+        """Seconds since the bench was opened, by a clock that cannot be set."""
         return time.monotonic() - self._begun
 
     def facts(self, side: Side) -> SideFacts:
-        """See Bench."""
+        """What is known of a side besides its snapshot."""
         if side not in self._live:
             run = self._records[side].run
             return SideFacts(host=run.host if run else {}, simulated=bool(run and run.simulated))
@@ -155,7 +155,7 @@ class LiveBench:
         return self._facts[side]
 
     def snapshot(self, side: Side) -> Snapshot:
-        """See Bench."""
+        """Its state now, or as recorded."""
         if side not in self._live:
             return self._records[side].snapshot
         if self._is_one_board and self._taken:
@@ -168,7 +168,7 @@ class LiveBench:
     # -- measuring ---------------------------------------------------------------------------------
 
     def measure(self, arm: Arm) -> Trial:
-        """See Bench."""
+        """Makes the arm, measures one fresh process, and puts everything back."""
         started = self.now()
         process = self._on_arm(arm, lambda board, attributes: board.process(
             self._spec(arm, board.spec), batches=self._batches(), attributes=attributes
@@ -190,7 +190,7 @@ class LiveBench:
         )
 
     def seconds(self, arm: Arm, after: Arm | None) -> float:  # noqa: ARG002 - nothing boots here
-        """See Bench."""
+        """What ``measure`` will take, as an estimate: with a boot where one is needed."""
         durations = self._durations.get((arm.side, bool(arm.flipped)))
         if durations:
             return statistics.median(durations[-20:])
@@ -198,11 +198,11 @@ class LiveBench:
         return statistics.median(plain) + _SETTING_S * bool(arm.flipped)
 
     def boots(self, arm: Arm, after: Arm | None) -> bool:  # noqa: ARG002
-        """See Bench: never."""
+        """False: nothing boots here."""
         return False
 
     def during(self, arm: Arm) -> Mapping[str, float]:
-        """See Bench."""
+        """Measures the arm once with everything counted that can be, for a mechanism's checks."""
 
         def count(board: LiveBoard, attributes: Mapping[str, str]) -> Process:
             batches = _COUNTING_RUNS if board.is_command else _COUNTING_BATCHES
@@ -216,7 +216,7 @@ class LiveBench:
         return {**process.counted, **of_samples(process.samples)}
 
     def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
-        """See Bench."""
+        """Measures these benchmarks of the probe (``memory.copy:size=64M``) on both sides."""
         if len(self._live) < len(Side) or self._is_one_board:
             return ()
         checks = []
@@ -232,23 +232,23 @@ class LiveBench:
     # -- what else the loop asks for ---------------------------------------------------------------
 
     def has_images(self) -> bool:
-        """See Bench."""
+        """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
         return False
 
     def layers(self) -> Sequence[Suspect]:
-        """See Bench: the userland of a command; what takes a boot is swapped by ``why.rig``."""
+        """The userland of a command; what takes a boot is swapped by ``benches.rig``."""
         if self._userland is None:
             return ()
         return self._lasting(Side.BAD, self._userland.layers)
 
     def parts(self, layer: Suspect) -> Sequence[Suspect]:
-        """See Bench."""
+        """What differs inside a layer, each with means to swap it alone."""
         if self._userland is None or not is_userland(layer):
             return ()
         return self._userland.parts()
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
-        """See Bench; of a record nothing is known but what it was set to, and its root."""
+        """The places that set a value; of a record no more than its root is known."""
         if self._userland is not None and is_userland(suspect):
             return self._userland.origins(side, suspect)
         if side is Side.GOOD and self._root is not None:
@@ -263,7 +263,7 @@ class LiveBench:
         return self._lasting(side, find)
 
     def findings(self) -> Sequence[Finding]:
-        """See Bench; looks at the live boards once more."""
+        """What was noticed; reads the state of the live boards once more."""
         findings = [f for record in self._records.values() for f in record.findings()]
         findings += self._userland.findings() if self._userland is not None else []
         for side, board in self._boards():
@@ -282,11 +282,11 @@ class LiveBench:
         return (*self._findings, *findings)
 
     def writes(self) -> Sequence[Write]:
-        """See Bench."""
+        """All that was written so far, in order."""
         return tuple(self._writes)
 
     def close(self) -> None:
-        """See Bench."""
+        """Puts everything back and lets the boards go."""
         if self._userland is not None:
             with suppress(BenchviseError):  # a board that is gone keeps the copies
                 self._userland.close()

@@ -69,7 +69,9 @@ class Process:
 
 
 class LiveBoard:
-    """See the module. ``reopen`` reaches the board anew; ``board`` is the connection that is there.
+    """One board of a diagnosis, held open.
+
+    ``board`` is the connection that is there, ``reopen`` reaches the board anew.
 
     Raises what opening a channel raises, and UsageError when ``entry`` is not one thing to measure.
     """

@@ -61,7 +61,7 @@ class _Boot:
 
 
 class RigBench:
-    """See ``why.bench.Bench`` and the module.
+    """The bench of images on a rig (``why.bench.Bench``).
 
     ``seats`` are the boards that the sides are measured on, the same one twice where they share
     it. The first boot, of the bad side's image, tells what the metric is. Raises as
@@ -96,41 +96,41 @@ class RigBench:
 
     @property
     def metric(self) -> Metric:
-        """See Bench."""
+        """What is measured."""
         return self._metric
 
     def name(self, side: Side) -> str:
-        """See Bench: the image, and the board that it runs on."""
+        """The names of the image and of the board that it runs on."""
         return f"{self._images.own(side).path.name} on {self._seats[side].name}"
 
     def is_live(self, side: Side) -> bool:  # noqa: ARG002 - any image can be booted
-        """See Bench."""
+        """Whether it can be measured."""
         return True
 
     def is_one_boot_each(self) -> bool:
-        """See Bench: one board boots anew whenever the side changes, two stay as they are."""
+        """Whether the sides have two boards: one boots anew whenever the side changes."""
         return self._seats[Side.GOOD] is not self._seats[Side.BAD]
 
     def recorded(self, side: Side) -> Sequence[Trial]:  # noqa: ARG002
-        """See Bench."""
+        """The trials of a recorded run of that side."""
         return ()
 
     def now(self) -> float:
-        """See Bench."""
+        """Seconds since the bench was opened, by a clock that cannot be set."""
         return time.monotonic() - self._begun
 
     def facts(self, side: Side) -> SideFacts:
-        """See Bench."""
+        """What is known of a side besides its snapshot."""
         return self._look(side)[0]
 
     def snapshot(self, side: Side) -> Snapshot:
-        """See Bench."""
+        """Its state now, or as recorded."""
         return self._look(side)[1]
 
     # -- measuring ---------------------------------------------------------------------------------
 
     def measure(self, arm: Arm) -> Trial:
-        """See Bench."""
+        """Makes the arm, measures one fresh process, and puts everything back."""
         started = self.now()
         flips, rest = _divided(arm)
         seat = self._seats[arm.side]
@@ -149,7 +149,7 @@ class RigBench:
         )
 
     def seconds(self, arm: Arm, after: Arm | None) -> float:
-        """See Bench; a boot is counted where one is needed after that other arm."""
+        """What ``measure`` will take; with a boot where one is needed after that other arm."""
         flips = _flips(arm)
         durations = self._measured[arm.side] or self._measured[arm.side.other] or [0.0]
         measuring = statistics.median(durations[-20:])
@@ -161,7 +161,7 @@ class RigBench:
         return measuring + composing + _typical(self._seats[arm.side])
 
     def boots(self, arm: Arm, after: Arm | None) -> bool:
-        """See Bench; what another board did before leaves this one as it is booted."""
+        """Whether ``measure`` has to boot; what another board did leaves this one booted."""
         seat, wanted = self._seats[arm.side], (arm.side, _flips(arm))
         if after is not None and self._seats[after.side] is seat:
             return (after.side, _flips(after)) != wanted
@@ -169,12 +169,12 @@ class RigBench:
         return boot is None or (boot.side, boot.flips) != wanted
 
     def during(self, arm: Arm) -> Mapping[str, float]:
-        """See Bench."""
+        """Measures the arm once with everything counted that can be, for a mechanism's checks."""
         flips, rest = _divided(arm)
         return self._ready(arm, flips, rest, fresh=False).live.during(rest)
 
     def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
-        """See Bench; all on one side, then all on the other, as that takes fewer boots."""
+        """Measures all on one side, then all on the other, as that takes fewer boots."""
         taken = {}
         for side in Side:
             board = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).board
@@ -190,38 +190,38 @@ class RigBench:
     # -- layers ------------------------------------------------------------------------------------
 
     def has_images(self) -> bool:
-        """See Bench."""
+        """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
         return True
 
     def layers(self) -> Sequence[Suspect]:
-        """See Bench."""
+        """The layers that can be swapped between the sides and that differ."""
         return self._images.layers()
 
     def parts(self, layer: Suspect) -> Sequence[Suspect]:
-        """See Bench."""
+        """What differs inside a layer, each with means to swap it alone."""
         means = layer.means
         if not isinstance(means, LayerMeans) or means.part:
             return ()
         return self._images.parts(means.layer)
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
-        """See Bench: in the side's image."""
+        """The places in the side's image that set the value."""
         return self._images.origins(side, suspect, self._look(side)[1].roles)
 
     # -- what happened -----------------------------------------------------------------------------
 
     def findings(self) -> Sequence[Finding]:
-        """See Bench."""
+        """What was noticed while measuring: throttling, a board that booted again, a clock."""
         booted = [finding for boot in self._booted.values() for finding in boot.live.findings()]
         return (*self._findings, *booted)
 
     def writes(self) -> Sequence[Write]:
-        """See Bench."""
+        """All that was written so far, in order."""
         running = [write for boot in self._booted.values() for write in _rebased(boot)]
         return sorted([*self._writes, *running], key=lambda write: write.at)
 
     def close(self) -> None:
-        """See Bench: the boards are switched off, and with that everything is as before."""
+        """Switches the boards off; with that everything is as before."""
         if self._closed:
             return
         self._closed = True

@@ -222,16 +222,16 @@ class OnBoard:
         self._environment = [f"LD_LIBRARY_PATH={library_path}"] if library_path else []
 
     def located(self, word: str) -> str | None:
-        """See Programs."""
+        """The true path of a program."""
         path = self._run(["sh", "-c", _WHERE, "sh", word], may_fail=True).strip()
         return path if path.startswith("/") and "\n" not in path else None
 
     def read(self, path: str) -> bytes:
-        """See Programs."""
+        """All of a file; UserlandIncomplete when it cannot be had."""
         return self._bytes(["cat", "--", path], f"{printable(path)} cannot be read")
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
-        """See Programs."""
+        """The libraries that the loader finds for a program: path by the name asked for."""
         said = self._run(["env", *self._environment, loader, "--list", path])
         return {
             posixpath.basename(match[1] or match[3]): match[2] or match[3]
@@ -383,7 +383,7 @@ def opened_root(path: Path) -> Iterator[RootTree]:
 
 
 class InRoot:
-    """See ``userland.Programs`` and the module. ``library_path`` is looked at as LD_LIBRARY_PATH
+    """The programs of a root that is not running. ``library_path`` is looked at as LD_LIBRARY_PATH
     is."""
 
     def __init__(self, tree: RootTree, library_path: str = "") -> None:
@@ -393,14 +393,14 @@ class InRoot:
         self._usual: tuple[str, ...] | None = None
 
     def located(self, word: str) -> str | None:
-        """See Programs."""
+        """The true path of a program."""
         if "/" in word:
             return self._tree.located(word) if word.startswith("/") else None
         paths = (self._tree.located(f"{directory}/{word}") for directory in _PATH)
         return next((path for path in paths if path is not None), None)
 
     def read(self, path: str) -> bytes:
-        """See Programs."""
+        """All of a file; UserlandIncomplete when it cannot be had."""
         if path not in self._read:
             data = self._tree.whole(path, _MOST_BYTES)
             if data is None:
@@ -409,7 +409,7 @@ class InRoot:
         return self._read[path]
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
-        """See Programs."""
+        """The libraries that the loader finds for a program: path by the name asked for."""
         found: dict[str, str] = {}
         program = elf.parse(self.read(path))
         waiting = [] if program is None else [(path, program, program.search)]

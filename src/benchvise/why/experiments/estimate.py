@@ -27,7 +27,7 @@ from benchvise.why.model import Bounds
 Floats = npt.NDArray[np.float64]
 
 SHARE_LIMIT = 10.0
-"""Shares are cut off here, to either side: beyond it a gap is too unsure to be shared out."""
+"""Shares are cut off here, to either side: beyond it a gap is too uncertain to be shared out."""
 
 UNBOUNDED = 25.0
 """An end of a shift's interval that nothing bounds: a factor of 7e10, which JSON can hold."""
@@ -132,7 +132,7 @@ def drift(values: Floats) -> float:
     return t_quantile(0.975, count - 1.0) * math.sqrt(2.0 * beyond)
 
 
-def wander(values: Floats) -> float:
+def drift_of_level(values: Floats) -> float:
     """How far two levels of one side are apart at two times, in 95 of 100 cases, by what its
     trials tell: as ``drift``, but 0 until there are levels enough to tell it well."""
     return drift(values) if values.size >= _TELLING * _LEVEL else 0.0

@@ -179,7 +179,7 @@ def _recorded(lab: Laboratory, good: Floats) -> MeasuredGap:
     blocks.more(RANKED)
     while True:
         bad = blocks.goodness("bad")
-        floor = max(_LEAST_RECORD_FLOOR, _floor([good, bad]), estimate.wander(bad))
+        floor = max(_LEAST_RECORD_FLOOR, _floor([good, bad]), estimate.drift_of_level(bad))
         lead = hodges_lehmann_shift(good, bad)
         p = mann_whitney(good, bad)
         is_shown = p < CLAIM and abs(lead.value) > floor

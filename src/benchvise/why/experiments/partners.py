@@ -16,7 +16,7 @@ _MOST_TOGETHER = 4
 # To say that a step was real after all takes more blocks than to find it.
 _RECHECK = 5
 _LEAST = 3
-# An answer about as unsure as half of the step sends the search astray: it is asked for so long.
+# An answer about as uncertain as half of the step sends the search astray: it is asked for so long.
 _MOST = 12
 # Of an effect: who adds no more than that is no partner.
 _NEGLIGIBLE = 0.25

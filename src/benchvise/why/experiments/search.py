@@ -33,7 +33,7 @@ from benchvise.why.model import Arm, Purpose, Side, Suspect
 
 # A step counts from so many standard errors on.
 _SURE = 2.0
-_UNSURE = 1.0
+_WITHIN_ERROR = 1.0
 # Rather try the heaviest suspect alone, when it has this part of the weight of all in the step.
 _LIKELY = 0.4
 # What is left of the weight of a suspect that was nothing alone.
@@ -157,7 +157,7 @@ class Search:
             return self._next_step()
         size = end.value - sum(proof.effect.value for proof in self.proven)
         error = math.hypot(end.error, *(proof.effect.error for proof in self.proven))
-        return self._next_step(_UNSURE) if self._counts(size, error) else None
+        return self._next_step(_WITHIN_ERROR) if self._counts(size, error) else None
 
     # -- the experiments ---------------------------------------------------------------------------
 

@@ -195,7 +195,7 @@ def _checks_built_in(case: SidePair) -> Iterator[Finding]:
         f"{whose} {'has' if len(with_checks) == 1 else 'have'} checks built in that make every "
         "call into it slower",
         evidence,
-        "build it without these options for figures of speed",
+        "build it without these options to measure speed",
     )
 
 

@@ -1,0 +1,116 @@
+"""The manifests of what is kept of traces: where they are, what they hold for, and their seal.
+
+Reading one needs neither the tables nor what maps them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchvise.trace.decoder import decoder
+from benchvise.trace.signature import CACHE_SUFFIX, Stat, files_of, signature
+
+_LAYOUT = 5
+"""Counted up when what stands in a manifest or its facts changes its meaning."""
+
+_MANIFEST = "manifest"
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFacts:
+    """What is known of a part that holds without mapping it, and the bytes that it takes."""
+
+    facts: Mapping[str, Any]
+    size: int
+
+
+def kept_facts(trace: Path, part: str) -> KeptFacts | None:
+    """The facts alone of a part that holds; nothing is mapped, and the trace is not read.
+
+    None also where that would have to be read to know: its files have been touched.
+    """
+    for place in places(trace):
+        with suppress(OSError, ValueError, KeyError):
+            manifest = read_manifest(place / part)
+            then: list[Stat] = [tuple(stat) for stat in manifest["signature"]]
+            if manifest["version"] == version() and signature(trace) == then:
+                return KeptFacts(manifest["facts"], tables_size(manifest))
+    return None
+
+
+def tables_size(manifest: Mapping[str, Any]) -> int:
+    """The bytes that the tables of a part take."""
+    return sum(entry.get("size", 0) for entry in manifest["tables"])
+
+
+def places(trace: Path) -> Iterator[Path]:
+    """Where parts of a trace may be, the first choice first."""
+    yield trace.with_name(trace.name + CACHE_SUFFIX)
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the XDG specification: relative paths are to be ignored
+        base = Path.home() / ".cache"
+    name = hashlib.sha256(os.fsencode(trace)).hexdigest()[:32]
+    yield base / "benchvise" / "traces" / name
+
+
+def version() -> str:
+    """What reads a manifest that says so."""
+    return f"{decoder().VERSION}-{_LAYOUT}"
+
+
+def content_hash(trace: Path) -> str:
+    """A hash of what the trace holds; reads all of it."""
+    digest: str = decoder().content_hash([str(file) for file in files_of(trace)])
+    return digest
+
+
+def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Writes the manifest of a part, sealed, as a whole."""
+    body = json.dumps(manifest).encode()
+    path = directory / f".{_MANIFEST}-{secrets.token_hex(4)}"
+    path.write_bytes(_seal(body) + b"\n" + body)
+    path.replace(directory / _MANIFEST)
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of a part; OSError, or ValueError when this user has not sealed it."""
+    seal, _, body = (directory / _MANIFEST).read_bytes().partition(b"\n")
+    if not hmac.compare_digest(seal, _seal(body)):
+        raise ValueError("the seal is not ours")
+    manifest: dict[str, Any] = json.loads(body)
+    return manifest
+
+
+def _seal(body: bytes) -> bytes:
+    return hmac.new(_key(), body, hashlib.sha256).hexdigest().encode()
+
+
+def _key() -> bytes:
+    """This user's own, made at first use; also when two programs want it at once."""
+    base = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if not base.is_absolute():
+        base = Path.home() / ".local" / "state"
+    path = base / "benchvise" / "trace-cache.key"
+    with suppress(FileNotFoundError):
+        key = path.read_bytes()
+        if len(key) == _KEY_BYTES:
+            return key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(_KEY_BYTES))
+    with suppress(FileExistsError):
+        os.link(unfinished, path)
+    Path(unfinished).unlink()
+    return path.read_bytes()
