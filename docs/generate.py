@@ -9,6 +9,7 @@ of a diagnosis from their tables, the JSON of commands from its types.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -48,6 +49,7 @@ from benchvise.why.suspects.priors import (
 )
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
+GLOSSARY = Path(__file__).parent / "glossary.toml"
 
 
 def commands_page() -> str:
@@ -683,6 +685,19 @@ def json_page() -> str:
     return "\n".join(lines)
 
 
+def glossary_page() -> str:
+    """The words of the field that Benchvise uses, and those that it does not."""
+    lines = [
+        "# Glossary",
+        "",
+        "One word for a concept, one concept for a word: in commands, pages, JSON and code.",
+        "",
+    ]
+    terms = tomllib.loads(GLOSSARY.read_text())["term"]
+    rows = [(t["use"], t["meaning"], ", ".join(t["instead_of"])) for t in terms]
+    return "\n".join([*lines, *_table(("term", "meaning", "not"), rows)])
+
+
 def main() -> None:
     """Writes all pages."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -700,6 +715,7 @@ def main() -> None:
     (OUTPUT / "health.md").write_text(health_page())
     (OUTPUT / "alerts.md").write_text(alerts_page())
     (OUTPUT / "json.md").write_text(json_page())
+    (OUTPUT / "glossary.md").write_text(glossary_page())
 
 
 if __name__ == "__main__":
