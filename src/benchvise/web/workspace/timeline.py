@@ -1,4 +1,4 @@
-"""A trace on a timeline: its rows, what is drawn of them, marks of events, losses, the mini-map, and one item.
+"""A trace on a timeline: rows, what is drawn of them, one item, marks, losses, the mini-map.
 
 Times are nanoseconds since the trace's first event. What is drawn stands for buckets of ``2**k``
 ns, a pixel or a little less; crates/tracelevels says what stands for all of a bucket.

@@ -4,7 +4,8 @@ A line that says another value than the system has is not the origin, whatever i
 value is not known, the last line is named, as uncertain. Where no line sets it, the answer says
 what was searched, and what decides the value then.
 
-A part of an image's init settings is a suspect of ``benchvise.rig.compose``. It is called by its file, ``/etc/rc.local#2``, and shows what each image has there.
+A part of an image's init settings is a suspect of ``benchvise.rig.compose``. It is called by its
+file, ``/etc/rc.local#2``, and shows what each image has there.
 """
 
 from __future__ import annotations

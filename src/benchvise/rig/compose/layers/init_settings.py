@@ -1,9 +1,10 @@
 """Init settings: what the system does and sets when it starts, according to /etc.
 
-Two texts differ in pieces that can be taken singly, such as lines of a start script. Which pieces there are does not depend on which text is looked at first: a piece has the same
-number from both sides. A line that stands alone is a piece of its own, with the line of the other
-text that sets the same thing; what only makes sense together (``if`` to ``fi``) stays together.
-Comments and blank lines are no pieces, and neither is the head of a script (``#!``).
+Two texts differ in pieces that can be taken singly, such as lines of a start script. Which pieces
+there are does not depend on which text is looked at first: a piece has the same number from both
+sides. A line that stands alone is a piece of its own, with the line of the other text that sets the
+same thing; what only makes sense together (``if`` to ``fi``) stays together. Comments and blank
+lines are no pieces, and neither is the head of a script (``#!``).
 """
 
 from __future__ import annotations

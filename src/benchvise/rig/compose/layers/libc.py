@@ -1,8 +1,9 @@
 """The C library: the dynamic loader, libc and what is built with it, and its locales.
 
-It can be exchanged where it has all that the programs of a root file system need of it. glibc: every symbol is bound to a version of a library (GLIBC_2.34 of libc.so.6), and a program
-does not start when the library does not define it. musl has no versions: there it is the names of
-the symbols themselves.
+It can be exchanged where it has all that the programs of a root file system need of it. glibc:
+every symbol is bound to a version of a library (GLIBC_2.34 of libc.so.6), and a program does not
+start when the library does not define it. musl has no versions: there it is the names of the
+symbols themselves.
 """
 
 from __future__ import annotations

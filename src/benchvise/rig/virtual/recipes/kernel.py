@@ -3,9 +3,10 @@
 A Debian kernel has its drivers for disks, cards and networks as modules, so that what starts a
 board must bring them along, with the modules that those need, in the order in which they load.
 
-A kernel for 32-bit ARM that unpacks itself takes an emulator many seconds. A ``zImage`` is a program that unpacks the kernel to its place and starts it. Here a program of a
-few instructions takes its place that only copies a kernel which is not packed. Bootloaders do not
-see the difference: the header is that which the kernel's ``booting`` document describes.
+A kernel for 32-bit ARM that unpacks itself takes an emulator many seconds. A ``zImage`` is a
+program that unpacks the kernel to its place and starts it. Here a program of a few instructions
+takes its place that only copies a kernel which is not packed. Bootloaders do not see the
+difference: the header is that which the kernel's ``booting`` document describes.
 """
 
 from __future__ import annotations
