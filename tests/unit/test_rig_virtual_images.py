@@ -135,13 +135,13 @@ def test_archive_unpacks_elsewhere(tmp_path: Path) -> None:
 
 
 def test_kernel_is_taken_out_of_what_unpacks_it() -> None:
-    kernel = bytes(range(256)) * 5
-    packed = b"code \xfd7zXZ\0 is a word in it" + lzma.compress(kernel) + b"more"
+    program = bytes(range(256)) * 5
+    packed = b"code \xfd7zXZ\0 is a word in it" + lzma.compress(program) + b"more"
     image = kernel.unpacked(packed, 0x40208000)
     magic, start, end = struct.unpack_from("<3I", image, 0x24)
     assert (magic, start, end) == (0x016F2818, 0, len(image))
     assert struct.unpack_from("<I", image, 0x20) == (0xEA000002,)  # b 0x30
-    assert image.endswith(struct.pack("<II", 0x40208000, 0x40208000 + len(kernel)) + kernel)
+    assert image.endswith(struct.pack("<II", 0x40208000, 0x40208000 + len(program)) + program)
     with pytest.raises(ImageError, match="not compressed by xz"):
         kernel.unpacked(b"nothing", 0)
 

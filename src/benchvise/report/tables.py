@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord
-from benchvise.measure.validity import Summary
 from benchvise.quantities import (
     ABSENT,
     format_change,
