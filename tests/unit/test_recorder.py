@@ -51,7 +51,7 @@ def recorder(
 ) -> TraceRecorder:
     given = words_for(path, first, second)
     monkeypatch.setattr(
-        RecordingPlan, "words", lambda _self, *, controlled: given if controlled else []
+        RecordingPlan, "arguments", lambda _self, *, controlled: given if controlled else []
     )
     return TraceRecorder(LocalBoard(), sys.executable, RecordingPlan())
 

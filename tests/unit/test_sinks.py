@@ -39,7 +39,7 @@ from benchvise.report.response_page import page as response_page
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.terminal import line, rendered, run_table
 from benchvise.rig.hold.messages import PhaseReached
-from benchvise.state.delta import LogClass
+from benchvise.state.delta import NewLogLines
 from benchvise.text import Untrusted
 from benchvise.web.answers import failure
 from benchvise.web.http import JsonAnswer
@@ -349,7 +349,7 @@ DOCUMENTS: dict[str, Callable[[str], str]] = {
     "live": told_live,
     "embedded": lambda text: sinks.embedded({text: [text]}),
     "data of a report": lambda text: to_json(report_data([hostile_run(text)])),
-    "typed": lambda text: sinks.json_text(encode(LogClass(1, (text,)))),
+    "typed": lambda text: sinks.json_text(encode(NewLogLines(1, (text,)))),
 }
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.measure.model import SeriesSpec
-from benchvise.measure.suite import Entry
+from benchvise.measure.suite import SuiteEntry
 from benchvise.report.why_plan import plan_text
 from benchvise.report.why_words import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
@@ -269,7 +269,7 @@ def bench(seat: FakeSeat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ri
     for path in paths.values():
         path.write_bytes(b"x")
     one: Any = seat
-    return RigBench({Side.GOOD: one, Side.BAD: one}, paths, Entry("os.fork", {}))
+    return RigBench({Side.GOOD: one, Side.BAD: one}, paths, SuiteEntry("os.fork", {}))
 
 
 def named(bench: RigBench, name: str) -> Suspect:
@@ -309,7 +309,7 @@ def test_each_side_may_have_a_board_of_its_own(
     other: Any = FakeSeat()
     bad: Any = seat
     paths = {side: tmp_path / f"{side}.img" for side in Side}
-    both = RigBench({Side.GOOD: other, Side.BAD: bad}, paths, Entry("os.fork", {}))
+    both = RigBench({Side.GOOD: other, Side.BAD: bad}, paths, SuiteEntry("os.fork", {}))
     before = len(seat.booted)
     for side in (Side.GOOD, Side.BAD, Side.BAD, Side.GOOD):
         both.measure(Arm(side))

@@ -14,7 +14,7 @@ from benchvise.flows import state
 from benchvise.flows.boards import open_boards
 from benchvise.flows.request import UserCommand
 from benchvise.flows.why_images import open_images
-from benchvise.measure.suite import Entry, parse_bench
+from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import is_rig
 from benchvise.store import Store
 from benchvise.why.bench import Bench
@@ -46,7 +46,7 @@ class Sides:
     boards: tuple[str, ...] = ()
     good_root: str = ""
 
-    def entry(self) -> Entry:
+    def entry(self) -> SuiteEntry:
         """What is measured; UsageError when that is nothing, or two things."""
         if (self.bench is None) == (self.command is None):
             raise UsageError(

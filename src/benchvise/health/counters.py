@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from benchvise.board.messages import FileError, FileValue
-from benchvise.health.model import Counter
+from benchvise.health.model import BoardCounter
 from benchvise.kernel_log.rules import Severity
 from benchvise.state.globs import ByPath
 from benchvise.text import printable
@@ -90,10 +90,10 @@ def globs() -> list[str]:
     return [glob for kind in counter_kinds() for glob in kind.globs]
 
 
-def read_counters(found: ByPath[FileValue | FileError]) -> tuple[Counter, ...]:
+def read_counters(found: ByPath[FileValue | FileError]) -> tuple[BoardCounter, ...]:
     """The counters of a board from its files."""
     counters = [
-        Counter(kind.id, kind.section, device, name, value, kind.kept)
+        BoardCounter(kind.id, kind.section, device, name, value, kind.kept)
         for kind in counter_kinds()
         for glob, alternative in kind.globs.items()
         for path, _, file in found.matching(glob)

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchvise.health.watch.history import By, Counted, Gap, History, Metric, Table
-from benchvise.health.watch.observation import Event, Kind
-from benchvise.health.watch.tracker import Range
+from benchvise.health.watch.observation import WatchedKind, WatchEvent
+from benchvise.health.watch.tracker import SensorRange
 from benchvise.report.figures import NO_FIGURES
 
 MOST_COUNTERS = 24
@@ -131,7 +131,9 @@ def health_figures(history: History, table: Table, by: By) -> HealthFigures:
     starts = [span.began for span in history.spans] + [event.at for event in history.events]
     began, ended = max(min(starts, default=0.0), history.since), max(ends, default=0.0)
     moved = [counted for counted in table.counters if any(counted.rises)][:MOST_COUNTERS]
-    sensors = [metric for metric in history.metrics if metric.kind is Kind.SENSOR and metric.ranges]
+    sensors = [
+        metric for metric in history.metrics if metric.kind is WatchedKind.SENSOR and metric.ranges
+    ]
     return HealthFigures(
         tuple(_counted(number, counted, table, by) for number, counted in enumerate(moved)),
         _happenings(history.events, table.gaps, began, ended),
@@ -157,9 +159,9 @@ def _counted(number: int, counted: Counted, table: Table, by: By) -> CountedFigu
 
 
 def _happenings(
-    events: Sequence[Event], gaps: Sequence[Gap], began: float, ended: float
+    events: Sequence[WatchEvent], gaps: Sequence[Gap], began: float, ended: float
 ) -> HappeningsFigure | None:
-    rows: dict[str, list[Event]] = {}
+    rows: dict[str, list[WatchEvent]] = {}
     for event in events:
         rows.setdefault(event.what, []).append(event)
     if not rows:
@@ -178,7 +180,7 @@ def _happenings(
     )
 
 
-def _happening(event: Event) -> Happening:
+def _happening(event: WatchEvent) -> Happening:
     return Happening(
         event.at * 1e3,
         event.last * 1e3,
@@ -199,7 +201,7 @@ def _sensor(number: int, metric: Metric, began: float, ended: float) -> SensorFi
     )
 
 
-def _points(ranges: Sequence[Range]) -> Iterator[SensorPoint]:
+def _points(ranges: Sequence[SensorRange]) -> Iterator[SensorPoint]:
     """The ranges; where there are too many, several neighbours as one."""
     each = -(-len(ranges) // _POINTS)
     for first in range(0, len(ranges), each):

@@ -235,7 +235,7 @@ def compare_rows(
     Without ``everything``, series in which no difference was shown are counted only, unless noise
     may hide one.
     """
-    from benchvise.measure.compare import Verdict
+    from benchvise.measure.compare import SeriesVerdict
 
     base, other = printable(result.a, 40), printable(result.b, 40)
     columns = (
@@ -251,13 +251,13 @@ def compare_rows(
     rows = tuple(
         _change_row(c)
         for c in result.comparisons
-        if everything or c.hidden_by_noise or c.verdict is not Verdict.NO_DIFFERENCE
+        if everything or c.hidden_by_noise or c.verdict is not SeriesVerdict.NO_DIFFERENCE
     )
     remarks = [
         # What noise may hide is many series on a bad day: why each is noisy stands in `show`.
         f"{c.spec.key}: " + (c.reason.partition("; ")[0] if c.hidden_by_noise else c.reason)
         for c in result.comparisons
-        if c.hidden_by_noise or c.verdict in (Verdict.UNSTABLE, Verdict.NOT_COMPARABLE)
+        if c.hidden_by_noise or c.verdict in (SeriesVerdict.UNSTABLE, SeriesVerdict.NOT_COMPARABLE)
     ]
     if any(c.hidden_by_noise for c in result.comparisons):
         remarks.append("what noise may hide: more processes would show it, say --processes 12")

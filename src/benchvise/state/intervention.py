@@ -20,9 +20,9 @@ from benchvise.state import interrupts, places
 from benchvise.state import knobs as values
 from benchvise.state.catalogue import knobs
 from benchvise.state.drive import Goal, Missed, drive, is_reached, present
-from benchvise.state.journal import Change, Journal
+from benchvise.state.journal import Journal, JournalChange
 from benchvise.state.knobs import Setting
-from benchvise.state.places import BoardFiles, Place, Roles
+from benchvise.state.places import BoardFiles, Roles, SettingPlace
 from benchvise.text import printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -74,7 +74,7 @@ class Intervention:
         self._journal: Journal | None = None
         self._targets: list[Goal] = []
         self._made: list[Made] = []
-        self._changes: list[Change] = []
+        self._changes: list[JournalChange] = []
         self._goals: dict[int, Goal] = {}  # the old values, by the change's number
         self._numbers: dict[str, int] = {}  # of changes, by path
 
@@ -178,7 +178,9 @@ class Intervention:
                     raise self._still_set(", ".join(names), error, None) from error
         raise AssertionError("unreachable")
 
-    def _all_targets(self, settings: Sequence[Setting], before: Mapping[str, Place]) -> list[Goal]:
+    def _all_targets(
+        self, settings: Sequence[Setting], before: Mapping[str, SettingPlace]
+    ) -> list[Goal]:
         """The files of all settings; NotMade with every setting that has none to be set."""
         targets: list[Goal] = []
         failed: list[tuple[Setting, SettingError]] = []
@@ -193,7 +195,7 @@ class Intervention:
             raise NotMade(first.message + more, first.remedy, [setting for setting, _ in failed])
         return targets
 
-    def _places_to_set(self, setting: Setting, before: Mapping[str, Place]) -> list[Goal]:
+    def _places_to_set(self, setting: Setting, before: Mapping[str, SettingPlace]) -> list[Goal]:
         """The goals of a setting: all its files, or those it names, that can be put back."""
         knob = setting.knob
         glob = places.expand(knob, self._roles)
@@ -205,7 +207,10 @@ class Intervention:
             )
         if setting.paths:
             there = {place.path: place for place in found}
-            found = [there.get(path) or Place(knob, path, None, "ENOENT") for path in setting.paths]
+            found = [
+                there.get(path) or SettingPlace(knob, path, None, "ENOENT")
+                for path in setting.paths
+            ]
         for place in found:
             if place.value is None:
                 raise SettingError(
@@ -224,18 +229,18 @@ class Intervention:
                 )
         return [Goal(knob, place.path, setting.value) for place in found]
 
-    def _remember_all(self, tied: Set[str], before: Mapping[str, Place]) -> None:
+    def _remember_all(self, tied: Set[str], before: Mapping[str, SettingPlace]) -> None:
         """What may change: the targets, and what the kernel ties to them."""
         wanted = {goal.path: goal.value for goal in self._targets}
         for place in before.values():
             if place.path in wanted or place.knob.name in tied:
                 self._remember(place, wanted.get(place.path))
 
-    def _remember(self, place: Place, new: str | None) -> Change | None:
+    def _remember(self, place: SettingPlace, new: str | None) -> JournalChange | None:
         """None for what could not be put back anyway: it has no value, or may not be written."""
         if place.value is None or not places.may_be_written(place.knob.path, place.path):
             return None
-        change = Change(len(self._changes), place.knob.name, place.path, place.value, new)
+        change = JournalChange(len(self._changes), place.knob.name, place.path, place.value, new)
         self._changes.append(change)
         self._goals[change.number] = Goal(place.knob, place.path, place.value)
         self._numbers[place.path] = change.number
@@ -245,8 +250,8 @@ class Intervention:
         self,
         journal: Journal,
         tied: Set[str],
-        before: Mapping[str, Place],
-        after: Mapping[str, Place],
+        before: Mapping[str, SettingPlace],
+        after: Mapping[str, SettingPlace],
     ) -> list[str]:
         """Notes what else changed, to be put back too; returns what of it should not have."""
         foreign: list[str] = []

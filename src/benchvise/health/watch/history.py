@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from benchvise.health.watch.observation import Event, Kind
-from benchvise.health.watch.tracker import Change, Range
+from benchvise.health.watch.observation import WatchedKind, WatchEvent
+from benchvise.health.watch.tracker import SensorRange, WatchedChange
 
 By = Literal["day", "week"]
 
@@ -21,7 +21,7 @@ _SLACK = 2.5
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class WatchSpan:
     """A time in which a board was looked at every ``interval`` seconds without a gap.
 
     ``ending`` is why it ended, empty while it lasts or when nobody could say. ``cpu`` is the CPU
@@ -48,10 +48,10 @@ class Metric:
     """A figure with all that is kept of it."""
 
     name: str
-    kind: Kind
+    kind: WatchedKind
     unit: str
-    changes: tuple[Change, ...] = ()
-    ranges: tuple[Range, ...] = ()
+    changes: tuple[WatchedChange, ...] = ()
+    ranges: tuple[SensorRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class History:
     simulated: bool
     since: float
     until: float
-    spans: tuple[Span, ...]
+    spans: tuple[WatchSpan, ...]
     metrics: tuple[Metric, ...]
-    events: tuple[Event, ...]
+    events: tuple[WatchEvent, ...]
     open_alerts: tuple[tuple[str, str, float], ...] = ()
 
 
@@ -144,12 +144,12 @@ def tabulate(history: History, by: By) -> Table:
     counters = [
         _counted(metric, periods, watched)
         for metric in history.metrics
-        if metric.kind is not Kind.SENSOR and metric.changes
+        if metric.kind is not WatchedKind.SENSOR and metric.changes
     ]
     sensors = [
         Read(metric, tuple(_read(metric, period) for period in periods))
         for metric in history.metrics
-        if metric.kind is Kind.SENSOR
+        if metric.kind is WatchedKind.SENSOR
     ]
     return Table(
         periods,

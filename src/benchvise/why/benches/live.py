@@ -21,7 +21,7 @@ from benchvise.errors import (
     SettingError,
     UsageError,
 )
-from benchvise.measure.model import Kind, SeriesSpec
+from benchvise.measure.model import MetricKind, SeriesSpec
 from benchvise.state.conditions import conditions
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHeld, NotMade
@@ -422,10 +422,12 @@ class LiveBench:
 
     # -- the beginning -----------------------------------------------------------------------------
 
-    def _first(self, spec: SeriesSpec) -> tuple[Metric, Kind, dict[Side, Mapping[str, object]]]:
+    def _first(
+        self, spec: SeriesSpec
+    ) -> tuple[Metric, MetricKind, dict[Side, Mapping[str, object]]]:
         """What is measured, by a process on each live board; the kinds have to agree."""
         command = spec if spec.benchmark.startswith("command.") else None
-        kinds: dict[Side, Kind] = {}
+        kinds: dict[Side, MetricKind] = {}
         hosts: dict[Side, Mapping[str, object]] = {}
         for side, board in self._live.items():
             started = self.now()
