@@ -41,9 +41,9 @@ from benchvise.report.why_words import (
     BlockLine,
     absent_text,
     confirmations,
+    diagnosis_text,
     left_set,
     place,
-    words,
 )
 from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart
@@ -54,7 +54,7 @@ _STRONG = frozenset({"strong", "good", "bad", "doubt"})
 def markdown(document: Document) -> str:
     """A diagnosis to be pasted into a ticket; BenchviseError when the document is none."""
     diagnosis = readable(document)
-    text = words(diagnosis)
+    text = diagnosis_text(diagnosis)
     lines = [f"### {escape(text.headline)}", "", f"**{escape(text.verdict)}**", ""]
     for block in text.blocks:
         lines += _bars(block) if block.bars else _block(block)
