@@ -14,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
 
-from benchvise.documents import decode, encode
+from benchvise.documents import encode
 from benchvise.health.watch.alerts import Alert
 from benchvise.health.watch.history import History, Metric, Span
 from benchvise.health.watch.observation import Event, Figure, Kind
-from benchvise.health.watch.tracker import BEYOND, Change, Memory, Range, Step
+from benchvise.health.watch.tracker import BEYOND, Change, Memory, Range, Step, memory_of
 from benchvise.measure.model import Remark
 from benchvise.store.database import Database
 from benchvise.store.owner import Owner
@@ -76,7 +76,7 @@ class Watches:
         with self._database.writing() as connection:
             mine = WATCHED.c.number == watched.number
             remembered = connection.execute(select(WATCHED.c.memory).where(mine).with_for_update())
-            step = advance(decode(Memory, remembered.scalar_one()))
+            step = advance(memory_of(remembered.scalar_one()))
             _keep(connection, watched.number, step)
             connection.execute(update(WATCHED).where(mine).values(memory=encode(step.memory)))
             return step
@@ -86,7 +86,7 @@ class Watches:
         with self._database.reading() as connection:
             mine = WATCHED.c.number == watched.number
             statement = select(WATCHED.c.memory).where(mine)
-            return decode(Memory, connection.execute(statement).scalar_one())
+            return memory_of(connection.execute(statement).scalar_one())
 
     def begin_span(self, watched: Watched, span: Span) -> int:
         """Adds a span; returns its id."""
@@ -333,7 +333,7 @@ def _event(row: Row[Any]) -> Event:
 
 def _history(connection: Connection, number: int, since: float, until: float) -> History:
     board = connection.execute(select(WATCHED).where(WATCHED.c.number == number)).one()
-    memory = decode(Memory, board.memory)
+    memory = memory_of(board.memory)
     begin, end = _moment(since), _moment(until)
     spans = connection.execute(
         select(WATCH_SPAN)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import NamedTuple
 
+from benchvise.documents import JsonObject, decode
 from benchvise.health.model import Mark
 from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate
 from benchvise.health.watch.observation import Event, Figure, Kind, Observation
@@ -78,6 +79,19 @@ class Memory:
     values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     alerts: Mapping[str, AlertState] = field(default_factory=dict)
+
+
+def memory_of(document: JsonObject) -> Memory:
+    """The memory of a stored document; ValueError when it is none.
+
+    A mark that cannot be read, as other versions write others, counts as none: the kernel log is
+    then read from its beginning.
+    """
+    try:
+        decode(Mark | None, document.get("mark"))
+    except ValueError:
+        document = {**document, "mark": None}
+    return decode(Memory, document)
 
 
 @dataclass(frozen=True, slots=True)
