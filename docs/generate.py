@@ -9,6 +9,7 @@ of a diagnosis from their tables, the JSON of commands from its types.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +25,7 @@ from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import spell
 from benchvise.health.watch.rules import default_rules
-from benchvise.kernel_log import LogClass, Rule, classes
+from benchvise.kernel_log import LogClass, LogRule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
@@ -48,6 +49,7 @@ from benchvise.why.suspects.priors import (
 )
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
+GLOSSARY = Path(__file__).parent / "glossary.toml"
 
 
 def commands_page() -> str:
@@ -570,7 +572,7 @@ def _log_class(log_class: LogClass) -> Iterator[str]:
         yield from _rule(rule)
 
 
-def _rule(rule: Rule) -> Iterator[str]:
+def _rule(rule: LogRule) -> Iterator[str]:
     yield f"### `{rule.id}`: {rule.title}"
     yield ""
     yield f"{rule.severity.value.capitalize()}. {rule.explanation}"
@@ -683,6 +685,19 @@ def json_page() -> str:
     return "\n".join(lines)
 
 
+def glossary_page() -> str:
+    """The words of the field that Benchvise uses, and those that it does not."""
+    lines = [
+        "# Glossary",
+        "",
+        "One word for a concept, one concept for a word: in commands, pages, JSON and code.",
+        "",
+    ]
+    terms = tomllib.loads(GLOSSARY.read_text())["term"]
+    rows = [(t["use"], t["meaning"], ", ".join(t["instead_of"])) for t in terms]
+    return "\n".join([*lines, *_table(("term", "meaning", "not"), rows)])
+
+
 def main() -> None:
     """Writes all pages."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -700,6 +715,7 @@ def main() -> None:
     (OUTPUT / "health.md").write_text(health_page())
     (OUTPUT / "alerts.md").write_text(alerts_page())
     (OUTPUT / "json.md").write_text(json_page())
+    (OUTPUT / "glossary.md").write_text(glossary_page())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -261,3 +262,11 @@ def test_make_docs_builds_without_warning(tmp_path: Path, generate: ModuleType) 
     )
     assert result.returncode == 0, result.stderr
     assert "memory.copy" in (tmp_path / "reference/generated/benchmarks.html").read_text()
+
+
+def test_the_glossary_has_every_term(generate: ModuleType) -> None:
+    page = generate.glossary_page()
+    for term in tomllib.loads((DOCS / "glossary.toml").read_text())["term"]:
+        assert term["meaning"] in page
+        for word in term["instead_of"]:
+            assert word in page

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.measure.model import SeriesSpec
-from benchvise.measure.suite import Entry
-from benchvise.report.why_plan import plan_words
+from benchvise.measure.suite import SuiteEntry
+from benchvise.report.why_plan import plan_text
 from benchvise.report.why_words import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.differences import LayerDifference
@@ -269,7 +269,7 @@ def bench(seat: FakeSeat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ri
     for path in paths.values():
         path.write_bytes(b"x")
     one: Any = seat
-    return RigBench({Side.GOOD: one, Side.BAD: one}, paths, Entry("os.fork", {}))
+    return RigBench({Side.GOOD: one, Side.BAD: one}, paths, SuiteEntry("os.fork", {}))
 
 
 def named(bench: RigBench, name: str) -> Suspect:
@@ -309,7 +309,7 @@ def test_each_side_may_have_a_board_of_its_own(
     other: Any = FakeSeat()
     bad: Any = seat
     paths = {side: tmp_path / f"{side}.img" for side in Side}
-    both = RigBench({Side.GOOD: other, Side.BAD: bad}, paths, Entry("os.fork", {}))
+    both = RigBench({Side.GOOD: other, Side.BAD: bad}, paths, SuiteEntry("os.fork", {}))
     before = len(seat.booted)
     for side in (Side.GOOD, Side.BAD, Side.BAD, Side.GOOD):
         both.measure(Arm(side))
@@ -378,7 +378,7 @@ def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None
     # boots of 30 s, and images in between that are composed once each
     assert 30 * 56 < planned.effort_layers.seconds < 45 * 62
     said = "\n".join(
-        line.text for block in plan_words(planned).blocks for line in block.lines
+        line.text for block in plan_text(planned).blocks for line in block.lines
         if isinstance(line, BlockLine)
     )  # fmt: skip
     assert "62 boots" in said and "one of the layers L1 to L3" in said
