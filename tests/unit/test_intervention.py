@@ -301,7 +301,7 @@ class TestApply:
         with intervening("fake", kernel, lambda: again(kernel), ROLES) as made:
             made.apply(values)
             assert [kernel.get(path) for path in paths] == ["1000000\n", "600000\n"]
-            assert [(one.path, one.old, one.new) for one in made.made] == [
+            assert [(one.path, one.old, one.new) for one in made.applied] == [
                 (paths[0], "1500000", "1000000"),
                 (paths[1], "1500000", "600000"),
             ]

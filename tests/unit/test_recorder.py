@@ -51,7 +51,7 @@ def recorder(
 ) -> TraceRecorder:
     given = words_for(path, first, second)
     monkeypatch.setattr(
-        RecordingPlan, "words", lambda _self, *, controlled: given if controlled else []
+        RecordingPlan, "arguments", lambda _self, *, controlled: given if controlled else []
     )
     return TraceRecorder(LocalBoard(), sys.executable, RecordingPlan())
 
@@ -162,7 +162,7 @@ def test_what_is_asked_for_becomes_words() -> None:
     plan = RecordingPlan(
         ("sched", "irq/irq_handler_entry"), 1.5, ("ls", "-l"), "boot", 64, "4M", False, False
     )
-    words = plan.words(controlled=True)
+    words = plan.arguments(controlled=True)
     at = words.index("--")
     assert words[at + 1 :] == ["ls", "-l"]
     pairs = dict(zip(words[1:at:2], words[2:at:2], strict=True))

@@ -43,7 +43,7 @@ recorder = ConsoleRecorder(Path(sys.argv[1]))
 n = 0
 while True:
     recorder.received(b"line %d of what a board says\\r\\n" % n)
-    recorder.sent(b"x" * 7)
+    recorder.note_sent(b"x" * 7)
     n += 1
     print(n, flush=True)
 """
@@ -79,7 +79,7 @@ class TestRecorder:
         ) as recorder:
             recorder.mark("power on\nrx 9")
             recorder.received(b"\x00\xffU-Boot\r\n")
-            recorder.sent(b"secret")
+            recorder.note_sent(b"secret")
             recorder.received(b"")
             recorder.received(b"=> ")
         assert (tmp_path / "log").read_bytes() == b"\x00\xffU-Boot\r\n=> "

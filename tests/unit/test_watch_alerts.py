@@ -13,7 +13,7 @@ import pytest
 from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
 from benchvise.health.watch.alarms import Alarms, environment
-from benchvise.health.watch.alerts import Alert, AlertRule, AlertState, Happening, evaluate, spell
+from benchvise.health.watch.alerts import Alert, AlertEvent, AlertRule, AlertState, evaluate, spell
 from benchvise.health.watch.observation import WatchedKind, WatchedValue
 from benchvise.health.watch.rules import default_rules, load_rules
 from benchvise.quantities import seconds_or_none
@@ -36,7 +36,7 @@ def follow(rule: AlertRule, looks: Iterable[tuple[float, object]]) -> list[tuple
             figures = [WatchedValue("crc", WatchedKind.LASTING, 0)]
             rises = {"crc": float(str(given))} if given else {}
         elif given:
-            happenings = [Happening("ATA error", str(given), 1, at)]
+            happenings = [AlertEvent("ATA error", str(given), 1, at)]
         alerts, states = evaluate([rule], states, at, figures, rises, happenings)
         states = {k: decode(AlertState, json.loads(json.dumps(encode(v))))
                   for k, v in states.items()}  # fmt: skip

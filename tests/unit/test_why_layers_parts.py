@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import SuiteEntry
-from benchvise.report.why_plan import plan_words
+from benchvise.report.why_plan import plan_text
 from benchvise.report.why_words import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.differences import LayerDifference
@@ -379,7 +379,7 @@ def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None
     # boots of 30 s, and images in between that are composed once each
     assert 30 * 56 < planned.effort_layers.seconds < 45 * 62
     said = "\n".join(
-        line.text for block in plan_words(planned).blocks for line in block.lines
+        line.text for block in plan_text(planned).blocks for line in block.lines
         if isinstance(line, BlockLine)
     )  # fmt: skip
     assert "62 boots" in said and "one of the layers L1 to L3" in said

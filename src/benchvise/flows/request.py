@@ -83,7 +83,7 @@ class RunRequest:
                     f"--param {name}: nothing that is to be measured has that parameter",
                     "see `benchvise bench show` of what the suite measures",
                 )
-        return [entry.told(params, registry) for entry in entries]
+        return [entry.with_params(params, registry) for entry in entries]
 
     @property
     def suite_name(self) -> str:

@@ -327,7 +327,7 @@ class BoardWatch:
             watched, lambda memory: advance(memory, seen, self._rules, longest)
         )
         self._mark = step.memory.mark
-        self._told(step)
+        self._report_news(step)
         self._extend(watched, seen, poller, longest)
 
     def _extend(
@@ -390,7 +390,7 @@ class BoardWatch:
         step = self._store.watches.step(
             self._in_store(simulated=False), lambda memory: note(memory, event, self._rules)
         )
-        self._told(step)
+        self._report_news(step)
 
     def _in_store(self, *, simulated: bool) -> Watched:
         if self._watched is None:
@@ -398,7 +398,7 @@ class BoardWatch:
             self._mark = self._store.watches.memory(self._watched).mark
         return self._watched
 
-    def _told(self, step: WatchStep) -> None:
+    def _report_news(self, step: WatchStep) -> None:
         """Says what is new, and runs the user's command for alerts: after it is in the store."""
         self.outcome.events += sum(event.count for event in step.events)
         for event in step.events:

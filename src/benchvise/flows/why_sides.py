@@ -58,7 +58,7 @@ class Sides:
         assert self.bench is not None  # noqa: S101 - one of the two
         return parse_bench(self.bench)
 
-    def words(self) -> list[str]:
+    def as_arguments(self) -> list[str]:
         """As on the command line."""
         two = bool(self.boards) or (bool(self.good) and _is_board(self.good))
         words = [self.good, self.bad] if two else [self.bad]

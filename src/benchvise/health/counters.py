@@ -161,7 +161,7 @@ def _life_time(text: str) -> _Parsed:
             yield name, float(int(word, 16))
 
 
-def _words(text: str) -> _Parsed:
+def _labelled_numbers(text: str) -> _Parsed:
     """A word and a number a line."""
     for line in text.splitlines()[:50]:
         match = re.fullmatch(r"\s*([\w ]{1,40}?)[\s:]+(\d{1,20})\s*", line)
@@ -197,7 +197,7 @@ _PARSERS: Mapping[str, Callable[[str], _Parsed]] = {
     "number": _number,
     "hexadecimal": _hexadecimal,
     "life_time": _life_time,
-    "words": _words,
+    "words": _labelled_numbers,
     "err_stats": _err_stats,
     "aer_total": _aer_total,
     "serial": _serial,

@@ -73,7 +73,7 @@ def parse(texts: Mapping[str, str]) -> SensorsConfig:
             word, _, rest = line.partition(" ")
             try:
                 if word == "chip":
-                    current = ChipSection(tuple(_words(rest)))
+                    current = ChipSection(tuple(_names(rest)))
                     if not current.patterns:
                         raise ValueError("names no chip")
                     sections.append(current)
@@ -118,7 +118,7 @@ def _uncommented(line: str) -> str:
     return line
 
 
-def _words(text: str) -> list[str]:
+def _names(text: str) -> list[str]:
     return [
         match[1].replace('\\"', '"') if match[1] is not None else match[2]
         for match in _QUOTED.finditer(text)
@@ -132,7 +132,7 @@ def _state(section: ChipSection, word: str, rest: str) -> None:
     name = match[1] if match[1] is not None else match[2]
     value = rest[match.end() :].strip()
     if word == "label":
-        words = _words(value)
+        words = _names(value)
         if not words:
             raise ValueError("names no label")
         section.labels[name] = printable(words[0], _LABEL)

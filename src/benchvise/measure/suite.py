@@ -37,7 +37,7 @@ class SuiteEntry:
     benchmark: str
     params: Mapping[str, tuple[str, ...]]
 
-    def told(self, params: Mapping[str, tuple[str, ...]], registry: Registry) -> SuiteEntry:
+    def with_params(self, params: Mapping[str, tuple[str, ...]], registry: Registry) -> SuiteEntry:
         """The entry with those of ``params`` that its benchmark has, in place of its own."""
         names = registry.parameter_names(self.benchmark)
         taken = {name: values for name, values in params.items() if name in names}

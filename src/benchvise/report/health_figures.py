@@ -10,7 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchvise.health.watch.history import By, Counted, Gap, History, Metric, Table
+from benchvise.health.watch.history import (
+    By,
+    Counted,
+    History,
+    HistoryTable,
+    UnwatchedGap,
+    WatchedMetric,
+)
 from benchvise.health.watch.observation import WatchedKind, WatchEvent
 from benchvise.health.watch.tracker import SensorRange
 from benchvise.report.figures import NO_FIGURES
@@ -50,7 +57,7 @@ class CountedFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class HappeningMark:
     """Something that happened ``count`` times from ``at`` to ``last``."""
 
     at: float
@@ -65,7 +72,7 @@ class HappeningRow:
     """All events of one class, oldest first."""
 
     name: str
-    points: tuple[Happening, ...]
+    points: tuple[HappeningMark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,7 @@ class HealthFigures:
         return {**NO_FIGURES, "health": asdict(self)}
 
 
-def health_figures(history: History, table: Table, by: By) -> HealthFigures:
+def health_figures(history: History, table: HistoryTable, by: By) -> HealthFigures:
     """The charts of a history that was tabulated by days or weeks."""
     ends = [span.until for span in history.spans] + [event.last for event in history.events]
     starts = [span.began for span in history.spans] + [event.at for event in history.events]
@@ -144,7 +151,7 @@ def health_figures(history: History, table: Table, by: By) -> HealthFigures:
     )
 
 
-def _counted(number: int, counted: Counted, table: Table, by: By) -> CountedFigure:
+def _counted(number: int, counted: Counted, table: HistoryTable, by: By) -> CountedFigure:
     bars = zip(table.periods, counted.rises, counted.over_gap, table.watched, strict=True)
     return CountedFigure(
         f"counter{number}",
@@ -159,7 +166,7 @@ def _counted(number: int, counted: Counted, table: Table, by: By) -> CountedFigu
 
 
 def _happenings(
-    events: Sequence[WatchEvent], gaps: Sequence[Gap], began: float, ended: float
+    events: Sequence[WatchEvent], gaps: Sequence[UnwatchedGap], began: float, ended: float
 ) -> HappeningsFigure | None:
     rows: dict[str, list[WatchEvent]] = {}
     for event in events:
@@ -180,8 +187,8 @@ def _happenings(
     )
 
 
-def _happening(event: WatchEvent) -> Happening:
-    return Happening(
+def _happening(event: WatchEvent) -> HappeningMark:
+    return HappeningMark(
         event.at * 1e3,
         event.last * 1e3,
         event.count,
@@ -190,7 +197,7 @@ def _happening(event: WatchEvent) -> Happening:
     )
 
 
-def _sensor(number: int, metric: Metric, began: float, ended: float) -> SensorFigure:
+def _sensor(number: int, metric: WatchedMetric, began: float, ended: float) -> SensorFigure:
     return SensorFigure(
         f"sensor{number}",
         metric.name,

@@ -103,7 +103,7 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
         remarks += _series_remarks(series, summary, notes=notes)
     remarks += _caveats(run)
     remarks += _run_remarks(run)
-    remarks += _said(run)
+    remarks += _annotations(run)
     noted = sum(1 for summary in summaries if summary.stable and summary.notes)
     if noted and not notes:
         remarks.append(f"{noted} stable series with notes: benchvise show {run.id} --notes")
@@ -183,7 +183,7 @@ def _run_remarks(run: RunRecord) -> Iterator[str]:
         yield f"{remark.rule} ({families}): {remark.sentence}"
 
 
-def _said(run: RunRecord) -> Iterator[str]:
+def _annotations(run: RunRecord) -> Iterator[str]:
     """What users said of the run."""
     if run.tags:
         yield f"tags: {', '.join(run.tags)}"

@@ -94,7 +94,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class DiagnosisText:
     """A whole diagnosis: how it ended, the answer in a sentence, and the rest."""
 
     verdict: str
@@ -114,7 +114,7 @@ TONES: Mapping[str, Tone] = {
 }
 
 
-def words(diagnosis: Diagnosis) -> Words:
+def diagnosis_text(diagnosis: Diagnosis) -> DiagnosisText:
     """The diagnosis of a diagnosis that is ``readable``."""
     verdict = diagnosis.verdict
     parts = (_opening(diagnosis), _causes(diagnosis), _rest(diagnosis))
@@ -124,7 +124,7 @@ def words(diagnosis: Diagnosis) -> Words:
         for part in filled
         for index, block in enumerate(part)
     ]
-    return Words(verdict, TONES[verdict], diagnosis.headline, tuple(blocks))
+    return DiagnosisText(verdict, TONES[verdict], diagnosis.headline, tuple(blocks))
 
 
 # -- the first look --------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class Missed:
 
     def __str__(self) -> str:
         refused = f", {self.error} when {self.goal.value} is written" if self.error else ""
-        return f"{self.goal.knob.name} ({self.goal.path} {self.place.shown}{refused})"
+        return f"{self.goal.knob.name} ({self.goal.path} {self.place.value_text}{refused})"
 
 
 Written = Callable[[Goal, str | None], None]

@@ -83,7 +83,7 @@ _Found = Iterator[tuple[str, tuple[str, ...], Any]]
 def _entry(item: str, key: str, path: str, read: Read, found: Any, answers: Answers) -> StateEntry:
     normaliser = NORMALISERS[read.normaliser]
     try:
-        given = _given(found, normaliser.takes)
+        given = _as_taken(found, normaliser.takes)
         value = found if _is_data(given, read) else normaliser.apply(given, answers.names)
         if isinstance(value, dict) and (read.only or read.drop):
             value = pick(value, read.only, read.drop)
@@ -104,7 +104,7 @@ def _is_data(given: Any, read: Read) -> bool:
     return not isinstance(given, str | bytes) and read.normaliser == "text"
 
 
-def _given(found: Any, takes: str) -> Any:
+def _as_taken(found: Any, takes: str) -> Any:
     if takes == "bytes":
         return found.encode("utf-8", "surrogateescape") if isinstance(found, str) else found
     if takes == "text" and isinstance(found, bytes):

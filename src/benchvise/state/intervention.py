@@ -51,7 +51,7 @@ class NotHeld(NotMade):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class AppliedSetting:
     """A file that was set, with its value before and since."""
 
     knob: str
@@ -73,7 +73,7 @@ class Intervention:
         self._reopened = False
         self._journal: Journal | None = None
         self._targets: list[Goal] = []
-        self._made: list[Made] = []
+        self._made: list[AppliedSetting] = []
         self._changes: list[JournalChange] = []
         self._goals: dict[int, Goal] = {}  # the old values, by the change's number
         self._numbers: dict[str, int] = {}  # of changes, by path
@@ -115,13 +115,13 @@ class Intervention:
         journal.applied()
 
     @property
-    def made(self) -> tuple[Made, ...]:
+    def applied(self) -> tuple[AppliedSetting, ...]:
         """What was written, in that order, also where it came to no good end."""
         return tuple(self._made)
 
     def _wrote(self, journal: Journal, goal: Goal, now: str | None) -> None:
         change = self._changes[self._numbers[goal.path]]
-        self._made.append(Made(change.knob, change.path, change.old, now or goal.value))
+        self._made.append(AppliedSetting(change.knob, change.path, change.old, now or goal.value))
         journal.written(change.number, now)
 
     def check_held(self) -> None:
@@ -131,7 +131,7 @@ class Intervention:
             if not is_reached(goal, found[goal.path]):
                 raise NotHeld(
                     f"{self._board}: {goal.knob.name} did not stay {goal.value} while it was "
-                    f"measured: {goal.path} {found[goal.path].shown}",
+                    f"measured: {goal.path} {found[goal.path].value_text}",
                     "find what else sets it there: a daemon, or another person",
                     [Setting(goal.knob, goal.value, (goal.path,))],
                 )
@@ -214,7 +214,7 @@ class Intervention:
         for place in found:
             if place.value is None:
                 raise SettingError(
-                    f"{self._board}: {knob.name} cannot be set: {place.path} {place.shown}",
+                    f"{self._board}: {knob.name} cannot be set: {place.path} {place.value_text}",
                     "root may be needed to read it"
                     if place.reason in _DENIED
                     else "this board's kernel or hardware has no such setting",
@@ -224,7 +224,7 @@ class Intervention:
             if not values.can_be_put_back(knob, place.value):
                 raise SettingError(
                     f"{self._board}: {knob.name} is not set, as it could not be put back: "
-                    f"{place.path} {place.shown}",
+                    f"{place.path} {place.value_text}",
                     "set it by hand if it must be",
                 )
         return [Goal(knob, place.path, setting.value) for place in found]
@@ -265,7 +265,7 @@ class Intervention:
                 journal.written(self._numbers[path], new)
             if known.knob.name in tied:
                 continue
-            foreign.append(f"{known.knob.name} ({path}: {_shown(old)} → {_shown(new)})")
+            foreign.append(f"{known.knob.name} ({path}: {_value_text(old)} → {_value_text(new)})")
             change = None if was is None else self._remember(was, None)
             if change is not None:
                 journal.plan([change])
@@ -286,12 +286,12 @@ class Intervention:
         if miss.error:
             return NotMade(
                 f"{name} was refused by the kernel ({miss.error} at {path}, which "
-                f"{miss.place.shown})",
+                f"{miss.place.value_text})",
                 "see which values it takes; everything is as it was",
                 failed,
             )
         return NotMade(
-            f"{name}: the kernel made something else of it: {path} {miss.place.shown}",
+            f"{name}: the kernel made something else of it: {path} {miss.place.value_text}",
             "ask for a value that it takes as it is; everything is as it was",
             failed,
         )
@@ -351,5 +351,5 @@ def _is_of(setting: Setting, goal: Goal) -> bool:
     )
 
 
-def _shown(value: str | None) -> str:
+def _value_text(value: str | None) -> str:
     return "nothing" if value is None else printable(value, 60)

@@ -89,7 +89,7 @@ class SettingPlace:
     choices: tuple[str, ...] = ()
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         """``is 60``, or why there is no value."""
         if self.value is not None:
             return f"is {printable(self.value, 60)}"

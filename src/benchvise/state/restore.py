@@ -82,7 +82,7 @@ class SessionResult:
 
 
 @dataclass
-class _Found:
+class _PendingChange:
     """A change not yet undone, with what is known about it on the board.
 
     ``goal`` is None for what this version would not write. Without a ``verdict`` it is due.
@@ -186,16 +186,16 @@ def _on_board(
     )
 
 
-def _find(changes: Sequence[JournalChange], files: BoardFiles) -> list[_Found]:
+def _find(changes: Sequence[JournalChange], files: BoardFiles) -> list[_PendingChange]:
     """What the files hold now; a path that this version would not write is not touched."""
     known = knobs()
-    found: list[_Found] = []
+    found: list[_PendingChange] = []
     for change in changes:
         _, knob = known.get(change.knob, (None, None))
         if knob is not None and may_be_written(knob.path, change.path):
-            found.append(_Found(change, Goal(knob, change.path, change.old)))
+            found.append(_PendingChange(change, Goal(knob, change.path, change.old)))
         else:
-            found.append(_Found(change, None, verdict=RestoreVerdict.UNKNOWN))
+            found.append(_PendingChange(change, None, verdict=RestoreVerdict.UNKNOWN))
     places = present(files, [one.goal for one in found if one.goal is not None])
     for one in found:
         one.place = places.get(one.change.path)
@@ -204,7 +204,9 @@ def _find(changes: Sequence[JournalChange], files: BoardFiles) -> list[_Found]:
     return found
 
 
-def _judge(session: JournalSession, found: Sequence[_Found], foreign: RestoreVerdict) -> None:
+def _judge(
+    session: JournalSession, found: Sequence[_PendingChange], foreign: RestoreVerdict
+) -> None:
     """Tells what is still as the session set it from what somebody else has set since."""
     for one in found:
         change = one.change
@@ -230,7 +232,7 @@ def _judge(session: JournalSession, found: Sequence[_Found], foreign: RestoreVer
             one.verdict = foreign
 
 
-def _put_back(found: Sequence[_Found], held: Journal, files: BoardFiles) -> None:
+def _put_back(found: Sequence[_PendingChange], held: Journal, files: BoardFiles) -> None:
     """Writes what is due; what is right already may not suffer from that."""
     due = [one for one in found if one.verdict is None]
     if not due:
@@ -247,7 +249,7 @@ def _put_back(found: Sequence[_Found], held: Journal, files: BoardFiles) -> None
             one.verdict = RestoreVerdict.GONE
         else:
             one.verdict = RestoreVerdict.FAILED
-            one.reason = f"{miss.error}, " * bool(miss.error) + miss.place.shown
+            one.reason = f"{miss.error}, " * bool(miss.error) + miss.place.value_text
 
 
 @contextmanager

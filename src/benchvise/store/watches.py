@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, Table, delete, func, insert, select, upd
 
 from benchvise.documents import decode, encode
 from benchvise.health.watch.alerts import Alert
-from benchvise.health.watch.history import History, Metric, WatchSpan
+from benchvise.health.watch.history import History, WatchedMetric, WatchSpan
 from benchvise.health.watch.observation import WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.tracker import (
     BEYOND,
@@ -393,7 +393,7 @@ def _split(key: str) -> tuple[str, str]:
 
 def _load_metrics(
     connection: Connection, number: int, memory: WatchMemory, since: float, until: float
-) -> list[Metric]:
+) -> list[WatchedMetric]:
     """The figures with what is kept of them in that time, and the one change before it."""
     begin, end = _moment(since), _moment(until)
     mine = WATCH_METRIC.c.watched_number == number
@@ -452,7 +452,7 @@ def _load_metrics(
         if one.until >= since and one.began <= until:
             ranges.setdefault(name, []).append(one)
     return [
-        Metric(
+        WatchedMetric(
             row.name,
             WatchedKind(row.kind),
             row.unit,

@@ -56,7 +56,7 @@ class AlertRule:
             and self._matches(figure.name)
         )
 
-    def covers_event(self, happening: Happening) -> bool:
+    def covers_event(self, happening: AlertEvent) -> bool:
         """Whether it is about such an event."""
         return (
             self.of == "event"
@@ -76,7 +76,7 @@ class AlertRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class AlertEvent:
     """An event as rules see it."""
 
     what: str
@@ -122,7 +122,7 @@ def evaluate(
     now: float,
     figures: Sequence[WatchedValue],
     rises: Mapping[str, float],
-    happenings: Sequence[Happening],
+    happenings: Sequence[AlertEvent],
 ) -> tuple[list[Alert], dict[str, AlertState]]:
     """The alerts that begin or end now, and the new states.
 
@@ -166,7 +166,7 @@ def _levels(
     now: float,
     figures: Sequence[WatchedValue],
     rises: Mapping[str, float],
-    happenings: Sequence[Happening],
+    happenings: Sequence[AlertEvent],
 ) -> list[tuple[str, float, tuple[float, float], str, tuple[tuple[float, float], ...]]]:
     """Each subject of the rule with its level, bounds, unit, and what of it is remembered."""
     if rule.of in ("sensor", "level"):

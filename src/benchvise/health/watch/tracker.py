@@ -13,7 +13,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from benchvise.health.model import LogMark
-from benchvise.health.watch.alerts import Alert, AlertRule, AlertState, Happening, evaluate
+from benchvise.health.watch.alerts import Alert, AlertEvent, AlertRule, AlertState, evaluate
 from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 
 RANGE_SECONDS = 1800.0
@@ -116,7 +116,7 @@ def advance(
         seen.at,
         figures,
         {change.name: change.delta for change in changes if change.delta},
-        [Happening(event.what, event.text, event.count, event.last) for event in events],
+        [AlertEvent(event.what, event.text, event.count, event.last) for event in events],
     )
     now = WatchMemory(
         at=seen.at,
@@ -133,7 +133,7 @@ def advance(
 
 def note(memory: WatchMemory, event: WatchEvent, rules: Sequence[AlertRule]) -> WatchStep:
     """The step of something that the watch itself met, such as a connection that is lost."""
-    happening = Happening(event.what, event.text, event.count, event.last)
+    happening = AlertEvent(event.what, event.text, event.count, event.last)
     alerts, states = evaluate(rules, memory.alerts, event.last, (), {}, [happening])
     return WatchStep(replace(memory, alerts=states), events=(event,), alerts=tuple(alerts))
 

@@ -21,7 +21,7 @@ from benchvise.signal.commands.options import (
 
 if TYPE_CHECKING:
     from benchvise.signal.configurations import Configuration, ResponseComparison
-    from benchvise.signal.distribution import DifferenceAt, Distribution, Effect
+    from benchvise.signal.distribution import Distribution, FactorEffect, TimesDifferenceAt
     from benchvise.signal.response import Edge, Responses
 
 _BARS = 48
@@ -125,7 +125,7 @@ _RATIO: ColumnSpec[Configuration] = ColumnSpec(
     lambda row: (
         format_number(row.relative.ratio.value) if row.relative and row.relative.ratio else ""
     ),
-    tone=lambda row: "strong" if row.relative and row.relative.shown else "muted",
+    tone=lambda row: "strong" if row.relative and row.relative.significant else "muted",
 )
 
 COLUMNS: tuple[ColumnSpec[Configuration], ...] = (
@@ -236,7 +236,7 @@ def _histogram_table(configuration: Configuration) -> TableSpec[_Bin]:
     return TableSpec(f"{configuration.name}: histogram", _BIN_COLUMNS, bins)
 
 
-_EFFECT_COLUMNS: tuple[ColumnSpec[tuple[Effect, DifferenceAt]], ...] = (
+_EFFECT_COLUMNS: tuple[ColumnSpec[tuple[FactorEffect, TimesDifferenceAt]], ...] = (
     ColumnSpec("", "Factor", lambda row: f"{row[0].factor}: {row[0].level} / {row[0].reference}"),
     ColumnSpec("", "With", lambda row: row[1].setting),
     ColumnSpec(
@@ -245,7 +245,7 @@ _EFFECT_COLUMNS: tuple[ColumnSpec[tuple[Effect, DifferenceAt]], ...] = (
         lambda row: row[1].ratio.value if row[1].ratio else None,
         "",
         lambda row: format_number(row[1].ratio.value) if row[1].ratio else "",
-        tone=lambda row: "strong" if row[1].shown else "muted",
+        tone=lambda row: "strong" if row[1].significant else "muted",
     ),
     ColumnSpec(
         "",
@@ -257,20 +257,22 @@ _EFFECT_COLUMNS: tuple[ColumnSpec[tuple[Effect, DifferenceAt]], ...] = (
     ColumnSpec(
         "",
         "",
-        lambda row: "shown" if row[1].shown else "not shown",
-        tone=lambda row: "plain" if row[1].shown else "muted",
+        lambda row: "shown" if row[1].significant else "not shown",
+        tone=lambda row: "plain" if row[1].significant else "muted",
     ),
 )
 
 
-def _number_range(difference: DifferenceAt) -> str | None:
+def _number_range(difference: TimesDifferenceAt) -> str | None:
     if difference.ratio is None:
         return None
     interval = difference.ratio.interval
     return f"{format_number(interval.low)} to {format_number(interval.high)}"
 
 
-def _effect_table(effects: Sequence[Effect]) -> TableSpec[tuple[Effect, DifferenceAt]]:
+def _effect_table(
+    effects: Sequence[FactorEffect],
+) -> TableSpec[tuple[FactorEffect, TimesDifferenceAt]]:
     """What each factor does, at each setting of the others."""
     rows = [(effect, difference) for effect in effects for difference in effect.where]
     return TableSpec("Effects of the factors", _EFFECT_COLUMNS, rows)

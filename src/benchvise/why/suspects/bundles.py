@@ -93,8 +93,8 @@ def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Kn
     return KnobChange(
         item,
         knob,
-        _shown(values_good),
-        _shown(values_bad),
+        _values_text(values_good),
+        _values_text(values_bad),
         tuple(sorted(members)),
         to_good,
         to_bad,
@@ -107,7 +107,7 @@ def _values(table: Mapping[str, KnobFile], covered: set[str]) -> dict[str, str]:
     return {name: file.value for name, file in table.items() if name in covered}
 
 
-def _shown(values: Mapping[str, str]) -> str:
+def _values_text(values: Mapping[str, str]) -> str:
     """The one value, or each with the devices that have it."""
     by_value: dict[str, list[str]] = defaultdict(list)
     for name, value in values.items():

@@ -260,7 +260,7 @@ def process_suspects(
     suspects: list[Suspect] = []
     left: list[DifferencePart] = []
     for part in difference.parts:
-        suspect = _made(difference, part)
+        suspect = _suspect_of(difference, part)
         if suspect is None:
             left.append(part)
         elif suspect not in suspects:
@@ -268,7 +268,7 @@ def process_suspects(
     return tuple(suspects), tuple(left)
 
 
-def _made(difference: Difference, part: DifferencePart) -> Suspect | None:
+def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | None:
     name = difference.entry.name
     if name == "timer.resolution/of the probe" and part.key == "slack_ns":
         return _process_suspect(difference, "timer.resolution:slack", "timer_slack", part.a, part.b)
