@@ -33,12 +33,12 @@ from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.console.quality import check_console, compare
 from benchvise.rig.console.recorder import ConsoleRecorder, attach, detach, read_log, times_path
 from benchvise.rig.faults import Fault
+from benchvise.text import Untrusted
 
 SPEAKER = """
 import sys
 from pathlib import Path
 from benchvise.rig.console.recorder import ConsoleRecorder
-from benchvise.text import Untrusted
 recorder = ConsoleRecorder(Path(sys.argv[1]))
 n = 0
 while True:
