@@ -13,7 +13,7 @@ import pytest
 from benchvise.board.channel import NotAvailable
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
-from benchvise.errors import BenchviseError, OutputError, ProbeError, UsageError
+from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.report.recording import recording_lines, summary
 from benchvise.trace import recording
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder, check_events
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     second = said({"type": "file", "bytes": 4}, b"what", ENDED)
     with recorder(monkeypatch, tmp_path, said(BEGUN), second) as under_way:
         under_way.stop()
-        with pytest.raises(OutputError, match="nowhere"):
+        with pytest.raises(UsageError, match="nowhere"):
             under_way.fetch(tmp_path / "nowhere" / "out.dat")
 
 
