@@ -155,7 +155,7 @@ def test_reading_on_where_one_left_off_misses_and_repeats_nothing() -> None:
 def test_hostile_lines_do_no_harm(line: str) -> None:
     events = LogEvents.of(f"[    1.000000] {line} ata1: hard resetting link\n" * 3)
     assert "\x1b" not in json.dumps(encode(events.events), ensure_ascii=False)
-    assert all(len(event.newest) <= 300 for event in events.events)
+    assert all(len(event.newest.raw) <= 300 for event in events.events)
 
 
 def test_no_pattern_explodes_on_a_long_line() -> None:

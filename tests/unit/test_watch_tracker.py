@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchvise.documents import decode, encode
+from benchvise.documents import encode
 from benchvise.health.model import LogMark
 from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.tracker import (
@@ -19,6 +19,7 @@ from benchvise.health.watch.tracker import (
     WatchMemory,
     WatchStep,
     advance,
+    memory_of,
 )
 
 T = 1_790_000_000.0
@@ -42,9 +43,15 @@ def follow(*looks: Observation) -> list[WatchStep]:
     memory, steps = WatchMemory(), []
     for look in looks:
         steps.append(advance(memory, look, (), GAP))
-        memory = decode(WatchMemory, json.loads(json.dumps(encode(steps[-1].memory))))
+        memory = memory_of(json.loads(json.dumps(encode(steps[-1].memory))))
         assert memory == steps[-1].memory
     return steps
+
+
+def test_a_mark_of_another_version_counts_as_none() -> None:
+    kept = WatchMemory(at=T, boot="a", values={"n": (1.0, T)})
+    stored = {**encode(kept), "mark": {"boot": 1.5, "until": 2.0}}
+    assert memory_of(stored) == kept
 
 
 def deltas(kind: WatchedKind, *values: tuple[float, str]) -> list[float | None]:

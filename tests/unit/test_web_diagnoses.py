@@ -65,6 +65,14 @@ def test_each_verdict_is_a_page_and_a_document(store: str, name: str) -> None:
     assert client.get("/diagnoses").status == 200
 
 
+def test_a_remedy_has_its_lines_in_the_document_of_its_page(store: str) -> None:
+    document = EACH["explained"]()
+    document["causes"][0]["remedies"] = [{"system": "now", "text": "if a\n  b\u202e\n", "cost": ""}]
+    twin = Client.of(store=store).get(f"/diagnoses/{keep(store, document)}.json").data
+    [remedy] = twin["causes"][0]["remedies"]
+    assert remedy["text"] == remedy["lines"] == "if a\n  b\ufffd"
+
+
 def test_evidence_is_in_the_order_of_time(store: str) -> None:
     text = Client.of(store=store).get(f"/diagnoses/{keep(store, partly())}").text
     part = text[text.index('id="evidence"') :]

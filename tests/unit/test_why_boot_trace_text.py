@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchvise.errors import UsageError
+from benchvise.text import Untrusted
 from benchvise.why.model import Origin, Side
 from benchvise.why.provenance.boot_trace import Writer, tracing_arguments, with_proof, written_in
 
@@ -31,7 +32,7 @@ CPU:0 [LOST 12 EVENTS]
 
 
 def origin(file: str, kind: str = "rc.local") -> Origin:
-    return Origin(Side.BAD, kind, file, 2, "echo", certain=True)
+    return Origin(Side.BAD, kind, file, 2, Untrusted("echo"), certain=True)
 
 
 def test_writers_are_told_by_the_file_that_they_opened_last() -> None:

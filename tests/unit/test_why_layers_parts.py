@@ -23,6 +23,7 @@ from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
 from benchvise.rig.faults import Fault
 from benchvise.rig.images import ImageError
 from benchvise.state.model import Snapshot
+from benchvise.text import Untrusted
 from benchvise.why.bench import ArmRefused, SideFacts
 from benchvise.why.benches import images as images_module
 from benchvise.why.benches import rig as rig_module
@@ -180,7 +181,7 @@ class FakeSeat:
     def boot(self, image: Path) -> Any:
         self.booted.append(image.name)
         if image.name in self.bad:
-            report = BootReport(Fault.KERNEL_PANIC, "it panics", "", {}, "log")
+            report = BootReport(Fault.KERNEL_PANIC, "it panics", Untrusted(""), {}, "log")
             raise BootError(Fault.KERNEL_PANIC, "rig:fake: it panics", "look", report)
         self.boots += 1
         return object()
@@ -388,7 +389,7 @@ def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None
 def test_parts_say_where_they_are_in_each_image(bench: RigBench) -> None:
     kpti = named(bench, "command-line:kpti")
     assert kpti.means == LayerMeans("command-line", "kpti")
-    assert [(o.where, o.text) for s in Side for o in bench.origins(s, kpti)] == [
+    assert [(o.where, o.text.raw) for s in Side for o in bench.origins(s, kpti)] == [
         ("/x.conf:6", "kpti=0"),
         ("/x.conf:7", "kpti=1"),
     ]

@@ -7,6 +7,7 @@ from benchvise.board.channel import ProbeChannel
 from benchvise.health.model import LogMark, LogReading
 from benchvise.kernel_log import LogEvents
 from benchvise.state.commands import run_commands
+from benchvise.text import NO_TEXT, Untrusted
 
 JOURNAL = "journalctl -k -b -o short-monotonic --no-pager -q -n 4000"
 REMEDY = (
@@ -46,10 +47,10 @@ def summed(text: str, source: str, boot_id: str, mark: LogMark | None) -> LogRea
     return LogReading(events.events, events.lines, source, mark=following, gap=not whole)
 
 
-def _probe_log(channel: ProbeChannel) -> tuple[str, str, str]:
+def _probe_log(channel: ProbeChannel) -> tuple[str, str, Untrusted]:
     """The text, how it was read, and why there is none."""
     pieces: list[str] = []
-    reason = ""
+    reason = NO_TEXT
     for fact in channel.facts("log"):
         if fact.name == "kernel_log":
             if isinstance(fact.value, str):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from benchvise.documents import computed, in_json
 from benchvise.kernel_log.lines import LogLine, lines
 from benchvise.kernel_log.rules import LogMatch, LogRule, Severity, classify
+from benchvise.text import NO_TEXT, Untrusted
 
 SHOWN = 300
 """Characters of a line that are kept as an example."""
@@ -33,8 +34,8 @@ class LogEvent:
     count: int = 0
     first: float | None = None
     last: float | None = None
-    example: str = ""
-    newest: str = ""
+    example: Untrusted = NO_TEXT
+    newest: Untrusted = NO_TEXT
     values: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, line: LogLine, finding: LogMatch) -> None:
@@ -43,7 +44,7 @@ class LogEvent:
         if line.time is not None:
             self.first = line.time if self.first is None else self.first
             self.last = line.time
-        self.newest = line.text[:SHOWN]
+        self.newest = Untrusted(line.text[:SHOWN])
         self.example = self.example or self.newest
         self.values = finding.values
 

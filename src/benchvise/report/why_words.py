@@ -29,7 +29,7 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
-from benchvise.text import printable
+from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.model import (
     NOT_FOUND,
     Bounds,
@@ -327,7 +327,7 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
         doubt = "" if origin.certain else ", perhaps"
         yield BlockLine(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
         if origin.text:
-            yield BlockLine(origin.text, code=True)
+            yield BlockLine(f"{origin.text:{SENTENCE_LIMIT}}", code=True)
         if origin.note:
             yield BlockLine(_sentence(origin.note), "muted")
     if not cause.origins:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
 
-from benchvise.documents import decode, encode
+from benchvise.documents import encode
 from benchvise.health.watch.alerts import Alert
 from benchvise.health.watch.history import History, WatchedMetric, WatchSpan
 from benchvise.health.watch.observation import WatchedKind, WatchedValue, WatchEvent
@@ -24,6 +24,7 @@ from benchvise.health.watch.tracker import (
     WatchedChange,
     WatchMemory,
     WatchStep,
+    memory_of,
 )
 from benchvise.measure.model import RunRemark
 from benchvise.store.database import Database
@@ -82,7 +83,7 @@ class Watches:
         with self._database.writing() as connection:
             mine = WATCHED.c.number == watched.number
             remembered = connection.execute(select(WATCHED.c.memory).where(mine).with_for_update())
-            step = advance(decode(WatchMemory, remembered.scalar_one()))
+            step = advance(memory_of(remembered.scalar_one()))
             _keep(connection, watched.number, step)
             connection.execute(update(WATCHED).where(mine).values(memory=encode(step.memory)))
             return step
@@ -92,7 +93,7 @@ class Watches:
         with self._database.reading() as connection:
             mine = WATCHED.c.number == watched.number
             statement = select(WATCHED.c.memory).where(mine)
-            return decode(WatchMemory, connection.execute(statement).scalar_one())
+            return memory_of(connection.execute(statement).scalar_one())
 
     def begin_span(self, watched: Watched, span: WatchSpan) -> int:
         """Adds a span; returns its id."""
@@ -339,7 +340,7 @@ def _event(row: Row[Any]) -> WatchEvent:
 
 def _history(connection: Connection, number: int, since: float, until: float) -> History:
     board = connection.execute(select(WATCHED).where(WATCHED.c.number == number)).one()
-    memory = decode(WatchMemory, board.memory)
+    memory = memory_of(board.memory)
     begin, end = _moment(since), _moment(until)
     spans = connection.execute(
         select(WATCH_SPAN)

@@ -84,12 +84,12 @@ class Query:
         return value
 
     def time(self, name: str) -> float | None:
-        """Nanoseconds since the begin; None when nothing is said.
+        """Nanoseconds since the beginning; None when nothing is said.
 
         Raises:
             UsageError: it is no number.
         """
-        return self._float(name, _LATEST, "is no time", "say nanoseconds since the begin")
+        return self._float(name, _LATEST, "is no time", "say nanoseconds since the beginning")
 
     def _float(self, name: str, below: float, fault: str, remedy: str) -> float | None:
         text = self.text(name)

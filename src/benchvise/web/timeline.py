@@ -130,10 +130,10 @@ def _route(
 
 
 def parse_time(query: Query, name: str) -> float:
-    """Nanoseconds since the begin. UsageError where they are missing or no number."""
+    """Nanoseconds since the beginning. UsageError where they are missing or no number."""
     time = query.time(name)
     if time is None:
-        raise UsageError(f"{name}= is no time", "say nanoseconds since the begin")
+        raise UsageError(f"{name}= is no time", "say nanoseconds since the beginning")
     return time
 
 

@@ -154,7 +154,7 @@ def _events(reading: HealthReading, at: float) -> Iterator[WatchEvent]:
         )
         yield WatchEvent(
             event.rule.log_class,
-            event.newest,
+            event.newest.raw,
             first,
             last,
             event.count,

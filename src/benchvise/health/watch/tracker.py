@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import NamedTuple
 
+from benchvise.documents import JsonObject, decode
 from benchvise.health.model import LogMark
 from benchvise.health.watch.alerts import Alert, AlertEvent, AlertRule, AlertState, evaluate
 from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
@@ -78,6 +79,19 @@ class WatchMemory:
     values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     ranges: Mapping[str, SensorRange] = field(default_factory=dict)
     alerts: Mapping[str, AlertState] = field(default_factory=dict)
+
+
+def memory_of(document: JsonObject) -> WatchMemory:
+    """The memory of a stored document; ValueError when it is none.
+
+    A mark that cannot be read, as other versions write others, counts as none: the kernel log is
+    then read from its beginning.
+    """
+    try:
+        decode(WatchMemory, {"mark": document.get("mark")})
+    except ValueError:
+        document = {**document, "mark": None}
+    return decode(WatchMemory, document)
 
 
 @dataclass(frozen=True, slots=True)

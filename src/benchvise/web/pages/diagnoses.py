@@ -79,7 +79,7 @@ def _page(
     return page(
         request,
         kind,
-        encode(shown) | ({} if progress is None else {"live": _standing(progress)}),
+        _with_lines(encode(shown)) | ({} if progress is None else {"live": _standing(progress)}),
         title=shown.headline,
         crumbs=_CRUMBS,
         diagnosis=shown,
@@ -89,6 +89,15 @@ def _page(
         evidence_all=len(entries),
         **{name: value for name, value in texts.items() if name != "d"},
     )
+
+
+def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
+    """The document, with the text of each remedy under ``lines`` as well, where it always was."""
+    for cause in document["causes"]:
+        for owner in (cause, cause["mechanism"]):
+            for remedy in owner["remedies"] if owner else ():
+                remedy["lines"] = remedy["text"]
+    return document
 
 
 def _standing(progress: Progress) -> dict[str, Any]:

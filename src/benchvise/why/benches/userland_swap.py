@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from benchvise.errors import BoardUnusable, MeasurementError
 from benchvise.measure.model import SeriesSpec
-from benchvise.text import last_line
+from benchvise.text import Untrusted, last_line
 from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland import (
@@ -158,7 +158,7 @@ class UserlandSwap:
         part = suspect.means.part if isinstance(suspect.means, LayerMeans) else ""
         closure = self._closure(side)
         return [
-            Origin(side, "file", file.path, 0, f"SHA-256 {file.digest}")
+            Origin(side, "file", file.path, 0, Untrusted(f"SHA-256 {file.digest}"))
             for _, file in sorted(closure.files.items())
             if part in ("", file.part) and closure.parts[file.part]
             != self._closure(side.other).parts.get(file.part)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchvise.state.catalogue import items_by_id
-from benchvise.text import printable
+from benchvise.text import NO_TEXT, Untrusted, printable
 from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import FileSource
@@ -53,7 +53,7 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     )
     known = next((a for a in survey.assignments if a.line == line), None)
     kind = known.kind if known is not None else PART_KIND
-    origin = Origin(side, kind, line.file, line.number, line.text.strip()[:300])
+    origin = Origin(side, kind, line.file, line.number, Untrusted(line.text.strip()[:300]))
     return replace(origin, note=known.note, certain=known.certain) if known is not None else origin
 
 
@@ -167,7 +167,7 @@ def _origin(assignment: Assignment, side: Side) -> Origin:
         assignment.kind,
         printable(assignment.line.file, _SHOWN),
         assignment.line.number,
-        assignment.text,
+        Untrusted(assignment.text),
         assignment.certain,
         printable(assignment.note, _SHOWN),
     )
@@ -182,5 +182,12 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
         f"no line of {survey.files} files sets it ({'; '.join(KINDS)} were searched{unread}): "
         "it is what the kernel or its driver begins with, or was set since the system started"
     )
-    return Origin(side, NOT_FOUND, printable(places, 300) or "the running system", 0, "", False,
-                  printable(note, 900))  # fmt: skip
+    return Origin(
+        side,
+        NOT_FOUND,
+        printable(places, 300) or "the running system",
+        0,
+        NO_TEXT,
+        certain=False,
+        note=printable(note, 900),
+    )
