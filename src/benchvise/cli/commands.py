@@ -94,7 +94,7 @@ PROGRAM = Group(
                 Command("list", "List the benchmarks.", "bench.list_benchmarks"),
                 Command(
                     "show",
-                    "Say what a benchmark measures, how, what it does not, and which compare with.",
+                    "Show what a benchmark measures, how, what it does not, and its reference tool.",
                     "bench.show_benchmark",
                 ),
             ),
