@@ -25,7 +25,7 @@ from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import spell
 from benchvise.health.watch.rules import default_rules
-from benchvise.kernel_log import LogClass, Rule, classes
+from benchvise.kernel_log import LogClass, LogRule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
@@ -570,7 +570,7 @@ def _log_class(log_class: LogClass) -> Iterator[str]:
         yield from _rule(rule)
 
 
-def _rule(rule: Rule) -> Iterator[str]:
+def _rule(rule: LogRule) -> Iterator[str]:
     yield f"### `{rule.id}`: {rule.title}"
     yield ""
     yield f"{rule.severity.value.capitalize()}. {rule.explanation}"

@@ -10,7 +10,7 @@ from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.entries import entries_of
 from benchvise.state.globs import ByPath
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.state.roles import names_from
 
 ENOENT, EACCES = FileError(2, "ENOENT"), FileError(13, "EACCES")
@@ -67,7 +67,7 @@ def answers(
     return Answers(names=names, files=ByPath(found), links=ByPath(links), facts=facts or {}, **more)
 
 
-def entries(given: Answers, *items: str) -> dict[str, Entry]:
+def entries(given: Answers, *items: str) -> dict[str, StateEntry]:
     """The entries of some items, or of all, by name."""
     return {
         entry.name: entry
@@ -88,7 +88,7 @@ def snapshot(given: Answers, **more: Any) -> Snapshot:
     )
 
 
-def with_entries(observations: Iterable[Entry], **more: Any) -> Snapshot:
+def with_entries(observations: Iterable[StateEntry], **more: Any) -> Snapshot:
     """A snapshot that holds just these observations."""
     head = {"board": "x", "taken": "2026-03-14T09:26:53+00:00", "boot_id": "b", "privilege": "root"}
     return Snapshot(**{**head, **more}, settings=(), observations=tuple(observations))

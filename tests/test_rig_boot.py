@@ -55,7 +55,7 @@ def test_a_machine_without_a_disk_has_nothing_to_boot(
     timeline, outcome = boot(tmp_path / "log", machines[0], silence_s=6.0)
     report = BootReport.of(timeline, outcome, tmp_path / "log")
     assert report.fault is Fault.NO_BOOT_MEDIUM, report
-    assert "No bootable device" in report.evidence
+    assert "No bootable device" in report.evidence.raw
     assert list(report.phases) == ["power-on", "first-byte", "bootloader"]
 
 
@@ -84,4 +84,4 @@ def test_a_board_at_its_shell_is_usable_over_its_console(
     timeline, outcome = boot(tmp_path / "log2", machines[0])
     report = BootReport.of(timeline, outcome, tmp_path / "log2")
     assert report.fault is Fault.KERNEL_PANIC, report
-    assert "sysrq triggered crash" in report.evidence
+    assert "sysrq triggered crash" in report.evidence.raw

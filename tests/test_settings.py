@@ -26,7 +26,7 @@ from sshd import SshServer, children, ssh_server, wait_until_listening
 from benchvise.board import ssh
 from benchvise.cli import main
 from benchvise.state import journal
-from benchvise.state.restore import Outcome
+from benchvise.state.restore import RestoreOutcome
 from benchvise.state.restored import restore_sessions
 
 pytest_plugins = ["board_fixtures"]
@@ -278,7 +278,7 @@ class TestKilled:
             child.kill()
             child.communicate()
             for result in restore_sessions(None, force=False, keep=False):
-                assert result.outcome is Outcome.DONE, result
+                assert result.outcome is RestoreOutcome.DONE, result
             assert not changed(before), f"killed at moment {number}"
             assert no_journals()
         assert data(cli("restore", "--json")) == []
@@ -307,7 +307,7 @@ class TestKilled:
             assert child.returncode == -signal.SIGKILL, child.stderr
             due += is_due()
             for result in restore_sessions(None, force=False, keep=False):
-                assert result.outcome is Outcome.DONE, result
+                assert result.outcome is RestoreOutcome.DONE, result
             assert not changed(before), f"killed at record {number}"
             assert no_journals()
         assert due >= 2

@@ -22,7 +22,7 @@ from benchvise.board.local import LocalBoard
 from benchvise.board.probes import load_probe
 from benchvise.state.commands import run_commands
 from benchvise.state.delta import delta
-from benchvise.state.diff import Kind, diff_snapshots
+from benchvise.state.diff import DifferenceKind, diff_snapshots
 from benchvise.state.model import Family, Missing, Snapshot
 from benchvise.state.snapshot import take_snapshot
 
@@ -202,9 +202,11 @@ class TestPlainUser:
         result = diff_snapshots(take_snapshot(*nobody), take_snapshot(*local))
         ours = {"process.inherited", "process.environment", "memory.thp", "storage.dirty_limits"}
         for difference in result.differences:
-            assert difference.entry.item in ours or difference.kind is Kind.CHANGED, difference
+            assert difference.entry.item in ours or difference.kind is DifferenceKind.CHANGED, (
+                difference
+            )
         for difference in result.unseen:
-            assert difference.kind is Kind.UNREADABLE_A, difference
+            assert difference.kind is DifferenceKind.UNREADABLE_A, difference
 
 
 class TestSsh:

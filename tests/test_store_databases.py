@@ -19,19 +19,19 @@ from why_documents import explained, no_difference
 
 import benchvise
 from benchvise.errors import StoreError, UsageError
-from benchvise.health.model import Mark
-from benchvise.health.watch.tracker import Range
+from benchvise.health.model import LogMark
+from benchvise.health.watch.tracker import SensorRange
 from benchvise.measure.model import (
-    Kind,
+    MetricKind,
     ProcessRecord,
-    Remark,
     RunRecord,
+    RunRemark,
     RunStatus,
     Sample,
     SeriesRecord,
     SeriesStatus,
 )
-from benchvise.state.model import Entry, Missing, Snapshot
+from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.store import RunFilter, Store
 from benchvise.store.location import locate
 from benchvise.store.schema import NEWEST, VERSION_TABLE
@@ -97,11 +97,11 @@ def test_a_run_comes_back_as_it_was_measured(store: Store) -> None:
 
 def test_what_a_value_is_may_be_known_only_when_it_is_measured(store: Store) -> None:
     run, _ = begin_process(store)
-    store.describe_series(run, 0, Kind("B", "lower", "most memory"))
+    store.describe_series(run, 0, MetricKind("B", "lower", "most memory"))
     series = store.load("@").series[0]
     assert (series.unit, series.better, series.counted) == ("B", "lower", "most memory")
     with pytest.raises(StoreError, match="series 7 of run"):
-        store.describe_series(run, 7, Kind("B", "lower", "most memory"))
+        store.describe_series(run, 7, MetricKind("B", "lower", "most memory"))
 
 
 def test_floats_come_back_bit_for_bit_and_in_order(store: Store) -> None:
@@ -311,10 +311,10 @@ def snapshot(value: str, count: int) -> Snapshot:
         boot_id="b",
         privilege="root",
         settings=(
-            Entry("memory.thp", "mode", value, path="/sys/x"),
-            Entry("cpu.governor", "0", missing=Missing.ABSENT, reason="ENOENT"),
+            StateEntry("memory.thp", "mode", value, path="/sys/x"),
+            StateEntry("cpu.governor", "0", missing=Missing.ABSENT, reason="ENOENT"),
         ),
-        observations=(Entry("system.load", "processes", count),),
+        observations=(StateEntry("system.load", "processes", count),),
         board_time_ns=1,
         host_time_ns=2,
         notes=("a note",),
@@ -337,7 +337,10 @@ def test_snapshots_come_back_and_equal_settings_are_kept_once(store: Store, plac
 
 def test_remarks_come_back(store: Store) -> None:
     run = begin(store, "a")
-    remarks = (Remark("throttled", "the clock went down", ("cpu", "memory")), Remark("swap", "x"))
+    remarks = (
+        RunRemark("throttled", "the clock went down", ("cpu", "memory")),
+        RunRemark("swap", "x"),
+    )
     store.set_remarks(run, remarks)
     assert store.load("a").remarks == remarks
 
@@ -414,8 +417,8 @@ def test_a_store_that_six_migrations_made_opens_as_it_is(tmp_path: Path) -> None
         assert [series.spec.key for series in record.series] == ["cpu.clock"]
         assert record.series[0].values == ((3694875120.0, 3694875120.0),)
         memory = store.watches.memory(Watched(1))
-        assert memory.mark == Mark("b", 1448.018615, 1)
-        assert memory.ranges["x"] == Range(1.0, 2.0, 3, 4.0, 5.0, 6.0)
+        assert memory.mark == LogMark("b", 1448.018615, 1)
+        assert memory.ranges["x"] == SensorRange(1.0, 2.0, 3, 4.0, 5.0, 6.0)
         assert memory.alerts["rule\nsubject"].recent == ((1.0, 2.0),)
         run = begin(store, "new")
         assert store.load("new").id == run

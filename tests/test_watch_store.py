@@ -10,12 +10,12 @@ from store_places import Place
 from watch_boards import DAY, HOUR, MONDAY, PlayedBoard, PlayedClock, play
 
 from benchvise.errors import StoreError
-from benchvise.health.model import Mark
-from benchvise.health.watch.history import Span, tabulate
-from benchvise.health.watch.observation import Event, Figure, Kind, Observation
+from benchvise.health.model import LogMark
+from benchvise.health.watch.history import WatchSpan, tabulate
+from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.rules import default_rules
-from benchvise.health.watch.tracker import Memory, Step, advance
-from benchvise.measure.model import Remark, RunStatus
+from benchvise.health.watch.tracker import WatchMemory, WatchStep, advance
+from benchvise.measure.model import RunRemark, RunStatus
 from benchvise.store import Store
 from benchvise.store.watches import Watched
 
@@ -23,18 +23,21 @@ pytest_plugins = ["store_fixtures"]
 
 
 def look(
-    store: Store, watched: Watched, at: float, crc: float, *events: Event, boot: str = "a"
-) -> Step:
+    store: Store, watched: Watched, at: float, crc: float, *events: WatchEvent, boot: str = "a"
+) -> WatchStep:
     """One look at a board whose disk counts."""
     memory = store.watches.memory(watched)
     seen = Observation(
         at,
         boot,
         None,
-        (Figure("sda CRC errors", Kind.LASTING, crc), Figure("SoC", Kind.SENSOR, 50.5, "°C")),
+        (
+            WatchedValue("sda CRC errors", WatchedKind.LASTING, crc),
+            WatchedValue("SoC", WatchedKind.SENSOR, 50.5, "°C"),
+        ),
         events,
         memory.mark,
-        Mark("a", at, 1),
+        LogMark("a", at, 1),
     )
     return store.watches.step(watched, lambda m: advance(m, seen, default_rules(), 150))
 
@@ -73,10 +76,10 @@ def test_a_step_is_kept_whole_or_not_at_all(store: Store, place: Place) -> None:
     watched = store.watches.begin("ssh://pi", simulated=False)
     look(store, watched, MONDAY, 1)
 
-    def fails(memory: Memory) -> Step:
+    def fails(memory: WatchMemory) -> WatchStep:
         step = advance(memory, Observation(MONDAY + 60, "a", None), (), 150)
-        bad = Event("x", "y", MONDAY, MONDAY, count="many")  # type: ignore[arg-type]
-        return Step(step.memory, events=(Event("good", "", MONDAY, MONDAY), bad))
+        bad = WatchEvent("x", "y", MONDAY, MONDAY, count="many")  # type: ignore[arg-type]
+        return WatchStep(step.memory, events=(WatchEvent("good", "", MONDAY, MONDAY), bad))
 
     with pytest.raises((StoreError, TypeError)):
         store.watches.step(watched, fails)
@@ -102,11 +105,13 @@ def test_two_watches_at_the_same_time_count_once(place: Place) -> None:
             for i in range(1, 30):
                 at = MONDAY + 60 * i + offset
                 memory = store.watches.memory(watched)
-                line = Event("ATA error", "ata1: reset", MONDAY + 30, MONDAY + 30, 1, "failing")
-                lines = () if memory.mark != Mark("a", MONDAY, 1) else (line,)
+                line = WatchEvent(
+                    "ATA error", "ata1: reset", MONDAY + 30, MONDAY + 30, 1, "failing"
+                )
+                lines = () if memory.mark != LogMark("a", MONDAY, 1) else (line,)
                 seen = Observation(
-                    at, "a", None, (Figure("sda CRC errors", Kind.LASTING, i),), lines,
-                    memory.mark, Mark("a", at, 1),
+                    at, "a", None, (WatchedValue("sda CRC errors", WatchedKind.LASTING, i),), lines,
+                    memory.mark, LogMark("a", at, 1),
                 )  # fmt: skip
                 store.watches.step(
                     watched,
@@ -142,31 +147,31 @@ class TestRuns:
         look(store, watched, now - 120, 3)
         store.end_run(run, RunStatus.COMPLETE)
         assert store.load(run).remarks == ()
-        line = Event("ATA error", "ata1.00: hard reset", now, now, 3, "failing")
-        note = Event("taint", "module loaded", now, now, 1, "note")
-        before = Event("USB error", "usb 1-1: reset", now - 900, now - 900, 1, "failing")
+        line = WatchEvent("ATA error", "ata1.00: hard reset", now, now, 3, "failing")
+        note = WatchEvent("taint", "module loaded", now, now, 1, "note")
+        before = WatchEvent("USB error", "usb 1-1: reset", now - 900, now - 900, 1, "failing")
         look(store, watched, now + 30, 8, line, note, before)
         remarks = store.load(run).remarks
         assert remarks == (
-            Remark("watch", "ATA error, 3 times meanwhile, the last one: ata1.00: hard reset"),
-            Remark("watch", "counted meanwhile: sda CRC errors by 5"),
+            RunRemark("watch", "ATA error, 3 times meanwhile, the last one: ata1.00: hard reset"),
+            RunRemark("watch", "counted meanwhile: sda CRC errors by 5"),
         )
 
     def test_what_the_run_has_noted_itself_is_not_said_twice(self, store: Store) -> None:
         run = begin_on(store, "ssh://pi")
         now = time.time()
         watched = store.watches.begin("ssh://pi", simulated=False)
-        noted = Remark("kernel log", "ATA error: 1 line, the last one: [9.1] ata1: reset")
+        noted = RunRemark("kernel log", "ATA error: 1 line, the last one: [9.1] ata1: reset")
         store.set_remarks(run, [noted])
         store.end_run(run, RunStatus.COMPLETE)
-        look(store, watched, now, 0, Event("ATA error", "ata1: reset", now, now, 1, "failing"))
+        look(store, watched, now, 0, WatchEvent("ATA error", "ata1: reset", now, now, 1, "failing"))
         assert store.load(run).remarks == (noted,)
 
     def test_another_board_has_nothing_to_do_with_it(self, store: Store) -> None:
         run = begin_on(store, "ssh://other")
         now = time.time()
         watched = store.watches.begin("ssh://pi", simulated=False)
-        look(store, watched, now, 0, Event("ATA error", "ata1: reset", now, now, 1, "failing"))
+        look(store, watched, now, 0, WatchEvent("ATA error", "ata1: reset", now, now, 1, "failing"))
         store.end_run(run, RunStatus.COMPLETE)
         assert store.load(run).remarks == ()
 
@@ -177,9 +182,9 @@ def begin_on(store: Store, board: str) -> str:
 
 def test_spans_say_how_far_they_go_and_what_they_cost(store: Store) -> None:
     watched = store.watches.begin("ssh://pi", simulated=True)
-    span = Span(MONDAY, MONDAY, 1, 60.0, "a", "", None)
+    span = WatchSpan(MONDAY, MONDAY, 1, 60.0, "a", "", None)
     identity = store.watches.begin_span(watched, span)
-    longer = Span(MONDAY, MONDAY + 600, 11, 60.0, "a", "stopped", 0.6)
+    longer = WatchSpan(MONDAY, MONDAY + 600, 11, 60.0, "a", "stopped", 0.6)
     store.watches.extend_span(identity, longer)
     history = store.watches.history("ssh://pi", 0, 1e10)
     assert history is not None and history.simulated

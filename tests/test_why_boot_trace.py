@@ -10,7 +10,7 @@ from root_trees import suspect_of
 
 from benchvise.why.model import Side
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.boot_trace import TRACE, with_proof, words, written_in
+from benchvise.why.provenance.boot_trace import TRACE, tracing_arguments, with_proof, written_in
 from benchvise.why.provenance.image import image_files
 
 kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
@@ -34,7 +34,7 @@ def test_a_traced_boot_names_the_script_that_wrote(tmp_path: Path) -> None:
     if lacking:
         pytest.skip(f"not installed: {', '.join(lacking)}")
     traced = variants.Variant(
-        "traced", "", append=words(kind.arch), files={"etc/rc.local": RC_LOCAL}
+        "traced", "", append=tracing_arguments(kind.arch), files={"etc/rc.local": RC_LOCAL}
     )
     image = build.image(kind.name, kind.recipe, kind.card_bytes, traced)
     with image_files(image) as files:

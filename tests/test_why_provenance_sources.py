@@ -118,7 +118,7 @@ def test_nothing_is_named_that_does_not_say_the_value(channel: ProbeChannel) -> 
             continue
         for origin in find_origins(files, suspect_of(place.knob.name, place.value), Side.BAD):
             kernel = origin.kind in ("kernel config", "command line", NOT_FOUND)
-            assert kernel or place.value.split()[0] in origin.text, (place, origin)
+            assert kernel or place.value.split()[0] in origin.text.raw, (place, origin)
 
 
 # -- the program that carries the lines out --------------------------------------------------------
@@ -151,7 +151,7 @@ def test_tmpfiles_are_read_as_systemd_reads_them(seed: int, tmp_path: Path) -> N
     for value in [word for word in text.split() if word.startswith("v") and len(word) == 4]:
         (origin,) = find_origins(source, suspect_of("memory.thp", value), Side.BAD)
         assert origin.certain == (value == written[-4:]), (value, written, origin)
-        assert not origin.certain or value in origin.text
+        assert not origin.certain or value in origin.text.raw
 
 
 IN_NAMESPACE = """

@@ -15,7 +15,7 @@ import pytest
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.errors import UsageError
-from benchvise.measure.suite import Entry
+from benchvise.measure.suite import SuiteEntry
 from benchvise.why import loop
 from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live import LiveBench
@@ -101,7 +101,7 @@ def boards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[Sid
 
 def bench(boards: Mapping[Side, Other], command: str) -> LiveBench:
     # CPU time: the machine may have other things to do.
-    entry = Entry("command.time", {"run": (command,), "metric": ("cpu",)})
+    entry = SuiteEntry("command.time", {"run": (command,), "metric": ("cpu",)})
     return LiveBench(
         {side: LiveBoard(board, lambda b=board: b, entry) for side, board in boards.items()}  # type: ignore[misc]
     )
@@ -190,7 +190,7 @@ def test_the_good_programs_may_come_from_a_root_file_system(
     boards: dict[Side, Other], tmp_path: Path
 ) -> None:
     """Nothing is good here but a directory: the board runs its programs, through their loader."""
-    entry = Entry("command.time", {"run": ("count",), "metric": ("cpu",)})
+    entry = SuiteEntry("command.time", {"run": ("count",), "metric": ("cpu",)})
     board = boards[Side.BAD]
     with opened_root(root_of(boards, tmp_path)) as root:
         opened = LiveBench({Side.BAD: LiveBoard(board, lambda: board, entry)}, root=root)

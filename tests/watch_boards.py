@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from benchvise.errors import BenchviseError, BoardUnreachable
-from benchvise.flows.watch import BoardWatch, Clock, Told, WatchRequest
-from benchvise.health.model import Mark
+from benchvise.flows.watch import BoardWatch, WatchClock, WatchNotice, WatchRequest
+from benchvise.health.model import LogMark
 from benchvise.health.watch.alarms import Alarms
-from benchvise.health.watch.observation import Event, Figure, Kind, Observation
+from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.rules import default_rules
 from benchvise.store import Store
 
@@ -20,7 +20,7 @@ MONDAY = datetime(2026, 8, 31, tzinfo=UTC).timestamp()
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0
 
 
-class PlayedClock(Clock):
+class PlayedClock(WatchClock):
     """Time that only waiting moves."""
 
     def __init__(self, begins: float = MONDAY) -> None:
@@ -61,23 +61,26 @@ class PlayedBoard:
             raise BoardUnreachable("played: no answer", "look at the cable")
         return self
 
-    def look(self, mark: Mark | None) -> Observation:
+    def poll(self, mark: LogMark | None) -> Observation:
         self.reach()
         now = self.clock.at
         booted = max(boot for boot in self.boots if boot <= now)
         boot = f"boot {booted}"
         since = mark.until if mark and mark.boot_id == boot else booted
         figures = [
-            *(Figure(n, Kind.SENSOR, of(now), "°C") for n, of in self.sensors.items()),
-            *(Figure(n, Kind.LASTING, of(now)) for n, of in self.lasting.items()),
-            *(Figure(n, Kind.COUNTER, int(r * (now - booted))) for n, r in self.rates.items()),
+            *(WatchedValue(n, WatchedKind.SENSOR, of(now), "°C") for n, of in self.sensors.items()),
+            *(WatchedValue(n, WatchedKind.LASTING, of(now)) for n, of in self.lasting.items()),
+            *(
+                WatchedValue(n, WatchedKind.COUNTER, int(r * (now - booted)))
+                for n, r in self.rates.items()
+            ),
         ]
         events = tuple(
-            Event(what, text, at, at, 1, "failing")
+            WatchEvent(what, text, at, at, 1, "failing")
             for at, what, text in self.log
             if since < at <= now
         )
-        after = Mark(boot, now, 1)
+        after = LogMark(boot, now, 1)
         return Observation(now, boot, now - booted, tuple(figures), events, mark, after)
 
     def cpu(self) -> float | None:
@@ -95,9 +98,9 @@ def play(
     every: float = HOUR,
     on_alert: str | None = None,
     name: str = "ssh://played",
-) -> tuple[BoardWatch, list[Told]]:
+) -> tuple[BoardWatch, list[WatchNotice]]:
     """One ``benchvise watch`` from the clock's time to ``until``; what it said."""
-    told: list[Told] = []
+    told: list[WatchNotice] = []
     request = WatchRequest((name,), every, until - board.clock.at)
     alarms = Alarms(on_alert)
     watch = BoardWatch(

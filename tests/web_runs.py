@@ -13,7 +13,7 @@ from web_client import Answer, Client
 from web_store import keep_run, scaled
 
 from benchvise.measure.model import RunRecord
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.store import Store
 
 HOSTILE = '<img src=x onerror="document.body.remove()">\x1b[31m\u202e'
@@ -82,8 +82,8 @@ def snapshot(value: str) -> Snapshot:
         taken="2026-03-14T09:26:50.000+00:00",
         boot_id="b",
         privilege="root",
-        settings=(Entry("memory.thp", "mode", value, path="/sys/kernel/mm/<x>"),),
-        observations=(Entry("system.load", "processes", 3),),
+        settings=(StateEntry("memory.thp", "mode", value, path="/sys/kernel/mm/<x>"),),
+        observations=(StateEntry("system.load", "processes", 3),),
         board_time_ns=1,
         host_time_ns=2,
     )

@@ -10,6 +10,7 @@ from benchvise.board.channel import NotAvailable
 from benchvise.errors import MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.model import Snapshot
+from benchvise.text import Untrusted
 from benchvise.why import loop
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.case import DiagnosisOptions
@@ -164,7 +165,7 @@ class MemoryBench:
         return [suspect(name, layer=layer.id) for name in self.part_names.get(layer.id, ())]
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
-        return [Origin(side, "sysctl.d", "/etc/sysctl.d/9.conf", 1, suspect.id)]
+        return [Origin(side, "sysctl.d", "/etc/sysctl.d/9.conf", 1, Untrusted(suspect.id))]
 
     def findings(self) -> Sequence[Finding]:
         return ()

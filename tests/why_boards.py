@@ -10,7 +10,7 @@ from typing import Any
 from state_boards import PI, PI_LINKS, answers, snapshot
 
 from benchvise.measure.model import SeriesSpec
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why.model import Metric, Side, Suspect
 from benchvise.why.suspects.find import SuspectSelection, find
 
@@ -81,7 +81,7 @@ def with_value(given: Snapshot, name: str, value: Any) -> Snapshot:
     """The snapshot with another value for an entry, which is added where it is not there."""
     item, _, key = name.partition("/")
     kept = tuple(entry for entry in given.settings if entry.name != name)
-    return replace(given, settings=(*kept, Entry(item, key, value=value, path=f"@{name}")))
+    return replace(given, settings=(*kept, StateEntry(item, key, value=value, path=f"@{name}")))
 
 
 def metric(benchmark: str = "command.time", command: str = "", **params: str) -> Metric:

@@ -16,6 +16,7 @@ from benchvise.documents import encode
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Knob
+from benchvise.text import Untrusted
 from benchvise.why.model import (
     Bounds,
     Cause,
@@ -331,7 +332,7 @@ RC_LOCAL = Origin(
     "rc.local",
     "/etc/rc.local",
     12,
-    "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
+    Untrusted("echo always > /sys/kernel/mm/transparent_hugepage/enabled"),
 )
 
 REMEDIES = (

@@ -227,7 +227,7 @@ class SimBench:
                 ) from error
             self._writes += [
                 Write(self._clock, arm.side, one.knob, one.path, one.old, one.new, undone=False)
-                for one in intervention.made
+                for one in intervention.applied
             ]
             self._enter("measure")
             trial = self._process(arm, begin)

@@ -11,10 +11,10 @@ from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.entries import entries_of
 from benchvise.state.globs import ByPath
-from benchvise.state.model import Entry, Snapshot
-from benchvise.state.roles import Names
+from benchvise.state.model import Snapshot, StateEntry
+from benchvise.state.roles import DeviceNames
 
-_NAMES = Names(
+_NAMES = DeviceNames(
     roles=ROLES,
     block={"mmcblk0": "/devices/mmcblk0", "mmcblk0p2": "/devices/mmcblk0/mmcblk0p2"},
     nics={"eth0": "/devices/eth0"},
@@ -46,8 +46,8 @@ def _taken(name: str, boot_id: str, is_root: bool, files: tuple[tuple[str, str],
         files=ByPath(found),
         facts={"process": {"": {"uid": 0 if is_root else 1000}}, "page_size": {"": 4096}},
     )
-    settings: list[Entry] = []
-    observations: list[Entry] = []
+    settings: list[StateEntry] = []
+    observations: list[StateEntry] = []
     for item in load_catalogue():
         for entry, volatile in sorted(entries_of(item, answers), key=lambda pair: pair[0].key):
             (observations if volatile else settings).append(entry)

@@ -113,6 +113,11 @@ class computed(Generic[T]):  # noqa: N801 - a decorator, like property
         """The same, placed before the field of that name; ``name`` is its key if another."""
         return lambda getter: computed(getter, field, name)
 
+    @staticmethod
+    def named(name: str) -> Callable[[Callable[[Any], V]], computed[V]]:
+        """The same under another key than the property's name."""
+        return lambda getter: computed(getter, name=name)
+
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
     @overload

@@ -89,6 +89,9 @@ class Untrusted:
         return hash(self.raw)
 
 
+NO_TEXT = Untrusted("")
+"""None at all: the default of a field that may stay empty."""
+
 AnyText: TypeAlias = str | Untrusted
 """What every sink takes."""
 

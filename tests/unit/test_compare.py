@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchvise.measure.compare import (
     Comparison,
     RunComparison,
-    Verdict,
+    SeriesVerdict,
     compare_runs,
     compare_series,
 )
@@ -101,7 +101,7 @@ TRIALS = 800
 @cache
 def simulated(
     ratio: float, paired: bool = False, **noise: float
-) -> tuple[Mapping[Verdict, float], float]:
+) -> tuple[Mapping[SeriesVerdict, float], float]:
     """The share of each verdict, and how often the interval holds the true ratio."""
     g = np.random.default_rng(11)
     options: dict[str, Any] = dict(noise)
@@ -111,18 +111,18 @@ def simulated(
     ]
     verdicts = Counter(result.verdict for result in results)
     covered = sum((r.low or 0.0) <= ratio <= (r.high or 0.0) for r in results)
-    return {verdict: verdicts[verdict] / TRIALS for verdict in Verdict}, covered / TRIALS
+    return {verdict: verdicts[verdict] / TRIALS for verdict in SeriesVerdict}, covered / TRIALS
 
 
 def test_the_same_board_twice_shows_no_difference() -> None:
     verdicts, _ = simulated(1.0)
-    assert verdicts[Verdict.NO_DIFFERENCE] >= 0.97
+    assert verdicts[SeriesVerdict.NO_DIFFERENCE] >= 0.97
 
 
 def test_a_change_of_five_percent_is_found() -> None:
     verdicts, _ = simulated(1.05)
-    assert verdicts[Verdict.FASTER] >= 0.9
-    assert verdicts[Verdict.SLOWER] == 0.0
+    assert verdicts[SeriesVerdict.FASTER] >= 0.9
+    assert verdicts[SeriesVerdict.SLOWER] == 0.0
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.05])
@@ -133,14 +133,14 @@ def test_the_interval_of_the_ratio_covers(ratio: float) -> None:
 def test_paired_blocks_are_judged_as_well() -> None:
     noise = {"processes": 8, "batches": 9, "process_noise": 0.005}
     verdicts, covered = simulated(1.0, paired=True, **noise)
-    assert verdicts[Verdict.NO_DIFFERENCE] >= 0.97
+    assert verdicts[SeriesVerdict.NO_DIFFERENCE] >= 0.97
     assert 0.93 <= covered <= 0.99
-    assert simulated(1.05, paired=True, **noise)[0][Verdict.FASTER] >= 0.9
+    assert simulated(1.05, paired=True, **noise)[0][SeriesVerdict.FASTER] >= 0.9
 
 
 def test_processes_that_scatter_are_seldom_taken_for_a_difference() -> None:
     verdicts, _ = simulated(1.0, process_noise=0.1)
-    assert verdicts[Verdict.FASTER] + verdicts[Verdict.SLOWER] <= 0.03
+    assert verdicts[SeriesVerdict.FASTER] + verdicts[SeriesVerdict.SLOWER] <= 0.03
 
 
 # -- one pair of series ----------------------------------------------------------------------------
@@ -149,13 +149,13 @@ def test_processes_that_scatter_are_seldom_taken_for_a_difference() -> None:
 @pytest.mark.parametrize(
     ("better", "ratio", "verdict"),
     [
-        ("higher", 1.2, Verdict.FASTER),
-        ("higher", 0.8, Verdict.SLOWER),
-        ("lower", 1.2, Verdict.SLOWER),
-        ("lower", 0.8, Verdict.FASTER),
+        ("higher", 1.2, SeriesVerdict.FASTER),
+        ("higher", 0.8, SeriesVerdict.SLOWER),
+        ("lower", 1.2, SeriesVerdict.SLOWER),
+        ("lower", 0.8, SeriesVerdict.FASTER),
     ],
 )
-def test_faster_means_better(better: Better, ratio: float, verdict: Verdict) -> None:
+def test_faster_means_better(better: Better, ratio: float, verdict: SeriesVerdict) -> None:
     a = make_series(steady(1e9), better=better)
     result = compare_series(a, make_series(steady(1e9 * ratio, seed=2), better=better))
     assert (result.verdict, result.changed) == (verdict, True)
@@ -176,7 +176,7 @@ def test_faster_means_better(better: Better, ratio: float, verdict: Verdict) -> 
 
 def test_nothing_shown_says_what_is_missing() -> None:
     result = compare_series(make_series(steady(1e9)), make_series(steady(1e9, seed=2)))
-    assert result.verdict is Verdict.NO_DIFFERENCE
+    assert result.verdict is SeriesVerdict.NO_DIFFERENCE
     assert result.reason.startswith("the batches do not differ clearly (p = 0.")
     assert "the 95 % interval of the ratio includes 1" in result.reason
     assert result.reason.endswith("the ratio is within the noise floor of 1.0 %")
@@ -185,7 +185,7 @@ def test_nothing_shown_says_what_is_missing() -> None:
 def test_a_clear_difference_below_one_percent_is_noise() -> None:
     a, b = make_series([[100.0] * 21] * 3), make_series([[100.8] * 21] * 3)
     result = compare_series(a, b)
-    assert result.verdict is Verdict.NO_DIFFERENCE
+    assert result.verdict is SeriesVerdict.NO_DIFFERENCE
     assert result.reason == "the ratio is within the noise floor of 1.0 %"
     assert result.low == pytest.approx(1.008)
     assert result.high == pytest.approx(1.008)
@@ -196,14 +196,14 @@ def test_the_spread_of_processes_raises_the_noise_floor() -> None:
     a = make_series([[v * x for v in b] for b, x in zip(steady(1e9), levels, strict=True)])
     result = compare_series(a, make_series(steady(1.025e9, seed=2)))
     assert result.noise_floor == pytest.approx(0.03, abs=0.004)
-    assert result.verdict is Verdict.NO_DIFFERENCE
+    assert result.verdict is SeriesVerdict.NO_DIFFERENCE
     assert "within the noise floor" in result.reason
 
 
 def test_a_single_process_is_halved_and_that_is_said() -> None:
     a, b = make_series(steady(1e9)[:1]), make_series(steady(1.3e9, seed=2))
     result = compare_series(a, b, names=("before", "after"))
-    assert result.verdict is Verdict.FASTER
+    assert result.verdict is SeriesVerdict.FASTER
     assert result.reason.endswith("; only one process in before: its halves stand in for processes")
     drifting = make_series([[100.0] * 10 + [102.0] * 10])
     assert compare_series(drifting, drifting).noise_floor == pytest.approx(0.02)
@@ -220,7 +220,10 @@ def test_swapping_the_sides_swaps_the_verdict(
 ) -> None:
     a, b = make_series(x), make_series(y)
     there, back = compare_series(a, b, paired=paired), compare_series(b, a, paired=paired)
-    swapped = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+    swapped = {
+        SeriesVerdict.FASTER: SeriesVerdict.SLOWER,
+        SeriesVerdict.SLOWER: SeriesVerdict.FASTER,
+    }
     assert back.verdict == swapped.get(there.verdict, there.verdict)
     assert back.p == pytest.approx(there.p)
     assert back.noise_floor == there.noise_floor
@@ -246,7 +249,7 @@ def test_a_series_does_not_differ_from_itself(x: list[list[float]], paired: bool
 def test_absurd_values_are_compared_without_overflow() -> None:
     a, b = make_series([[1e-300] * 9 + [1e300] * 9]), make_series([[1e-300] * 18])
     result = compare_runs(make_run("a" * 12, a), make_run("b" * 12, b)).comparisons[0]
-    assert result.verdict is Verdict.NO_DIFFERENCE
+    assert result.verdict is SeriesVerdict.NO_DIFFERENCE
     assert result.ratio is not None
     assert 0.0 < result.ratio < math.inf
 
@@ -272,7 +275,7 @@ def test_fewer_than_eight_processes_are_paired_by_batch() -> None:
     a, b = make_series(steady(1e9)), make_series(steady(1.05e9, seed=2))
     result = compare_series(a, b, paired=True)
     assert result.p == pytest.approx(1e-4)
-    assert result.verdict is Verdict.FASTER
+    assert result.verdict is SeriesVerdict.FASTER
 
 
 def test_what_does_not_pair_up_is_compared_unpaired() -> None:
@@ -292,9 +295,9 @@ def two_modes(level: float) -> SeriesRecord:
 
 def test_an_unstable_side_that_differs_with_values_that_overlap_is_unstable() -> None:
     result = compare_series(two_modes(1e9), make_series(steady(1.7e9)))
-    assert result.verdict is Verdict.FASTER  # apart
+    assert result.verdict is SeriesVerdict.FASTER  # apart
     result = compare_series(two_modes(1e9), make_series(steady(1.5e9)), names=("old", "new"))
-    assert result.verdict is Verdict.UNSTABLE
+    assert result.verdict is SeriesVerdict.UNSTABLE
     assert result.reason.startswith("unstable in old: two modes: 1 GB/s (52 % of the batches)")
     assert "in new" not in result.reason
     assert result.ratio is not None
@@ -304,7 +307,7 @@ def test_an_unstable_side_that_differs_with_values_that_overlap_is_unstable() ->
 
 def test_an_unstable_side_that_does_not_differ_says_so_and_why_that_is_weak() -> None:
     result = compare_series(two_modes(1e9), make_series(steady(1.2e9)), names=("old", "new"))
-    assert result.verdict is Verdict.NO_DIFFERENCE
+    assert result.verdict is SeriesVerdict.NO_DIFFERENCE
     assert "unstable in old: two modes" in result.reason
 
 
@@ -315,14 +318,14 @@ def test_what_noise_may_hide_is_told_apart() -> None:
     ]
     shifted = [[v * 1.1 for v in block] for block in scattered]
     result = compare_series(make_series(scattered), make_series(shifted))
-    assert result.verdict is Verdict.NO_DIFFERENCE and result.hidden_by_noise
+    assert result.verdict is SeriesVerdict.NO_DIFFERENCE and result.hidden_by_noise
     assert not compare_series(make_series(scattered), make_series(scattered)).hidden_by_noise
 
 
 def test_what_is_no_number_is_never_compared_as_one() -> None:
     free = SeriesSpec("pipe.latency", (("place", "free"),), "pipe.latency:place=free")
     a, b = (dataclasses.replace(make_series(steady(1e9)), spec=free) for _ in range(2))
-    assert compare_series(a, b).verdict is Verdict.UNSTABLE
+    assert compare_series(a, b).verdict is SeriesVerdict.UNSTABLE
 
 
 def test_unstable_series_that_hardly_overlap_still_differ() -> None:
@@ -332,23 +335,23 @@ def test_unstable_series_that_hardly_overlap_still_differ() -> None:
     scattered[0][0] = 4e9  # one batch as high as the other run's
     other = [[v * 2.5 for v in block] for block in scattered]
     result = compare_series(make_series(scattered), make_series(other))
-    assert result.verdict is Verdict.FASTER
+    assert result.verdict is SeriesVerdict.FASTER
     assert result.reason.startswith("the values hardly overlap, though unstable in A: processes")
 
 
 def test_unstable_series_whose_ranges_are_apart_still_differ() -> None:
     result = compare_series(two_modes(1e9), make_series(steady(3e9)))
-    assert result.verdict is Verdict.FASTER
+    assert result.verdict is SeriesVerdict.FASTER
     assert result.reason.startswith(
         "the ranges of the values do not overlap, though unstable in A: two modes"
     )
-    assert compare_series(make_series(steady(3e9)), two_modes(1e9)).verdict is Verdict.SLOWER
+    assert compare_series(make_series(steady(3e9)), two_modes(1e9)).verdict is SeriesVerdict.SLOWER
 
 
 def test_a_few_batches_far_apart_are_no_proof() -> None:
     a, b = make_series([[100.0, 101.0]]), make_series([[300.0, 301.0]])
     result = compare_series(a, b)
-    assert result.verdict is Verdict.UNSTABLE
+    assert result.verdict is SeriesVerdict.UNSTABLE
     assert "too few batches (2)" in result.reason
 
 
@@ -357,7 +360,7 @@ GOOD = make_series(steady(1e9))
 
 def test_a_series_of_a_run_that_was_cut_short_is_as_good_as_its_samples() -> None:
     cut = dataclasses.replace(GOOD, status=SeriesStatus.PLANNED)
-    assert compare_series(GOOD, cut).verdict is Verdict.NO_DIFFERENCE
+    assert compare_series(GOOD, cut).verdict is SeriesVerdict.NO_DIFFERENCE
 
 
 NOT_COMPARABLE: dict[str, tuple[dict[str, Any], str]] = {
@@ -387,7 +390,7 @@ def test_what_cannot_be_compared_says_why(case: str) -> None:
     changes, reason = NOT_COMPARABLE[case]
     other = dataclasses.replace(GOOD, **changes)
     result = compare_series(GOOD, other, names=("before", "after"))
-    assert (result.verdict, result.reason) == (Verdict.NOT_COMPARABLE, reason)
+    assert (result.verdict, result.reason) == (SeriesVerdict.NOT_COMPARABLE, reason)
     assert (result.ratio, result.p, result.a, result.change_percent) == (None, None, None, None)
     assert not result.changed
 
@@ -438,18 +441,18 @@ def test_runs_are_sorted_by_what_matters(compared: RunComparison) -> None:
 
 
 def test_runs_say_where_a_series_is_missing(compared: RunComparison) -> None:
-    missing = [c.reason for c in compared.comparisons if c.verdict is Verdict.NOT_COMPARABLE]
+    missing = [c.reason for c in compared.comparisons if c.verdict is SeriesVerdict.NOT_COMPARABLE]
     assert missing == ["only in before", "only in before", "only in bbbbbbbbbbbb"]
     assert (compared.a, compared.b) == ("before", "bbbbbbbbbbbb")
 
 
 def test_runs_are_counted(compared: RunComparison) -> None:
     assert compared.counts == {
-        Verdict.FASTER: 1,
-        Verdict.SLOWER: 2,
-        Verdict.NO_DIFFERENCE: 1,
-        Verdict.UNSTABLE: 1,
-        Verdict.NOT_COMPARABLE: 3,
+        SeriesVerdict.FASTER: 1,
+        SeriesVerdict.SLOWER: 2,
+        SeriesVerdict.NO_DIFFERENCE: 1,
+        SeriesVerdict.UNSTABLE: 1,
+        SeriesVerdict.NOT_COMPARABLE: 3,
     }
     assert len(compared.changed) == 3
     assert [c.spec.benchmark for c in compared.unchanged] == ["t.same"]

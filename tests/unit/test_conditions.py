@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchvise.state.conditions import Condition, conditions
-from benchvise.state.model import Entry, Family, Missing, Snapshot
+from benchvise.state.model import Family, Missing, Snapshot, StateEntry
 
 SECOND = 10**9
 
@@ -22,7 +22,7 @@ def snapshot(at: float = 0.0, settings: Any = (), **observed: Any) -> Snapshot:
         privilege="root",
         settings=tuple(settings),
         observations=tuple(
-            Entry(item.replace("__", "."), key, value)
+            StateEntry(item.replace("__", "."), key, value)
             for item, table in observed.items()
             for key, value in table.items()
         ),
@@ -88,7 +88,10 @@ def test_a_quota_that_struck() -> None:
 @pytest.mark.parametrize("online", ["0-1,3", [0, 1, 3]])
 def test_fewer_cpus(online: Any) -> None:
     present = "0-3" if isinstance(online, str) else [0, 1, 2, 3]
-    settings = [Entry("cpu.present", "present", present), Entry("cpu.present", "online", online)]
+    settings = [
+        StateEntry("cpu.present", "present", present),
+        StateEntry("cpu.present", "online", online),
+    ]
     found = only(snapshot(settings=settings), snapshot(10, settings=settings))
     assert found.sentence == "3 of 4 CPUs are online, not 2"
 
@@ -171,9 +174,9 @@ def test_a_reboot_is_told_and_explains_its_clock() -> None:
 
 
 def test_settings_that_changed_are_named() -> None:
-    def governor(value: str) -> list[Entry]:
-        lost = Entry("cpu.boost", "boost", missing=Missing.UNREADABLE, reason="EACCES")
-        return [Entry("cpu.governor", "policy0", value), lost]
+    def governor(value: str) -> list[StateEntry]:
+        lost = StateEntry("cpu.boost", "boost", missing=Missing.UNREADABLE, reason="EACCES")
+        return [StateEntry("cpu.governor", "policy0", value), lost]
 
     before, after = (
         snapshot(settings=governor("ondemand")),
@@ -183,8 +186,8 @@ def test_settings_that_changed_are_named() -> None:
 
 
 def test_what_only_counts_is_no_setting() -> None:
-    def passes(count: int) -> list[Entry]:
-        return [Entry("kernel.modules", "page_reporting.passes", count)]
+    def passes(count: int) -> list[StateEntry]:
+        return [StateEntry("kernel.modules", "page_reporting.passes", count)]
 
     assert rules(snapshot(settings=passes(3)), snapshot(10, settings=passes(9))) == []
     assert rules(snapshot(settings=passes(9)), snapshot(10, settings=passes(3))) != []

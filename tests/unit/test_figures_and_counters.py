@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from report_runs import series, spec
 
-from benchvise.measure.compare import Verdict, compare_runs
+from benchvise.measure.compare import SeriesVerdict, compare_runs
 from benchvise.measure.counters import (
     compare_counters,
     counters_per_iteration,
     missing_counters,
 )
 from benchvise.measure.figures import figure_series, figures_of, pooled_figures
-from benchvise.measure.model import Remark, RunRecord, RunStatus, Sample, SeriesRecord
+from benchvise.measure.model import RunRecord, RunRemark, RunStatus, Sample, SeriesRecord
 
 P99 = {"key": "p99", "unit": "ns", "better": "lower", "pool": "median", "summary": "99th"}
 WORST = {"key": "max", "unit": "ns", "better": "lower", "pool": "max", "summary": "the worst"}
@@ -120,8 +120,8 @@ def test_a_changed_figure_is_seen_when_asked_for() -> None:
     a, b = run_of(wakeup()), run_of(wakeup(2.0, seed=2), identity="b")
     assert {c.spec.key for c in compare_runs(a, b).comparisons} == {"timer.wakeup"}
     found = {c.spec.key: c.verdict for c in compare_runs(a, b, figures=True).comparisons}
-    assert found["timer.wakeup"] is Verdict.NO_DIFFERENCE
-    assert found["timer.wakeup [p99]"] is Verdict.SLOWER
+    assert found["timer.wakeup"] is SeriesVerdict.NO_DIFFERENCE
+    assert found["timer.wakeup [p99]"] is SeriesVerdict.SLOWER
 
 
 def counted(misses: float, cycles: float) -> SeriesRecord:
@@ -174,6 +174,6 @@ def test_counters_that_are_garbage_are_not_counted() -> None:
 
 
 def test_a_remark_touches_its_families_or_all() -> None:
-    assert Remark("swap", "").touches("memory.copy")
-    assert Remark("throttled", "", ("cpu", "memory")).touches("memory.copy")
-    assert not Remark("throttled", "", ("cpu",)).touches("cpuset.x")
+    assert RunRemark("swap", "").touches("memory.copy")
+    assert RunRemark("throttled", "", ("cpu", "memory")).touches("memory.copy")
+    assert not RunRemark("throttled", "", ("cpu",)).touches("cpuset.x")

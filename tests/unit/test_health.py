@@ -12,9 +12,9 @@ from benchvise.board.messages import FileError, FileValue
 from benchvise.documents import decode, encode
 from benchvise.health import counters, sensors, sensors_config, smart, throttling
 from benchvise.health.expression import evaluate
-from benchvise.health.judging import Judgement, Verdict, clock, judge
+from benchvise.health.judging import HealthVerdict, Judgement, clock, judge
 from benchvise.health.log import summed
-from benchvise.health.model import Log, Mark, Reading
+from benchvise.health.model import HealthReading, LogMark, LogReading
 from benchvise.kernel_log.rules import Severity
 from benchvise.state.globs import ByPath
 
@@ -25,12 +25,12 @@ def files(given: Mapping[str, str | FileError]) -> ByPath[FileValue | FileError]
     return ByPath({k: v if isinstance(v, FileError) else FileValue(v) for k, v in given.items()})
 
 
-def reading(**given: Any) -> Reading:
+def reading(**given: Any) -> HealthReading:
     base: dict[str, Any] = {
         "board": "fake", "taken": "2026-01-01T00:00:00", "boot_id": "one", "uptime": 100.0,
-        "privilege": "root", "log": Log(source="probe", lines=10),
+        "privilege": "root", "log": LogReading(source="probe", lines=10),
     }  # fmt: skip
-    return Reading(**{**base, **given})
+    return HealthReading(**{**base, **given})
 
 
 def section(judgement: Judgement, name: str) -> Any:
@@ -169,7 +169,7 @@ def test_chips_are_called_as_lm_sensors_calls_them(
 def test_sensors_beyond_their_limits() -> None:
     found = sensors.read_sensors(files(HWMON), LINKS, sensors_config.parse({"c": CONFIG}))
     told = section(judge(reading(sensors=found)), "sensors")
-    assert told.verdict is Verdict.FAILING
+    assert told.verdict is HealthVerdict.FAILING
     sentences = [remark.sentence for remark in told.remarks]
     assert any("gpu-thermal: 91 °C, critical from 90" in one for one in sentences)
     assert any("CPU Fan: 0 RPM, at least 600" in one for one in sentences)
@@ -207,17 +207,17 @@ def test_planted_faults_are_found_and_judged() -> None:
     judgement = judge(reading(counters=tuple(found.values())))
     verdicts = {one.name: one.verdict for one in judgement.sections}
     assert verdicts == {
-        "kernel log": Verdict.GOOD,
-        "disks": Verdict.FAILING,
-        "file systems": Verdict.FAILING,
-        "flash": Verdict.FAILING,
-        "network": Verdict.WARNING,
-        "memory": Verdict.WARNING,
-        "buses": Verdict.WARNING,
-        "sensors": Verdict.UNKNOWN,
-        "clocks and supply": Verdict.WARNING,
+        "kernel log": HealthVerdict.GOOD,
+        "disks": HealthVerdict.FAILING,
+        "file systems": HealthVerdict.FAILING,
+        "flash": HealthVerdict.FAILING,
+        "network": HealthVerdict.WARNING,
+        "memory": HealthVerdict.WARNING,
+        "buses": HealthVerdict.WARNING,
+        "sensors": HealthVerdict.UNKNOWN,
+        "clocks and supply": HealthVerdict.WARNING,
     }
-    assert judgement.verdict is Verdict.FAILING
+    assert judgement.verdict is HealthVerdict.FAILING
     assert all(remark.remedy for one in judgement.sections for remark in one.remarks)
     json.dumps(encode(judgement), allow_nan=False)
 
@@ -256,10 +256,10 @@ def test_smart_values_that_matter() -> None:
     disk = smart.parse("sda", ata(reallocated=3, pending=8, crc=251))
     assert disk.values == {"reallocated sectors": 3, "pending sectors": 8, "CRC errors": 251}
     told = section(judge(reading(disks=(disk,))), "disks")
-    assert told.verdict is Verdict.FAILING
+    assert told.verdict is HealthVerdict.FAILING
     assert told.remarks[0].sentence == "pending sectors: 8"
     assert section(judge(reading(disks=(smart.parse("sda", ata(crc=1)),))), "disks").verdict is (
-        Verdict.WARNING
+        HealthVerdict.WARNING
     )
 
 
@@ -299,8 +299,8 @@ def test_only_disks_are_asked() -> None:
 def test_the_log_goes_on_at_its_mark() -> None:
     text = "[    1.000000] ata1: hard resetting link\n[    2.000000] ata1: it is well\n"
     first = summed(text, "probe", "one", None)
-    assert first.mark == Mark("one", 2.0, 1)
-    assert decode(Mark, encode(first.mark)) == first.mark
+    assert first.mark == LogMark("one", 2.0, 1)
+    assert decode(LogMark, encode(first.mark)) == first.mark
     more = text + "[    3.000000] usb 1-1: USB disconnect, device number 2\n"
     second = summed(more, "probe", "one", first.mark)
     assert [event.rule.id for event in second.events] == ["usb-disconnect"]
@@ -317,15 +317,17 @@ def test_a_failing_log_fails_the_board() -> None:
     )
     judgement = judge(reading(log=log))
     remark = section(judgement, "kernel log").remarks[0]
-    assert judgement.verdict is Verdict.FAILING
+    assert judgement.verdict is HealthVerdict.FAILING
     assert remark.severity is Severity.FAILING
     assert remark.sentence == "a file system turned read-only: once, 1 min 01 s after boot"
 
 
 def test_what_cannot_be_read_is_not_good() -> None:
-    judgement = judge(reading(log=Log(missing="kernel.dmesg_restrict forbids it: read it as root")))
+    judgement = judge(
+        reading(log=LogReading(missing="kernel.dmesg_restrict forbids it: read it as root"))
+    )
     told = section(judgement, "kernel log")
-    assert told.verdict is Verdict.UNKNOWN
+    assert told.verdict is HealthVerdict.UNKNOWN
     assert "as root" in told.missing
 
 

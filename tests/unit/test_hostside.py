@@ -39,8 +39,8 @@ from benchvise.measure.hostside.base import Order
 from benchvise.measure.hostside.command_output import CommandOutput, find_number
 from benchvise.measure.hostside.http_requests import HttpRequests
 from benchvise.measure.hostside.load import Load, busy_ns, evidence, read_load
-from benchvise.measure.hostside.url import Answer, first_answer, resolved_url, split_url
-from benchvise.measure.model import Kind, SeriesSpec, measured_kind
+from benchvise.measure.hostside.url import FirstAnswer, first_answer, resolved_url, split_url
+from benchvise.measure.model import MetricKind, SeriesSpec, measured_kind
 from benchvise.measure.registry import Registry
 from benchvise.measure.sources import Sources
 
@@ -256,11 +256,11 @@ def test_no_match_leaves_the_channel_at_rest() -> None:
 
 
 def test_the_unit_and_direction_are_those_of_the_begin_line() -> None:
-    described = Kind("ns", "lower", "x")
+    described = MetricKind("ns", "lower", "x")
     assert measured_kind({}, described) == described
-    assert measured_kind({"unit": "B", "better": "higher", "counted": "y"}, described) == Kind(
-        "B", "higher", "y"
-    )
+    assert measured_kind(
+        {"unit": "B", "better": "higher", "counted": "y"}, described
+    ) == MetricKind("B", "higher", "y")
     nonsense = {"unit": 7, "better": "sideways", "counted": ["z"]}
     assert measured_kind(nonsense, described) == described
     assert measured_kind({"unit": "u" * 10000}, described) == described
@@ -423,7 +423,7 @@ class Wrk:
         monkeypatch.setattr(f"{module}.run_generator", self.run)
         monkeypatch.setattr(
             f"{module}.first_answer",
-            lambda url, is_asked_for: Answer(200, 42, "nginx"),
+            lambda url, is_asked_for: FirstAnswer(200, 42, "nginx"),
         )
 
     def run(self, _generator: wrk.Generator, traffic: wrk.Traffic) -> wrk.Counts:

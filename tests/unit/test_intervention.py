@@ -34,7 +34,7 @@ from benchvise.state import catalogue, interrupts, journal, knobs, places
 from benchvise.state.intervention import BOOT_ID, Intervention, NotMade, intervening
 from benchvise.state.knobs import Setting, parse_setting_request, parse_setting_requests
 from benchvise.state.model import Knob
-from benchvise.state.restore import Outcome, Result, Verdict, restore
+from benchvise.state.restore import RestoreOutcome, RestoreVerdict, SessionResult, restore
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - only the tests' own directory in it
 ROLES = {"root_disk": "mmcblk0"}
@@ -82,7 +82,7 @@ def applied(
 
 def restored(
     kernel: FakeKernel, board: str | None = None, force: bool = False, keep: bool = False
-) -> list[Result]:
+) -> list[SessionResult]:
     @contextmanager
     def reach(name: str) -> Iterator[FakeKernel]:
         assert name == "fake"
@@ -91,7 +91,7 @@ def restored(
     return list(restore(board, force=force, keep=keep, reach=reach))
 
 
-def pending() -> list[journal.Session]:
+def pending() -> list[journal.JournalSession]:
     return [session for session in journal.sessions() if session.is_due]
 
 
@@ -301,7 +301,7 @@ class TestApply:
         with intervening("fake", kernel, lambda: again(kernel), ROLES) as made:
             made.apply(values)
             assert [kernel.get(path) for path in paths] == ["1000000\n", "600000\n"]
-            assert [(one.path, one.old, one.new) for one in made.made] == [
+            assert [(one.path, one.old, one.new) for one in made.applied] == [
                 (paths[0], "1500000", "1000000"),
                 (paths[1], "1500000", "600000"),
             ]
@@ -470,7 +470,7 @@ class TestUndo:
         assert "t.thp" in caught.value.message and "t.other" in caught.value.message
         assert caught.value.remedy == "benchvise restore fake"
         assert len(pending()) == 1
-        assert {r.outcome for r in restored(kernel)} == {Outcome.DONE}
+        assert {r.outcome for r in restored(kernel)} == {RestoreOutcome.DONE}
         assert kernel.state() == before and not pending()
 
     def test_that_the_kernel_refuses_says_so(self, kernel: FakeKernel) -> None:
@@ -613,8 +613,8 @@ class TestRestore:
         self.leave(kernel, *MANY)
         assert kernel.state() != before
         (result,) = restored(kernel)
-        assert result.outcome is Outcome.DONE
-        assert {c.change.knob for c in result.changes if c.verdict is Verdict.RESTORED} == {
+        assert result.outcome is RestoreOutcome.DONE
+        assert {c.change.knob for c in result.changes if c.verdict is RestoreVerdict.RESTORED} == {
             *("t.thp", "t.min_free", "t.bytes", "t.ratio", "t.governor", "t.rate_limit"),
             "t.min_freq",
         }
@@ -634,29 +634,29 @@ class TestRestore:
         self.leave(kernel, "t.other=1", "t.thp=never")
         kernel.set(OTHER, "77\n")
         (result,) = restored(kernel)
-        assert result.outcome is Outcome.LEFT
+        assert result.outcome is RestoreOutcome.LEFT
         verdicts = {one.change.knob: one.verdict for one in result.changes}
-        assert verdicts["t.other"] is Verdict.FOREIGN
+        assert verdicts["t.other"] is RestoreVerdict.FOREIGN
         assert kernel.get(OTHER) == "77\n"
         assert kernel.get(THP) == "always [madvise] never\n"
         (again_,) = restored(kernel)  # still due
-        assert again_.outcome is Outcome.LEFT
+        assert again_.outcome is RestoreOutcome.LEFT
         (forced,) = restored(kernel, force=True)
-        assert forced.outcome is Outcome.DONE
+        assert forced.outcome is RestoreOutcome.DONE
         assert kernel.get(OTHER) == "60\n" and not pending()
 
     def test_can_be_told_to_keep_it(self, kernel: FakeKernel) -> None:
         self.leave(kernel, "t.other=1", "t.thp=never")
         kernel.set(OTHER, "77\n")
         (result,) = restored(kernel, keep=True)
-        assert result.outcome is Outcome.DONE and not pending()
+        assert result.outcome is RestoreOutcome.DONE and not pending()
         assert (kernel.get(OTHER), kernel.get(FREE)) == ("77\n", "67584\n")
 
     def test_does_not_undo_someone_elses_by_what_is_tied_to_it(self, kernel: FakeKernel) -> None:
         self.leave(kernel, "t.bytes=100000")
         kernel.write(BYTES, "200000")
         (result,) = restored(kernel)
-        assert result.outcome is Outcome.LEFT
+        assert result.outcome is RestoreOutcome.LEFT
         assert (kernel.get(BYTES), kernel.get(RATIO)) == ("200000\n", "0\n")
 
     def test_a_tied_setting_changed_by_someone_else_is_left_alone(self, kernel: FakeKernel) -> None:
@@ -664,7 +664,7 @@ class TestRestore:
         path = POLICY.format(0) + "scaling_max_freq"
         kernel.set(path, "1000000\n")
         (result,) = restored(kernel)
-        foreign = [one for one in result.changes if one.verdict is Verdict.FOREIGN]
+        foreign = [one for one in result.changes if one.verdict is RestoreVerdict.FOREIGN]
         assert path in {one.change.path for one in foreign}
         assert kernel.get(path) == "1000000\n"
 
@@ -674,8 +674,8 @@ class TestRestore:
         kernel.set(AHEAD, None)
         (result,) = restored(kernel)
         verdicts = {one.change.knob: one.verdict for one in result.changes}
-        assert verdicts == {"t.other": Verdict.ALREADY, "t.ahead": Verdict.GONE}
-        assert result.outcome is Outcome.DONE and not pending()
+        assert verdicts == {"t.other": RestoreVerdict.ALREADY, "t.ahead": RestoreVerdict.GONE}
+        assert result.outcome is RestoreOutcome.DONE and not pending()
 
     @pytest.mark.parametrize("after_boot", ["60\n", "1\n", "30\n"])
     def test_a_boot_has_undone_everything(self, kernel: FakeKernel, after_boot: str) -> None:
@@ -683,7 +683,7 @@ class TestRestore:
         kernel.set(BOOT_ID, "boot-2\n")
         kernel.set(OTHER, after_boot)
         (result,) = restored(kernel)
-        assert result.outcome is Outcome.DONE and not pending()
+        assert result.outcome is RestoreOutcome.DONE and not pending()
         assert kernel.get(OTHER) == after_boot
 
     def test_a_board_out_of_reach_stays_due(self, kernel: FakeKernel) -> None:
@@ -695,7 +695,7 @@ class TestRestore:
             yield kernel
 
         (result,) = restore(None, reach=reach)
-        assert result.outcome is Outcome.UNREACHABLE and result.reason
+        assert result.outcome is RestoreOutcome.UNREACHABLE and result.reason
         assert len(pending()) == 1
 
     def test_what_is_refused_stays_due(self, kernel: FakeKernel) -> None:
@@ -707,15 +707,17 @@ class TestRestore:
             yield kernel
 
         (result,) = restore(None, reach=reach)
-        assert result.outcome is Outcome.LEFT
-        assert [(c.verdict, c.reason) for c in result.changes] == [(Verdict.FAILED, "EACCES, is 1")]
+        assert result.outcome is RestoreOutcome.LEFT
+        assert [(c.verdict, c.reason) for c in result.changes] == [
+            (RestoreVerdict.FAILED, "EACCES, is 1")
+        ]
         assert len(pending()) == 1
-        assert restored(kernel)[0].outcome is Outcome.DONE
+        assert restored(kernel)[0].outcome is RestoreOutcome.DONE
 
     def test_only_of_the_board_named(self, kernel: FakeKernel) -> None:
         self.leave(kernel, "t.other=1")
         assert restored(kernel, "local") == []
-        assert restored(kernel, "fake")[0].outcome is Outcome.DONE
+        assert restored(kernel, "fake")[0].outcome is RestoreOutcome.DONE
 
     def test_nothing_that_is_no_setting_any_more(self, kernel: FakeKernel, state: Path) -> None:
         """A journal of another version, or one that somebody has edited."""
@@ -724,8 +726,8 @@ class TestRestore:
         file.write_text(file.read_text().replace(OTHER, "/proc/sys/kernel/core_pattern"))
         kernel.set("/proc/sys/kernel/core_pattern", "1\n")
         (result,) = restored(kernel)
-        assert result.outcome is Outcome.LEFT
-        assert [one.verdict for one in result.changes] == [Verdict.UNKNOWN]
+        assert result.outcome is RestoreOutcome.LEFT
+        assert [one.verdict for one in result.changes] == [RestoreVerdict.UNKNOWN]
         assert kernel.get("/proc/sys/kernel/core_pattern") == "1\n"
 
 
@@ -733,7 +735,7 @@ class TestJournal:
     def test_a_living_session_is_left_alone_and_alone(self, kernel: FakeKernel) -> None:
         with applied(kernel, "t.other=1"):
             (result,) = restored(kernel)
-            assert result.outcome is Outcome.ALIVE
+            assert result.outcome is RestoreOutcome.ALIVE
             assert f"process {os.getpid()} has changed" in refusal(kernel, "t.thp=never")
             assert kernel.get(OTHER) == "1\n"
         assert kernel.get(OTHER) == "60\n"
@@ -794,7 +796,7 @@ class TestJournal:
             results = restored(kernel)
             assert kernel.get(OTHER) == "60\n", content[:length]
             assert not file.exists()
-            assert all(result.outcome is Outcome.DONE for result in results)
+            assert all(result.outcome is RestoreOutcome.DONE for result in results)
 
     @pytest.mark.parametrize(
         "content",
@@ -812,7 +814,7 @@ class TestJournal:
         file = state / "20260101T000000-1.jsonl"
         file.write_bytes(content + b"\nx\n")
         (result,) = restored(kernel)
-        assert result.outcome is Outcome.DAMAGED and result.reason and result.remedy
+        assert result.outcome is RestoreOutcome.DAMAGED and result.reason and result.remedy
         assert file.exists() and pending()
 
     def test_is_private(self, kernel: FakeKernel, state: Path) -> None:

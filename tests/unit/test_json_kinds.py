@@ -16,14 +16,14 @@ from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import run
 from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable
-from benchvise.flows.watch import Outcome
+from benchvise.flows.watch import WatchOutcome
 from benchvise.health.judging import judge
-from benchvise.health.model import Counter, Disk, Log, Mark, Reading, Sensor
-from benchvise.kernel_log import Events
+from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, LogReading, Sensor
+from benchvise.kernel_log import LogEvents
 from benchvise.state.diff import diff_snapshots
-from benchvise.state.model import Entry, Missing, Snapshot
-from benchvise.state.restore import Outcome as RestoreOutcome
-from benchvise.state.restore import Verdict
+from benchvise.state.model import Missing, Snapshot, StateEntry
+from benchvise.state.restore import RestoreOutcome as RestoreOutcome
+from benchvise.state.restore import RestoreVerdict
 from benchvise.state.restored import RestoredSession, RestoredSetting
 
 KINDS = json_kinds()
@@ -46,11 +46,11 @@ def snapshot(value: object) -> Snapshot:
     return Snapshot(
         "ssh://a", "2024-01-01T00:00:00Z", "boot", "root",
         (
-            Entry("cpu.governor", "policy0", value, "raw", path="/sys/x"),
-            Entry("memory.thp", "mode", missing=Missing.UNREADABLE, reason="EACCES"),
-            Entry("no.such", "key", None),
+            StateEntry("cpu.governor", "policy0", value, "raw", path="/sys/x"),
+            StateEntry("memory.thp", "mode", missing=Missing.UNREADABLE, reason="EACCES"),
+            StateEntry("no.such", "key", None),
         ),
-        (Entry("system.load", "processes", 3),),
+        (StateEntry("system.load", "processes", 3),),
         roles={"root_disk": "sda"},
     )  # fmt: skip
 
@@ -80,11 +80,11 @@ def test_states() -> None:
 
 
 def test_health() -> None:
-    events = Events.of("[    1.0] ata1: SATA link down\n[    2.0] mmc0: error -110 whilst x\n")
-    reading = Reading(
+    events = LogEvents.of("[    1.0] ata1: SATA link down\n[    2.0] mmc0: error -110 whilst x\n")
+    reading = HealthReading(
         "ssh://a", "2024-01-01T00:00:00Z", "boot", None, "root",
-        Log(events.events, 2, "probe", mark=Mark("boot", 2.0, 1)),
-        (Counter("net-crc", "network", "eth0", "", 3.0),),
+        LogReading(events.events, 2, "probe", mark=LogMark("boot", 2.0, 1)),
+        (BoardCounter("net-crc", "network", "eth0", "", 3.0),),
         (Sensor("cpu", "temp1", "CPU", "temperature", 50.0, "°C", {"crit": 90.0}),),
         (Disk("sda", "model", passed=False, values={"x": 1.0}),),
         ("cooling device 0",), {"under-voltage": True}, {"disks": "no smartctl"},
@@ -93,13 +93,13 @@ def test_health() -> None:
 
 
 def test_watches_and_what_is_restored() -> None:
-    outcome = Outcome("ssh://a", looks=3, watched=2.0, cpu=0.1, error=BoardUnreachable("gone"))
-    check("watch", [outcome, Outcome("ssh://b")])
+    outcome = WatchOutcome("ssh://a", looks=3, watched=2.0, cpu=0.1, error=BoardUnreachable("gone"))
+    check("watch", [outcome, WatchOutcome("ssh://b")])
     assert list(encode(outcome)) == [
         *("board", "looks", "watched_s", "events", "alerts", "raised", "contact_lost", "cpu_s"),
         *("cost", "longest_look_s", "error"),
     ]
-    setting = RestoredSetting("k", "/p", "1", None, None, next(iter(Verdict)), "")
+    setting = RestoredSetting("k", "/p", "1", None, None, next(iter(RestoreVerdict)), "")
     session = RestoredSession("b", "t", "/j", next(iter(RestoreOutcome)), "", "", (setting,))
     check("restore", [session])
 

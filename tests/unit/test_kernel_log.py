@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from benchvise.documents import encode
-from benchvise.kernel_log import Events, classes, classify, lines, rules
+from benchvise.kernel_log import LogEvents, classes, classify, lines, rules
 from benchvise.kernel_log.lines import LENGTH, parse
-from benchvise.kernel_log.rules import Rule, Severity
+from benchvise.kernel_log.rules import LogRule, Severity
 from benchvise.state.model import Family
 
 DATA = Path(__file__).parents[1] / "data" / "kernel_logs"
@@ -40,7 +40,7 @@ STORIES = [
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
-def test_a_rule_knows_its_lines_and_no_others(rule: Rule) -> None:
+def test_a_rule_knows_its_lines_and_no_others(rule: LogRule) -> None:
     assert len(rule.lines) >= 2
     assert rule.near
     for line in rule.lines:
@@ -126,7 +126,7 @@ LOG = """[   10.000000] mmc0: new high speed SDHC card at address aaaa
 
 
 def test_a_log_is_summed_up_by_device() -> None:
-    events = Events.of(LOG)
+    events = LogEvents.of(LOG)
     found = {(event.rule.id, event.device): event for event in events.events}
     crc = found["mmc-crc", "mmc0"]
     assert (crc.count, crc.first, crc.last) == (2, 11.0, 12.0)
@@ -136,26 +136,26 @@ def test_a_log_is_summed_up_by_device() -> None:
 
 
 def test_reading_on_where_one_left_off_misses_and_repeats_nothing() -> None:
-    before = Events.of("\n".join(LOG.splitlines()[:3]))
+    before = LogEvents.of("\n".join(LOG.splitlines()[:3]))
     assert (before.until, before.at_until) == (12.0, 1)
     assert before.until is not None
-    after = Events.of(LOG, since=before.until, seen=before.at_until)
+    after = LogEvents.of(LOG, since=before.until, seen=before.at_until)
     assert [(event.rule.id, event.device) for event in after.events] == [
         ("mmc-crc", "mmc1"),
         ("ata-serror", "ata1"),
     ]
-    again = Events.of(LOG, since=13.0, seen=1)
+    again = LogEvents.of(LOG, since=13.0, seen=1)
     assert (again.lines, again.events) == (0, ())
     assert (again.until, again.at_until) == (13.0, 1)
-    assert Events.reaches_back(LOG, 12.0)
-    assert not Events.reaches_back(LOG, 5.0)
+    assert LogEvents.reaches_back(LOG, 12.0)
+    assert not LogEvents.reaches_back(LOG, 5.0)
 
 
 @pytest.mark.parametrize("line", ["\x1b[31mata1: \x9b2J", "\0\xff" * 50, "x" * 10_240, "[" * 5000])
 def test_hostile_lines_do_no_harm(line: str) -> None:
-    events = Events.of(f"[    1.000000] {line} ata1: hard resetting link\n" * 3)
+    events = LogEvents.of(f"[    1.000000] {line} ata1: hard resetting link\n" * 3)
     assert "\x1b" not in json.dumps(encode(events.events), ensure_ascii=False)
-    assert all(len(event.newest) <= 300 for event in events.events)
+    assert all(len(event.newest.raw) <= 300 for event in events.events)
 
 
 def test_no_pattern_explodes_on_a_long_line() -> None:

@@ -13,7 +13,7 @@ import pytest
 from benchvise.board.channel import NotAvailable
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
-from benchvise.errors import BenchviseError, OutputError, ProbeError, UsageError
+from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.report.recording import recording_lines, summary
 from benchvise.trace import recording
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder, check_events
@@ -51,7 +51,7 @@ def recorder(
 ) -> TraceRecorder:
     given = words_for(path, first, second)
     monkeypatch.setattr(
-        RecordingPlan, "words", lambda _self, *, controlled: given if controlled else []
+        RecordingPlan, "arguments", lambda _self, *, controlled: given if controlled else []
     )
     return TraceRecorder(LocalBoard(), sys.executable, RecordingPlan())
 
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     second = said({"type": "file", "bytes": 4}, b"what", ENDED)
     with recorder(monkeypatch, tmp_path, said(BEGUN), second) as under_way:
         under_way.stop()
-        with pytest.raises(OutputError, match="nowhere"):
+        with pytest.raises(UsageError, match="nowhere"):
             under_way.fetch(tmp_path / "nowhere" / "out.dat")
 
 
@@ -162,7 +162,7 @@ def test_what_is_asked_for_becomes_words() -> None:
     plan = RecordingPlan(
         ("sched", "irq/irq_handler_entry"), 1.5, ("ls", "-l"), "boot", 64, "4M", False, False
     )
-    words = plan.words(controlled=True)
+    words = plan.arguments(controlled=True)
     at = words.index("--")
     assert words[at + 1 :] == ["ls", "-l"]
     pairs = dict(zip(words[1:at:2], words[2:at:2], strict=True))

@@ -81,7 +81,7 @@ def test_a_boot_that_fails_is_named(name: str) -> None:
     verdict = classify(timeline, outcome)
     fault, evidence = FAILED[name]
     assert verdict.fault is fault, verdict
-    assert evidence in verdict.evidence, verdict
+    assert evidence in verdict.evidence.raw, verdict
     assert verdict.sentence
     assert verdict.remedy
 
@@ -97,7 +97,7 @@ def test_a_login_that_fails_again_and_again_is_a_loop() -> None:
     after = type(outcome)(BootEnd.NOT_LOGGED_IN, 5.0, 2.0)
     verdict = classify(timeline, after)
     assert verdict.fault is Fault.LOGIN_LOOP
-    assert "board login:" in verdict.evidence
+    assert "board login:" in verdict.evidence.raw
 
 
 @pytest.mark.parametrize("name", ["arm64-uboot-extlinux", "rockchip-systemd", "orangepi-spl"])
@@ -202,7 +202,7 @@ class TestSlowness:
         timeline, outcome = watched(said[: said.index(b"Moving Image")])
         verdict = classify(timeline, outcome)
         assert verdict.fault is Fault.BOOTLOADER_HANG, verdict
-        assert verdict.evidence == "Retrieving file: /initrd.gz"
+        assert verdict.evidence.raw == "Retrieving file: /initrd.gz"
 
 
 class TestRestarts:

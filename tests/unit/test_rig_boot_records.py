@@ -33,6 +33,7 @@ from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.console.quality import check_console, compare
 from benchvise.rig.console.recorder import ConsoleRecorder, attach, detach, read_log, times_path
 from benchvise.rig.faults import Fault
+from benchvise.text import Untrusted
 
 SPEAKER = """
 import sys
@@ -42,7 +43,7 @@ recorder = ConsoleRecorder(Path(sys.argv[1]))
 n = 0
 while True:
     recorder.received(b"line %d of what a board says\\r\\n" % n)
-    recorder.sent(b"x" * 7)
+    recorder.note_sent(b"x" * 7)
     n += 1
     print(n, flush=True)
 """
@@ -78,7 +79,7 @@ class TestRecorder:
         ) as recorder:
             recorder.mark("power on\nrx 9")
             recorder.received(b"\x00\xffU-Boot\r\n")
-            recorder.sent(b"secret")
+            recorder.note_sent(b"secret")
             recorder.received(b"")
             recorder.received(b"=> ")
         assert (tmp_path / "log").read_bytes() == b"\x00\xffU-Boot\r\n=> "
@@ -205,7 +206,13 @@ class TestReport:
     def test_is_shown_without_what_a_terminal_obeys(self, sentence: str, evidence: str) -> None:
         phases = {"power-on": 0.0, "spl": 1.0}
         report = BootReport(
-            Fault.HANG, "\x1b[31m" + sentence, "\x07[bold]" + evidence, phases, "/x", 0, 9.0
+            Fault.HANG,
+            "\x1b[31m" + sentence,
+            Untrusted("\x07[bold]" + evidence),
+            phases,
+            "/x",
+            0,
+            9.0,
         )
         for view in (timeline_view(report, name="b\x1b]0;x\x07"), timelines_view({"b": report})):
             text = rendered(view)
@@ -214,14 +221,14 @@ class TestReport:
 
     def test_is_shown_with_bars_and_seconds(self) -> None:
         phases = {"power-on": 0.0, "first-byte": 0.25, "bootloader": 1.0, "kernel": 4.0}
-        good = BootReport(None, "it reached 'kernel'", "", phases, "/x", 0, 4.0)
+        good = BootReport(None, "it reached 'kernel'", Untrusted(""), phases, "/x", 0, 4.0)
         text = rendered(timeline_view(good, name="arm64-1"))
         rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
         assert rows["kernel"].count("█") > 2 * rows["bootloader"].count("█")
         assert "4.00 s" in rows["kernel"]
         assert "3.00 s" in rows["kernel"]
         assert "arm64-1" in text
-        bad = BootReport(Fault.HANG, "it hangs", "last", phases, "/log", 0, 20.0)
+        bad = BootReport(Fault.HANG, "it hangs", Untrusted("last"), phases, "/log", 0, 20.0)
         text = rendered(timeline_view(bad))
         assert "given up" in text
         assert "hang: it hangs" in text
@@ -229,7 +236,7 @@ class TestReport:
         text = rendered(timelines_view({"a": good, "b": bad}))
         assert "booted" in text
         assert "░" in text
-        empty = BootReport(Fault.NO_OUTPUT, "nothing", "", {"power-on": 0.0}, "/x")
+        empty = BootReport(Fault.NO_OUTPUT, "nothing", Untrusted(""), {"power-on": 0.0}, "/x")
         assert "no-output" in rendered(timeline_view(empty)) + rendered(timelines_view({}))
 
 

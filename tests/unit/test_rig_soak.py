@@ -20,8 +20,9 @@ from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.soak.cores import Core
 from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak, soak_document
 from benchvise.rig.soak.statistics import durations, exact_rate, outliers, summarise
+from benchvise.text import Untrusted
 
-GOOD = BootVerdict(None, "it came up", "")
+GOOD = BootVerdict(None, "it came up")
 
 
 def report(
@@ -35,7 +36,7 @@ def report(
 
 
 def panic(line: str = "[    1.25] Kernel panic - not syncing: VFS") -> BootReport:
-    verdict = BootVerdict(Fault.KERNEL_PANIC, "the kernel panicked", line)
+    verdict = BootVerdict(Fault.KERNEL_PANIC, "the kernel panicked", Untrusted(line))
     return report(verdict, {"kernel": 1.0}, "bad.log")
 
 
@@ -132,7 +133,7 @@ def test_equal_boots_and_few_boots_have_no_outliers() -> None:
 
 def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
     def hangs(line: str, seconds: float) -> BootReport:
-        return report(BootVerdict(Fault.HANG, "it hangs", line), {"init": seconds})
+        return report(BootVerdict(Fault.HANG, "it hangs", Untrusted(line)), {"init": seconds})
 
     hang, other = hangs("eth0: link at 0xffff8000", 3), hangs("eth0: link at 0xdead1234", 4)
     result = soaked([report(), hang, panic(), report(), other, panic("[    9.9] Kernel panic - B")])

@@ -131,7 +131,10 @@ def test_factors_are_compared_with_all_else_equal() -> None:
         ("where", "load"),
     )
     said = {
-        (effect.factor, effect.level, what.setting): (what.shown, what.ratio and what.ratio.value)
+        (effect.factor, effect.level, what.setting): (
+            what.significant,
+            what.ratio and what.ratio.value,
+        )
         for effect in found
         for what in effect.where
     }
@@ -157,7 +160,7 @@ def test_a_histogram_holds_every_time() -> None:
 
 def test_a_difference_needs_more_than_chance() -> None:
     random = np.random.default_rng(2)
-    assert not difference(random.normal(10, 1, 40), random.normal(10, 1, 40)).shown
+    assert not difference(random.normal(10, 1, 40), random.normal(10, 1, 40)).significant
 
 
 # -- clocks ----------------------------------------------------------------------------------------

@@ -34,12 +34,12 @@ from benchvise.report.assets import Assets
 from benchvise.report.data import report_data, to_json
 from benchvise.report.html import environment, render_page
 from benchvise.report.markdown import run_markdown, runs_markdown
-from benchvise.report.response_figures import Sample
+from benchvise.report.response_figures import ConfigurationTimes
 from benchvise.report.response_page import page as response_page
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.terminal import line, rendered, run_table
 from benchvise.rig.hold.messages import PhaseReached
-from benchvise.state.delta import LogClass
+from benchvise.state.delta import NewLogLines
 from benchvise.text import Untrusted
 from benchvise.web.answers import failure
 from benchvise.web.http import JsonAnswer
@@ -286,7 +286,7 @@ def report(text: str) -> str:
 
 
 def responses(text: str) -> str:
-    samples = [Sample(text, np.array([1e-6, 2e-6, 3e-6]))]
+    samples = [ConfigurationTimes(text, np.array([1e-6, 2e-6, 3e-6]))]
     return response_page(samples, [table_of(text)])
 
 
@@ -349,7 +349,7 @@ DOCUMENTS: dict[str, Callable[[str], str]] = {
     "live": told_live,
     "embedded": lambda text: sinks.embedded({text: [text]}),
     "data of a report": lambda text: to_json(report_data([hostile_run(text)])),
-    "typed": lambda text: sinks.json_text(encode(LogClass(1, (text,)))),
+    "typed": lambda text: sinks.json_text(encode(NewLogLines(1, (text,)))),
 }
 
 

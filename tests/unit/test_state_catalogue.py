@@ -12,7 +12,7 @@ from benchvise.state.catalogue import expand, items_by_id, knobs, load_catalogue
 from benchvise.state.entries import _KEY
 from benchvise.state.model import Flip, Item, Knob
 from benchvise.state.normalise.registry import NORMALISERS
-from benchvise.state.roles import ROLES, Names
+from benchvise.state.roles import ROLES, DeviceNames
 
 ITEMS = load_catalogue()
 KNOBS = [knob for _, knob in knobs().values()]
@@ -62,7 +62,7 @@ def test_reads_can_be_done(item: Item) -> None:
             numbers = [int(number) for number in (match[3] or "").split(":") if number]
             assert all(1 <= number <= subjects for number in numbers), read
             if match[2]:  # a kind of device that roles know
-                Names().called(match[2], *["0"] * len(numbers))
+                DeviceNames().called(match[2], *["0"] * len(numbers))
         rest = _KEY.sub("", read.key)
         assert "{" not in rest and "}" not in rest, read
         if wildcards and read.source in ("file", "link"):

@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from benchvise.state.normalise import devices, network, programs, storage
-from benchvise.state.roles import Names
+from benchvise.state.roles import DeviceNames
 
-PI = Names(roles={"root_disk": "mmcblk0", "root_part": "mmcblk0p2", "default_nic": "eth0"})
+PI = DeviceNames(roles={"root_disk": "mmcblk0", "root_part": "mmcblk0p2", "default_nic": "eth0"})
 
 MOUNTINFO = r"""21 27 0:20 / /proc rw,relatime - proc proc rw
 27 1 179:2 / / rw,noatime - ext4 /dev/root rw,commit=600
@@ -54,7 +54,7 @@ def test_swaps_and_disk_stat() -> None:
         "/dev/mmcblk0p3                          partition\t102396\t\t5000\t\t-2\n"
         "/dev/zram0                              partition\t512000\t\t0\t\t100\n"
     )
-    assert storage.swaps(text, Names(roles={"root_disk": "mmcblk0"})) == [
+    assert storage.swaps(text, DeviceNames(roles={"root_disk": "mmcblk0"})) == [
         "mmcblk0p3 partition 102396 kB, priority -2",
         "zram0 partition 512000 kB, priority 100",
     ]

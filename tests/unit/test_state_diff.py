@@ -20,15 +20,15 @@ from benchvise.report.state_tables import (
     unseen_rows,
     value_text,
 )
-from benchvise.state.delta import LogClass, delta, new_in_log
-from benchvise.state.diff import Kind, Part, diff_snapshots, natural, parts_of
-from benchvise.state.model import Entry, Missing, Snapshot, snapshot_of
+from benchvise.state.delta import NewLogLines, delta, new_in_log
+from benchvise.state.diff import DifferenceKind, DifferencePart, diff_snapshots, natural, parts_of
+from benchvise.state.model import Missing, Snapshot, StateEntry, snapshot_of
 from benchvise.state.normalise.log import kernel_log
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
-def names(a: Snapshot, b: Snapshot) -> dict[str, Kind]:
+def names(a: Snapshot, b: Snapshot) -> dict[str, DifferenceKind]:
     result = diff_snapshots(a, b)
     return {d.entry.name: d.kind for d in (*result.differences, *result.unseen)}
 
@@ -46,18 +46,18 @@ def test_equal_snapshots_have_equal_digests_and_no_difference() -> None:
 
 def test_a_change_is_seen_and_nothing_else() -> None:
     b = pi(**{THP: "[always] madvise never\n"})
-    assert names(pi(), b) == {"memory.thp/mode": Kind.CHANGED}
+    assert names(pi(), b) == {"memory.thp/mode": DifferenceKind.CHANGED}
     (difference,) = diff_snapshots(pi(), b).differences
-    assert difference.parts == (Part("", "madvise", "always"),)
+    assert difference.parts == (DifferencePart("", "madvise", "always"),)
     assert pi().digest != b.digest
 
 
 def test_boards_with_other_devices_compare_by_role() -> None:
     """mmcblk0 and sda, eth0 and enp3s0: what is the same is no difference."""
     found = names(pi(), snapshot(answers(PC, PC_LINKS)))
-    assert found["storage.scheduler/root_disk scheduler"] is Kind.CHANGED
-    assert found["memory.thp/mode"] is Kind.CHANGED
-    assert found["storage.queue/sdb read_ahead_kb"] is Kind.ONLY_B
+    assert found["storage.scheduler/root_disk scheduler"] is DifferenceKind.CHANGED
+    assert found["memory.thp/mode"] is DifferenceKind.CHANGED
+    assert found["storage.queue/sdb read_ahead_kb"] is DifferenceKind.ONLY_B
     assert "storage.queue/root_disk read_ahead_kb" not in found
     assert "net.link/default_nic mtu" not in found
     (line,) = [
@@ -75,18 +75,18 @@ def test_boards_with_other_devices_compare_by_role() -> None:
 @pytest.mark.parametrize(
     ("in_a", "in_b", "kind"),
     [
-        ("1\n", "2\n", Kind.CHANGED),
-        ("1\n", ENOENT, Kind.ONLY_A),
-        (ENOENT, "1\n", Kind.ONLY_B),
-        ("1\n", EACCES, Kind.UNREADABLE_B),
-        (EACCES, "1\n", Kind.UNREADABLE_A),
+        ("1\n", "2\n", DifferenceKind.CHANGED),
+        ("1\n", ENOENT, DifferenceKind.ONLY_A),
+        (ENOENT, "1\n", DifferenceKind.ONLY_B),
+        ("1\n", EACCES, DifferenceKind.UNREADABLE_B),
+        (EACCES, "1\n", DifferenceKind.UNREADABLE_A),
         (EACCES, ENOENT, None),
         (ENOENT, EACCES, None),
         (EACCES, EACCES, None),
         ("1\n", "1\n", None),
     ],
 )
-def test_kinds(in_a: Any, in_b: Any, kind: Kind | None) -> None:
+def test_kinds(in_a: Any, in_b: Any, kind: DifferenceKind | None) -> None:
     path = "/proc/sys/vm/swappiness"
     found = names(pi(**{path: in_a}), pi(**{path: in_b}))
     assert found == ({} if kind is None else {"memory.swap/swappiness": kind})
@@ -99,10 +99,10 @@ def test_a_directory_that_could_not_be_searched_hides_what_is_in_it() -> None:
     blind = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor"
     seen = pi(**{policy: "ondemand\n"})
     assert names(seen, pi(**{blind: EACCES})) == {
-        "cpu.governor/policy0 scaling_governor": Kind.UNREADABLE_B
+        "cpu.governor/policy0 scaling_governor": DifferenceKind.UNREADABLE_B
     }
     assert names(pi(**{blind: ENOENT}), seen) == {
-        "cpu.governor/policy0 scaling_governor": Kind.ONLY_B
+        "cpu.governor/policy0 scaling_governor": DifferenceKind.ONLY_B
     }
 
 
@@ -124,8 +124,8 @@ def test_what_affects_one_thing_comes_before_what_affects_all() -> None:
 
 
 def test_observations_are_apart() -> None:
-    a = with_entries([Entry("system.load", "uptime", 100.0)])
-    b = with_entries([Entry("system.load", "uptime", 200.0)])
+    a = with_entries([StateEntry("system.load", "uptime", 100.0)])
+    b = with_entries([StateEntry("system.load", "uptime", 200.0)])
     result = diff_snapshots(a, b)
     assert not result.differences and [d.entry.key for d in result.observed] == ["uptime"]
     assert a.digest == b.digest
@@ -135,15 +135,15 @@ def test_parts_of_tables_and_lists() -> None:
     a = {"x": 1, "y": {"deep": "old", "same": 0}, "lines": ["a", "b", "b"]}
     b = {"x": 1, "y": {"deep": "new", "same": 0}, "lines": ["b", "c"], "z": True}
     assert list(parts_of(a, b)) == [
-        Part("lines", "a", None),
-        Part("lines", "b", None),
-        Part("lines", None, "c"),
-        Part("y deep", "old", "new"),
-        Part("z", None, True),
+        DifferencePart("lines", "a", None),
+        DifferencePart("lines", "b", None),
+        DifferencePart("lines", None, "c"),
+        DifferencePart("y deep", "old", "new"),
+        DifferencePart("z", None, True),
     ]
-    assert list(parts_of([1, 2], [2, 1])) == [Part("", [1, 2], [2, 1])]
-    assert list(parts_of(["a", "b"], ["b", "a"])) == [Part("", ["a", "b"], ["b", "a"])]
-    assert list(parts_of(1, True)) == [Part("", 1, True)]
+    assert list(parts_of([1, 2], [2, 1])) == [DifferencePart("", [1, 2], [2, 1])]
+    assert list(parts_of(["a", "b"], ["b", "a"])) == [DifferencePart("", ["a", "b"], ["b", "a"])]
+    assert list(parts_of(1, True)) == [DifferencePart("", 1, True)]
 
 
 VALUES = st.recursive(
@@ -182,7 +182,7 @@ def test_a_snapshot_survives_its_file() -> None:
 
 def observed(*pairs: tuple[str, Any], **more: Any) -> Snapshot:
     split = [(*name.split("/", 1), value) for name, value in pairs]
-    return with_entries([Entry(item, key, value) for item, key, value in split], **more)
+    return with_entries([StateEntry(item, key, value) for item, key, value in split], **more)
 
 
 def test_counters_are_differences() -> None:
@@ -223,7 +223,7 @@ def test_after_a_reboot_there_are_no_differences() -> None:
 
 
 def test_what_was_not_read_on_both_sides_has_no_difference() -> None:
-    missing = with_entries([Entry("x.y", "k", missing=Missing.UNREADABLE, reason="EACCES")])
+    missing = with_entries([StateEntry("x.y", "k", missing=Missing.UNREADABLE, reason="EACCES")])
     assert delta(missing, observed(("x.y/k", 5))).change("x.y", "k") is None
     assert delta(observed(("x.y/k", 5)), missing).change("x.y", "k") is None
     assert delta(with_entries([]), observed(("x.y/k", 5))).change("x.y", "k") is None
@@ -253,8 +253,8 @@ def test_new_lines_of_the_kernel_log() -> None:
         observed(("log.classes/classes", before)), observed(("log.classes/classes", after))
     )
     assert found.log == {
-        "MMC error": LogClass(1, (f"[9.000000] {MMC}",)),
-        "under-voltage": LogClass(1, (f"[10.000000] {VOLTAGE}",)),
+        "MMC error": NewLogLines(1, (f"[9.000000] {MMC}",)),
+        "under-voltage": NewLogLines(1, (f"[10.000000] {VOLTAGE}",)),
     }
     assert found.change("log.classes", "classes") is None
     assert new_in_log(after, after) == {}

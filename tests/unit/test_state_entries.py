@@ -14,7 +14,7 @@ from benchvise.board.messages import FileError, FileValue
 from benchvise.documents import encode
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
-from benchvise.state.commands import Output
+from benchvise.state.commands import CommandAnswer
 from benchvise.state.entries import TEXT_LIMIT, entries_of
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Missing, snapshot_of
@@ -130,11 +130,11 @@ def test_facts() -> None:
 
 def test_commands() -> None:
     line = "vcgencmd get_throttled"
-    given = answers(PI, PI_LINKS, commands={line: Output("throttled=0x5")})
+    given = answers(PI, PI_LINKS, commands={line: CommandAnswer("throttled=0x5")})
     entry = entries(given)["power.throttling/flags"]
     assert entry.value["under-voltage now"] is True
     assert entry.path == line
-    late = Output(missing=Missing.UNREADABLE, reason="no answer within 1.5 s")
+    late = CommandAnswer(missing=Missing.UNREADABLE, reason="no answer within 1.5 s")
     entry = entries(answers(PI, PI_LINKS, commands={line: late}))["power.throttling/flags"]
     assert (entry.missing, entry.reason) == (Missing.UNREADABLE, "no answer within 1.5 s")
     assert entries(answers({}))["storage.file_systems/root_part header"].missing is Missing.ABSENT
@@ -207,7 +207,7 @@ def test_garbage_gives_entries_and_nothing_else(data: st.DataObject) -> None:
         files=ByPath({path: FileValue(text) for path in paths.values()}),
         links=ByPath(dict.fromkeys(paths.values(), str(text))),
         facts={read.path: {"": fact, "eth0": fact} for read in reads if read.source == "fact"},
-        commands={path: Output(str(text)) for path in paths.values()},
+        commands={path: CommandAnswer(str(text)) for path in paths.values()},
     )
     for item in load_catalogue():
         for entry, _ in entries_of(item, given):

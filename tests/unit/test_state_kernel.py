@@ -7,9 +7,9 @@ import gzip
 import pytest
 
 from benchvise.state.normalise import cpu, kernel, log
-from benchvise.state.roles import Names, names_from
+from benchvise.state.roles import DeviceNames, names_from
 
-PI = Names(roles={"root_disk": "mmcblk0", "root_part": "mmcblk0p2", "default_nic": "eth0"})
+PI = DeviceNames(roles={"root_disk": "mmcblk0", "root_part": "mmcblk0p2", "default_nic": "eth0"})
 
 CMDLINE = (
     "coherent_pool=1M 8250.nr_uarts=0 smsc95xx.macaddr=DC:A6:32:01:02:03 "

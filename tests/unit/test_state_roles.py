@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchvise.state.mounts import mount_of, parse_mounts
-from benchvise.state.roles import ROLES, Names, names_from, parse_interrupts
+from benchvise.state.roles import ROLES, DeviceNames, names_from, parse_interrupts
 
 ROUTE = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n"
 
@@ -261,4 +261,4 @@ def test_of_mounts_that_hide_each_other_the_last_counts() -> None:
     text = "1 0 8:1 / /mnt rw - ext4 /dev/a rw\n2 0 8:2 / /mnt rw - ext4 /dev/b rw\n"
     assert mount_of("/mnt/x", parse_mounts(text)).source == "/dev/b"  # type: ignore[union-attr]
     assert mount_of("/mntx", parse_mounts(text)) is None
-    assert Names().text("plain") == "plain"
+    assert DeviceNames().text("plain") == "plain"

@@ -118,7 +118,7 @@ def test_a_path_is_no_range() -> None:
 def test_a_parameter_for_all_is_taken_by_those_that_have_it() -> None:
     params = parse_params(["size=4K", "url=http://h/?a=b+c,d", "size=8K"])
     assert params == {"size": ("4K", "8K"), "url": ("http://h/?a=b+c,d",)}
-    entry = parse_bench("memory.copy:size=1M,source=zero").told(params, REGISTRY)
+    entry = parse_bench("memory.copy:size=1M,source=zero").with_params(params, REGISTRY)
     assert [spec.key for spec in entry.specs(REGISTRY)] == [
         "memory.copy:size=4K,source=zero",
         "memory.copy:size=8K,source=zero",

@@ -13,30 +13,30 @@ import pytest
 from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
 from benchvise.health.watch.alarms import Alarms, environment
-from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate, spell
-from benchvise.health.watch.observation import Figure, Kind
+from benchvise.health.watch.alerts import Alert, AlertEvent, AlertRule, AlertState, evaluate, spell
+from benchvise.health.watch.observation import WatchedKind, WatchedValue
 from benchvise.health.watch.rules import default_rules, load_rules
 from benchvise.quantities import seconds_or_none
 
-HOT = Rule("hot", "sensor", ("*",), 85, 75, "too hot", "cool it", hold=60, limit=5)
-CRC = Rule("crc", "counter", ("*crc*",), 3, 0, "cable", "replace it", within=3600)
-LOGGED = Rule("ata", "event", ("ATA*",), 2, 0, "disk", "look", within=600, text="*reset*")
+HOT = AlertRule("hot", "sensor", ("*",), 85, 75, "too hot", "cool it", hold=60, limit=5)
+CRC = AlertRule("crc", "counter", ("*crc*",), 3, 0, "cable", "replace it", within=3600)
+LOGGED = AlertRule("ata", "event", ("ATA*",), 2, 0, "disk", "look", within=600, text="*reset*")
 
 
-def follow(rule: Rule, looks: Iterable[tuple[float, object]]) -> list[tuple[float, bool]]:
+def follow(rule: AlertRule, looks: Iterable[tuple[float, object]]) -> list[tuple[float, bool]]:
     """When the alert began (True) and ended, over looks at these times."""
     states: Mapping[str, AlertState] = {}
     told = []
     for at, given in looks:
         figures, rises, happenings = [], {}, []
         if rule.of in ("sensor", "level"):
-            kind = Kind.SENSOR if rule.of == "sensor" else Kind.LEVEL
-            figures = [Figure("x", kind, float(str(given)))]
+            kind = WatchedKind.SENSOR if rule.of == "sensor" else WatchedKind.LEVEL
+            figures = [WatchedValue("x", kind, float(str(given)))]
         elif rule.of == "counter":
-            figures = [Figure("crc", Kind.LASTING, 0)]
+            figures = [WatchedValue("crc", WatchedKind.LASTING, 0)]
             rises = {"crc": float(str(given))} if given else {}
         elif given:
-            happenings = [Happening("ATA error", str(given), 1, at)]
+            happenings = [AlertEvent("ATA error", str(given), 1, at)]
         alerts, states = evaluate([rule], states, at, figures, rises, happenings)
         states = {k: decode(AlertState, json.loads(json.dumps(encode(v))))
                   for k, v in states.items()}  # fmt: skip
@@ -54,7 +54,7 @@ class TestHysteresis:
         assert follow(HOT, [(0, 90), (30, 90), (59, 70), (60, 90), (90, 90)]) == []
 
     def test_a_rule_may_be_raised_by_low_values(self) -> None:
-        fan = Rule("fan", "sensor", ("*",), 500, 900, "", "", low=True)
+        fan = AlertRule("fan", "sensor", ("*",), 500, 900, "", "", low=True)
         assert follow(fan, [(0, 1200), (1, 499), (2, 700), (3, 900), (4, 501)]) == [
             (1, True),
             (3, False),
@@ -62,7 +62,7 @@ class TestHysteresis:
 
     def test_a_level_of_pending_sectors_is_over_when_none_is_left(self) -> None:
         rule = next(rule for rule in default_rules() if rule.name == "pending sectors")
-        pending = Rule(**{**{f: getattr(rule, f) for f in rule.__slots__}, "match": ("*",)})
+        pending = AlertRule(**{**{f: getattr(rule, f) for f in rule.__slots__}, "match": ("*",)})
         assert follow(pending, [(0, 0), (1, 8), (2, 9), (3, 0)]) == [(1, True), (3, False)]
 
     def test_a_sensor_with_a_limit_of_its_own_is_held_against_that(self) -> None:
@@ -86,9 +86,9 @@ class TestWindows:
         assert follow(LOGGED, looks) == [(2, True), (900, False)]
 
     def test_a_window_of_weeks_with_a_rise_at_each_look_stays_small(self) -> None:
-        rule = Rule("crc", "counter", ("*",), 1e9, 0, "", "", within=7 * 86400)
+        rule = AlertRule("crc", "counter", ("*",), 1e9, 0, "", "", within=7 * 86400)
         states: Mapping[str, AlertState] = {}
-        figure = Figure("crc", Kind.COUNTER, 0)
+        figure = WatchedValue("crc", WatchedKind.COUNTER, 0)
         for minute in range(3 * 7 * 1440):
             _, states = evaluate([rule], states, minute * 60.0, [figure], {"crc": 1.0}, [])
         recent = states["crc\ncrc"].recent
@@ -97,7 +97,7 @@ class TestWindows:
 
 
 def test_what_never_was_bad_is_not_remembered() -> None:
-    figures = [Figure(f"t{i}", Kind.SENSOR, 40) for i in range(100)]
+    figures = [WatchedValue(f"t{i}", WatchedKind.SENSOR, 40) for i in range(100)]
     assert evaluate([HOT], {}, 0, figures, {}, []) == ([], {})
 
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.documents import decode, encode
-from benchvise.health.model import Mark
-from benchvise.health.watch.observation import Event, Figure, Kind, Observation
+from benchvise.health.model import LogMark
+from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.tracker import (
     BEYOND,
     COUNTER_RESET,
     REBOOTED,
-    Memory,
-    Step,
+    WatchMemory,
+    WatchStep,
     advance,
 )
 
@@ -27,75 +27,86 @@ GAP = 150.0
 
 def seen(
     at: float,
-    *figures: Figure,
+    *figures: WatchedValue,
     boot: str = "a",
     uptime: float | None = None,
-    events: Sequence[Event] = (),
-    before: Mark | None = None,
-    mark: Mark | None = None,
+    events: Sequence[WatchEvent] = (),
+    before: LogMark | None = None,
+    mark: LogMark | None = None,
 ) -> Observation:
     return Observation(T + at, boot, uptime, figures, tuple(events), before, mark)
 
 
-def follow(*looks: Observation) -> list[Step]:
+def follow(*looks: Observation) -> list[WatchStep]:
     """The steps of these looks; what is remembered goes through JSON, as in the store."""
-    memory, steps = Memory(), []
+    memory, steps = WatchMemory(), []
     for look in looks:
         steps.append(advance(memory, look, (), GAP))
-        memory = decode(Memory, json.loads(json.dumps(encode(steps[-1].memory))))
+        memory = decode(WatchMemory, json.loads(json.dumps(encode(steps[-1].memory))))
         assert memory == steps[-1].memory
     return steps
 
 
-def deltas(kind: Kind, *values: tuple[float, str]) -> list[float | None]:
-    looks = [seen(60 * i, Figure("n", kind, v), boot=b) for i, (v, b) in enumerate(values, 1)]
+def deltas(kind: WatchedKind, *values: tuple[float, str]) -> list[float | None]:
+    looks = [seen(60 * i, WatchedValue("n", kind, v), boot=b) for i, (v, b) in enumerate(values, 1)]
     return [c.delta for step in follow(*looks) for c in step.changes]
 
 
 class TestCounters:
     def test_the_first_look_only_says_where_it_stands(self) -> None:
-        assert deltas(Kind.COUNTER, (7, "a")) == [None]
+        assert deltas(WatchedKind.COUNTER, (7, "a")) == [None]
 
     def test_what_is_unchanged_is_not_written_again(self) -> None:
-        assert deltas(Kind.COUNTER, (7, "a"), (7, "a"), (9, "a"), (9, "a")) == [None, 2]
+        assert deltas(WatchedKind.COUNTER, (7, "a"), (7, "a"), (9, "a"), (9, "a")) == [None, 2]
 
     def test_a_reboot_begins_at_0_and_gives_no_negative_delta(self) -> None:
-        assert deltas(Kind.COUNTER, (7, "a"), (9, "a"), (3, "b"), (4, "b")) == [None, 2, 3, 1]
+        assert deltas(WatchedKind.COUNTER, (7, "a"), (9, "a"), (3, "b"), (4, "b")) == [
+            None,
+            2,
+            3,
+            1,
+        ]
 
     def test_after_a_reboot_it_may_have_counted_further_than_before(self) -> None:
-        assert deltas(Kind.COUNTER, (7, "a"), (12, "b")) == [None, 12]
-        assert deltas(Kind.COUNTER, (7, "a"), (7, "b")) == [None, 7]
+        assert deltas(WatchedKind.COUNTER, (7, "a"), (12, "b")) == [None, 12]
+        assert deltas(WatchedKind.COUNTER, (7, "a"), (7, "b")) == [None, 7]
 
     def test_a_counter_of_the_device_goes_on_over_a_reboot(self) -> None:
-        assert deltas(Kind.LASTING, (7, "a"), (9, "b"), (9, "c")) == [None, 2]
+        assert deltas(WatchedKind.LASTING, (7, "a"), (9, "b"), (9, "c")) == [None, 2]
 
     def test_another_device_is_a_new_beginning(self) -> None:
-        looks = [seen(60, Figure("n", Kind.LASTING, 50)), seen(120, Figure("n", Kind.LASTING, 4))]
+        looks = [
+            seen(60, WatchedValue("n", WatchedKind.LASTING, 50)),
+            seen(120, WatchedValue("n", WatchedKind.LASTING, 4)),
+        ]
         step = follow(*looks)[1]
         assert [(c.delta, c.anew) for c in step.changes] == [(None, True)]
         [event] = step.events
         assert (event.what, event.text) == (COUNTER_RESET, "n went from 50 to 4")
 
     def test_a_driver_that_is_loaded_anew_begins_at_0(self) -> None:
-        looks = [seen(60, Figure("n", Kind.COUNTER, 50)), seen(120, Figure("n", Kind.COUNTER, 4))]
+        looks = [
+            seen(60, WatchedValue("n", WatchedKind.COUNTER, 50)),
+            seen(120, WatchedValue("n", WatchedKind.COUNTER, 4)),
+        ]
         step = follow(*looks)[1]
         assert [(c.delta, c.anew) for c in step.changes] == [(4, True)]
         assert [event.what for event in step.events] == [COUNTER_RESET]
 
     def test_a_level_goes_down_too(self) -> None:
-        assert deltas(Kind.LEVEL, (0, "a"), (3, "a"), (1, "b")) == [None, 3, -2]
+        assert deltas(WatchedKind.LEVEL, (0, "a"), (3, "a"), (1, "b")) == [None, 3, -2]
 
     def test_a_change_says_between_which_looks_it_was(self) -> None:
         looks = [
-            seen(60, Figure("n", Kind.COUNTER, 1)),
+            seen(60, WatchedValue("n", WatchedKind.COUNTER, 1)),
             seen(120),  # the device was away
-            seen(9000, Figure("n", Kind.COUNTER, 5)),
+            seen(9000, WatchedValue("n", WatchedKind.COUNTER, 5)),
         ]
         [change] = follow(*looks)[2].changes
         assert (change.since, change.at) == (T + 60, T + 9000)
 
     def test_what_is_no_number_is_left_out(self) -> None:
-        step = follow(seen(60, Figure("n", Kind.COUNTER, math.nan)))[0]
+        step = follow(seen(60, WatchedValue("n", WatchedKind.COUNTER, math.nan)))[0]
         assert not step.changes and not step.memory.values
 
     @given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=30))
@@ -103,12 +114,19 @@ class TestCounters:
         self, rises: list[tuple[int, bool]]
     ) -> None:
         """Whatever happens between looks: what is lost is only what a reboot has taken along."""
-        value, boot, looks, whole = 0, 0, [seen(1, Figure("n", Kind.COUNTER, 0), boot="0")], 0
+        value, boot, looks, whole = (
+            0,
+            0,
+            [seen(1, WatchedValue("n", WatchedKind.COUNTER, 0), boot="0")],
+            0,
+        )
         for index, (rise, reboots) in enumerate(rises, 2):
             boot += reboots
             value = rise if reboots else value + rise
             whole += rise
-            looks.append(seen(60 * index, Figure("n", Kind.COUNTER, value), boot=str(boot)))
+            looks.append(
+                seen(60 * index, WatchedValue("n", WatchedKind.COUNTER, value), boot=str(boot))
+            )
         found = [c.delta for step in follow(*looks) for c in step.changes if c.delta is not None]
         assert all(delta >= 0 for delta in found)
         assert sum(found) == whole
@@ -137,70 +155,81 @@ class TestReboots:
 
 class TestSensors:
     def test_a_range_ends_after_half_an_hour_if_it_varies(self) -> None:
-        looks = [seen(60 * i, Figure("t", Kind.SENSOR, 40 + i % 3)) for i in range(1, 62)]
+        looks = [
+            seen(60 * i, WatchedValue("t", WatchedKind.SENSOR, 40 + i % 3)) for i in range(1, 62)
+        ]
         ended = [r for step in follow(*looks) for _, r in step.ranges]
         assert [(r.readings, r.low, r.high) for r in ended] == [(30, 40, 42), (30, 40, 42)]
         assert ended[0].total / 30 == 41
 
     def test_what_does_not_vary_is_one_range_however_long(self) -> None:
-        looks = [seen(60 * i, Figure("t", Kind.SENSOR, 12.0)) for i in range(1, 500)]
+        looks = [seen(60 * i, WatchedValue("t", WatchedKind.SENSOR, 12.0)) for i in range(1, 500)]
         steps = follow(*looks)
         assert not any(step.ranges for step in steps)
         assert steps[-1].memory.ranges["t"].readings == 499
 
     def test_a_gap_ends_it(self) -> None:
         steps = follow(
-            seen(60, Figure("t", Kind.SENSOR, 1)), seen(999, Figure("t", Kind.SENSOR, 1))
+            seen(60, WatchedValue("t", WatchedKind.SENSOR, 1)),
+            seen(999, WatchedValue("t", WatchedKind.SENSOR, 1)),
         )
         [(name, one)] = steps[1].ranges
         assert (name, one.until) == ("t", T + 60)
 
     def test_a_sensor_that_went_away_is_kept(self) -> None:
-        steps = follow(seen(60, Figure("t", Kind.SENSOR, 1)), seen(120), seen(300))
+        steps = follow(seen(60, WatchedValue("t", WatchedKind.SENSOR, 1)), seen(120), seen(300))
         assert [len(step.ranges) for step in steps] == [0, 0, 1]
 
 
 class TestLog:
-    LINE = Event("ATA error", "ata1: failed", T + 50, T + 50, 1, "failing")
+    LINE = WatchEvent("ATA error", "ata1: failed", T + 50, T + 50, 1, "failing")
 
     def test_the_mark_goes_on_with_what_was_read(self) -> None:
         steps = follow(
-            seen(60, events=[self.LINE], mark=Mark("a", 1, 1)),
-            seen(120, before=Mark("a", 1, 1), mark=Mark("a", 2, 1)),
+            seen(60, events=[self.LINE], mark=LogMark("a", 1, 1)),
+            seen(120, before=LogMark("a", 1, 1), mark=LogMark("a", 2, 1)),
         )
         assert [len(step.events) for step in steps] == [1, 0]
-        assert steps[1].memory.mark == Mark("a", 2, 1)
+        assert steps[1].memory.mark == LogMark("a", 2, 1)
 
     def test_two_watches_count_a_line_once(self) -> None:
         """Both read from the start; the second finds that the first was there."""
         steps = follow(
-            seen(60, events=[self.LINE], mark=Mark("a", 1, 1)),
-            seen(300, events=[self.LINE], before=None, mark=Mark("a", 1, 1)),
+            seen(60, events=[self.LINE], mark=LogMark("a", 1, 1)),
+            seen(300, events=[self.LINE], before=None, mark=LogMark("a", 1, 1)),
         )
         assert [len(step.events) for step in steps] == [1, 0]
-        assert steps[1].memory.mark == Mark("a", 1, 1)
+        assert steps[1].memory.mark == LogMark("a", 1, 1)
 
     def test_a_look_that_another_watch_overtook_changes_nothing(self) -> None:
-        figure = Figure("n", Kind.COUNTER, 5)
-        steps = follow(seen(60, figure), seen(59, Figure("n", Kind.COUNTER, 4)))
-        assert steps[1] == Step(steps[0].memory)
+        figure = WatchedValue("n", WatchedKind.COUNTER, 5)
+        steps = follow(seen(60, figure), seen(59, WatchedValue("n", WatchedKind.COUNTER, 4)))
+        assert steps[1] == WatchStep(steps[0].memory)
 
     def test_a_host_clock_that_is_set_back_is_followed(self) -> None:
         steps = follow(
-            seen(0, Figure("n", Kind.COUNTER, 5), Figure("t", Kind.SENSOR, 1)),
-            seen(-90_000, Figure("n", Kind.COUNTER, 6), Figure("t", Kind.SENSOR, 1)),
+            seen(
+                0,
+                WatchedValue("n", WatchedKind.COUNTER, 5),
+                WatchedValue("t", WatchedKind.SENSOR, 1),
+            ),
+            seen(
+                -90_000,
+                WatchedValue("n", WatchedKind.COUNTER, 6),
+                WatchedValue("t", WatchedKind.SENSOR, 1),
+            ),
         )
         [change] = steps[1].changes
         assert change.delta == 1 and change.since <= change.at
         assert len(steps[1].ranges) == 1
 
     def test_a_flood_is_counted_not_kept(self) -> None:
-        events = [Event("oops", f"line {'x' * i}", T + 1, T + 1) for i in range(1000)]
-        step = follow(seen(60, events=events, mark=Mark("a", 1, 1)))[0]
+        events = [WatchEvent("oops", f"line {'x' * i}", T + 1, T + 1) for i in range(1000)]
+        step = follow(seen(60, events=events, mark=LogMark("a", 1, 1)))[0]
         assert len(step.events) == 201
         assert (step.events[-1].text, step.events[-1].count) == (BEYOND, 800)
 
     def test_no_event_lies_in_the_future(self) -> None:
-        late = Event("oops", "clock of the board runs fast", T + 500, T + 900)
-        step = follow(seen(60, events=[late], mark=Mark("a", 1, 1)))[0]
+        late = WatchEvent("oops", "clock of the board runs fast", T + 500, T + 900)
+        step = follow(seen(60, events=[late], mark=LogMark("a", 1, 1)))[0]
         assert (step.events[0].at, step.events[0].last) == (T + 60, T + 60)

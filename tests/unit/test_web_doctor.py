@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from web_client import Client
 
-from benchvise.flows.doctor import Finding, State
+from benchvise.flows.doctor import Check, CheckState
 from benchvise.web.pages import doctor
 
 ATTACK = "<script>document.body.dataset.attacked=1</script>\u202e"
@@ -27,7 +27,7 @@ def test_the_page_has_what_the_command_prints(tmp_path: Path) -> None:
 def test_what_is_missing_has_its_remedy_and_nothing_acts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lacking = Finding("ssh", State.MISSING, ATTACK, "apt-get install openssh-client")
+    lacking = Check("ssh", CheckState.MISSING, ATTACK, "apt-get install openssh-client")
     monkeypatch.setattr(doctor, "examine", lambda _store: [lacking])
     client = Client.of(store=str(tmp_path / "runs.db"))
     assert client.get("/doctor.json").data["lacking"] == 1

@@ -11,7 +11,7 @@ from web_client import HOST, Client
 
 from benchvise.errors import BoardUnreachable
 from benchvise.health.judging import Judgement, judge
-from benchvise.health.model import Disk, Log, Reading, Sensor
+from benchvise.health.model import Disk, HealthReading, LogReading, Sensor
 from benchvise.store import Store
 from benchvise.web import health_readings
 
@@ -74,9 +74,9 @@ def test_what_is_not_known_is_not_looked_for(watched: str) -> None:
 
 
 def test_a_look_now_is_shown_until_the_next(watched: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = Reading(
+    reading = HealthReading(
         board="local", taken="2026-11-22T08:00:00+00:00", boot_id="b", uptime=60.0,
-        privilege=ATTACK, log=Log(lines=3, source="kmsg"),
+        privilege=ATTACK, log=LogReading(lines=3, source="kmsg"),
         sensors=(Sensor("k10temp", "temp1", ATTACK, "temperature", 51.0, "°C", {"max": 70.0}),),
         disks=(Disk("sda", ATTACK, True, {"CRC errors": 3.0}),),
     )  # fmt: skip

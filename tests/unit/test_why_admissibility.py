@@ -11,7 +11,7 @@ from why_boards import metric, side, with_value
 
 from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.hostside import HOST_BENCHMARKS
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
 from benchvise.why.suspects.admissibility import examine
@@ -49,7 +49,7 @@ def program(name: str, version: str, digest: str = "d") -> SideFacts:
 def observed(given: Snapshot, name: str, value: Any) -> Snapshot:
     item, _, key = name.partition("/")
     kept = tuple(entry for entry in given.observations if entry.name != name)
-    return replace(given, observations=(*kept, Entry(item, key, value=value)))
+    return replace(given, observations=(*kept, StateEntry(item, key, value=value)))
 
 
 def test_equal_boards_and_a_sound_benchmark_have_no_findings() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchvise.errors import UsageError
+from benchvise.text import Untrusted
 from benchvise.why.model import Origin, Side
-from benchvise.why.provenance.boot_trace import Writer, with_proof, words, written_in
+from benchvise.why.provenance.boot_trace import Writer, tracing_arguments, with_proof, written_in
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -31,7 +32,7 @@ CPU:0 [LOST 12 EVENTS]
 
 
 def origin(file: str, kind: str = "rc.local") -> Origin:
-    return Origin(Side.BAD, kind, file, 2, "echo", certain=True)
+    return Origin(Side.BAD, kind, file, 2, Untrusted("echo"), certain=True)
 
 
 def test_writers_are_told_by_the_file_that_they_opened_last() -> None:
@@ -63,7 +64,7 @@ def test_any_text_is_survived(trace: str) -> None:
 
 
 def test_the_words_are_those_of_an_architecture() -> None:
-    assert "name=+0(+0(%x1)):string" in words("aarch64")
-    assert " " not in words("riscv64").split(" trace_event=")[0]
+    assert "name=+0(+0(%x1)):string" in tracing_arguments("aarch64")
+    assert " " not in tracing_arguments("riscv64").split(" trace_event=")[0]
     with pytest.raises(UsageError, match="mips"):
-        words("mips")
+        tracing_arguments("mips")

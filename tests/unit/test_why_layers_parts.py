@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.measure.model import SeriesSpec
-from benchvise.measure.suite import Entry
-from benchvise.report.why_plan import plan_words
+from benchvise.measure.suite import SuiteEntry
+from benchvise.report.why_plan import plan_text
 from benchvise.report.why_words import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.differences import LayerDifference
@@ -23,6 +23,7 @@ from benchvise.rig.compose.layers.lines import mixed, pieces
 from benchvise.rig.faults import Fault
 from benchvise.rig.images import ImageError
 from benchvise.state.model import Snapshot
+from benchvise.text import Untrusted
 from benchvise.why.bench import ArmRefused, SideFacts
 from benchvise.why.benches import images as images_module
 from benchvise.why.benches import rig as rig_module
@@ -180,7 +181,7 @@ class FakeSeat:
     def boot(self, image: Path) -> Any:
         self.booted.append(image.name)
         if image.name in self.bad:
-            report = BootReport(Fault.KERNEL_PANIC, "it panics", "", {}, "log")
+            report = BootReport(Fault.KERNEL_PANIC, "it panics", Untrusted(""), {}, "log")
             raise BootError(Fault.KERNEL_PANIC, "rig:fake: it panics", "look", report)
         self.boots += 1
         return object()
@@ -269,7 +270,7 @@ def bench(seat: FakeSeat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ri
     for path in paths.values():
         path.write_bytes(b"x")
     one: Any = seat
-    return RigBench({Side.GOOD: one, Side.BAD: one}, paths, Entry("os.fork", {}))
+    return RigBench({Side.GOOD: one, Side.BAD: one}, paths, SuiteEntry("os.fork", {}))
 
 
 def named(bench: RigBench, name: str) -> Suspect:
@@ -309,7 +310,7 @@ def test_each_side_may_have_a_board_of_its_own(
     other: Any = FakeSeat()
     bad: Any = seat
     paths = {side: tmp_path / f"{side}.img" for side in Side}
-    both = RigBench({Side.GOOD: other, Side.BAD: bad}, paths, Entry("os.fork", {}))
+    both = RigBench({Side.GOOD: other, Side.BAD: bad}, paths, SuiteEntry("os.fork", {}))
     before = len(seat.booted)
     for side in (Side.GOOD, Side.BAD, Side.BAD, Side.GOOD):
         both.measure(Arm(side))
@@ -378,7 +379,7 @@ def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None
     # boots of 30 s, and images in between that are composed once each
     assert 30 * 56 < planned.effort_layers.seconds < 45 * 62
     said = "\n".join(
-        line.text for block in plan_words(planned).blocks for line in block.lines
+        line.text for block in plan_text(planned).blocks for line in block.lines
         if isinstance(line, BlockLine)
     )  # fmt: skip
     assert "62 boots" in said and "one of the layers L1 to L3" in said
@@ -388,7 +389,7 @@ def test_a_dry_run_lists_the_layers_with_boots_and_time(bench: RigBench) -> None
 def test_parts_say_where_they_are_in_each_image(bench: RigBench) -> None:
     kpti = named(bench, "command-line:kpti")
     assert kpti.means == LayerMeans("command-line", "kpti")
-    assert [(o.where, o.text) for s in Side for o in bench.origins(s, kpti)] == [
+    assert [(o.where, o.text.raw) for s in Side for o in bench.origins(s, kpti)] == [
         ("/x.conf:6", "kpti=0"),
         ("/x.conf:7", "kpti=1"),
     ]

@@ -9,10 +9,10 @@ import pytest
 from benchvise.board import Board, Completed
 from benchvise.errors import UsageError
 from benchvise.measure.model import (
-    Kind,
+    MetricKind,
     ProcessRecord,
-    Remark,
     RunRecord,
+    RunRemark,
     RunStatus,
     Sample,
     SeriesRecord,
@@ -37,7 +37,7 @@ from benchvise.why.model import (
 )
 
 SPEC = SeriesSpec("memory.copy", (("size", "64M"),), "memory.copy")
-KIND = Kind("B/s", "higher", "copied")
+KIND = MetricKind("B/s", "higher", "copied")
 
 
 def suspect(name: str, means: Means | None) -> Suspect:
@@ -153,7 +153,7 @@ def record(*values: tuple[float, ...], unit: str = "B/s") -> Record:
     run = RunRecord(
         id="1234", label="", board="ssh://a", suite="", status=RunStatus.COMPLETE, reason="",
         started="", finished="", seed=0, host={}, tool_version="", simulated=False,
-        series=(series,), remarks=(Remark("throttled", "the CPU was throttled 3 times"),),
+        series=(series,), remarks=(RunRemark("throttled", "the CPU was throttled 3 times"),),
     )  # fmt: skip
     return Record("run 1234", Snapshot("ssh://a", "", "", "root", (), ()), run)
 

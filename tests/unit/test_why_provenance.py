@@ -235,7 +235,7 @@ def test_hostile_files_are_survived(what: str, tmp_path: Path) -> None:
     files["/etc/sysctl.d/z.conf"] = "vm.laptop_mode=5\n"
     origins = origins_in(files, tmp_path, "vm.laptop_mode", "5")
     assert origins[0].where == "/etc/sysctl.d/z.conf:1"
-    assert all(origin.text.isprintable() for origin in origins)
+    assert all(origin.text.raw.isprintable() for origin in origins)
 
 
 def test_circles_of_links_and_what_is_no_file_are_survived(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchvise.state.knobs import Setting, find_knob
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why.model import Layer, LayerMeans, SettingMeans, Suspect
 
 
@@ -44,6 +44,6 @@ def snapshot(entries: Mapping[str, Any], paths: Mapping[str, str] | None = None)
     )
 
 
-def _entry(name: str, value: Any, path: str) -> Entry:
+def _entry(name: str, value: Any, path: str) -> StateEntry:
     item, _, key = name.partition("/")
-    return Entry(item, key, value=value, path=path)
+    return StateEntry(item, key, value=value, path=path)

@@ -385,7 +385,7 @@ def open_channel(board: Board) -> ProbeChannel:
 def failure_of(message: ErrorMessage) -> BenchviseError:
     """The exception for an ``error`` line; the probe's text names the thing and the remedy."""
     kinds: Mapping[int, type[BenchviseError]] = {77: NotAvailable, 2: UsageError}
-    return kinds.get(message.exit, ProbeError)(printable(message.message, _MESSAGE))
+    return kinds.get(message.exit, ProbeError)(f"{message.message:{_MESSAGE}}")
 
 
 def _batches(globs: Iterable[str]) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchvise.board import place
 from benchvise.board.architecture import Identity, identify
-from benchvise.board.place import DIRECTORY_VARIABLE, Candidate, Verdict
+from benchvise.board.place import DIRECTORY_VARIABLE, Candidate, PlaceVerdict
 from benchvise.board.probes import PROBE, Probe, load_probe, packaged_architectures
 from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnusable
@@ -18,8 +18,8 @@ from benchvise.text import last_line, printable
 __all__ = ["Deployed", "deploy", "packaged_architectures", "remove"]
 
 _UPLOAD_SECONDS = 300.0  # 200 kB over the slowest of links
-_GOOD = (Verdict.PRESENT, Verdict.USABLE)
-_NOT_OURS = (Verdict.FOREIGN, Verdict.SYMLINK, Verdict.NOT_A_DIRECTORY)
+_GOOD = (PlaceVerdict.PRESENT, PlaceVerdict.USABLE)
+_NOT_OURS = (PlaceVerdict.FOREIGN, PlaceVerdict.SYMLINK, PlaceVerdict.NOT_A_DIRECTORY)
 _SIGILL_STATUS = 128 + 4
 
 
@@ -72,7 +72,7 @@ def remove(board: Board) -> tuple[str, ...]:
     when something else is left, naming it.
     """
     seen = [candidate for candidate in place.remove(board) if candidate.verdict not in _NOT_OURS]
-    left = [candidate for candidate in seen if candidate.verdict is not Verdict.PRESENT]
+    left = [candidate for candidate in seen if candidate.verdict is not PlaceVerdict.PRESENT]
     if left:
         raise BoardUnusable(
             f"{board.name}: {left[0].directory} was not removed ({_why(left[0])})",
@@ -86,7 +86,7 @@ def _use(
 ) -> Deployed | None:
     """Uploads if need be and proves; None, with the candidate refused, if it takes no programs."""
     sent = 0
-    if chosen.verdict is Verdict.USABLE:
+    if chosen.verdict is PlaceVerdict.USABLE:
         failed = place.store(board, chosen, probe, _UPLOAD_SECONDS)
         if failed is not None:
             refused.append(failed)
@@ -95,7 +95,7 @@ def _use(
     path = f"{chosen.directory}/{probe.digest}/{PROBE}"
     if _prove(board, path, identity):
         return Deployed(path, identity, chosen.directory, sent)
-    refused.append(Candidate(chosen.index, Verdict.NOEXEC, chosen.parent, chosen.directory))
+    refused.append(Candidate(chosen.index, PlaceVerdict.NOEXEC, chosen.parent, chosen.directory))
     return None
 
 
@@ -131,22 +131,22 @@ def _is_version(output: bytes) -> bool:
 
 def _why(candidate: Candidate) -> str:
     return {
-        Verdict.MISSING: "there is no such directory, or it may not be entered",
-        Verdict.OPEN: "anyone can replace what is in it (writable by all, not sticky)",
-        Verdict.FOREIGN: f"belongs to another user, uid {candidate.said}",
-        Verdict.SYMLINK: "is a symbolic link, which another user may have planted",
-        Verdict.SHARED: f"is open to other users ({candidate.said})",
-        Verdict.NOT_A_DIRECTORY: "is no directory",
-        Verdict.NOEXEC: "nothing may be executed there (mounted noexec)",
-        Verdict.FULL: "no space left",
-        Verdict.READ_ONLY: "read-only file system",
-        Verdict.DENIED: "this user may not write there",
+        PlaceVerdict.MISSING: "there is no such directory, or it may not be entered",
+        PlaceVerdict.OPEN: "anyone can replace what is in it (writable by all, not sticky)",
+        PlaceVerdict.FOREIGN: f"belongs to another user, uid {candidate.said}",
+        PlaceVerdict.SYMLINK: "is a symbolic link, which another user may have planted",
+        PlaceVerdict.SHARED: f"is open to other users ({candidate.said})",
+        PlaceVerdict.NOT_A_DIRECTORY: "is no directory",
+        PlaceVerdict.NOEXEC: "nothing may be executed there (mounted noexec)",
+        PlaceVerdict.FULL: "no space left",
+        PlaceVerdict.READ_ONLY: "read-only file system",
+        PlaceVerdict.DENIED: "this user may not write there",
     }.get(candidate.verdict, candidate.said or "failed")
 
 
 def _subject(candidate: Candidate) -> str:
     """What the reason is about: our directory there, or the one it would be in."""
-    itself = candidate.verdict in (*_NOT_OURS, Verdict.SHARED)
+    itself = candidate.verdict in (*_NOT_OURS, PlaceVerdict.SHARED)
     return printable(candidate.directory if itself else candidate.parent)
 
 
@@ -159,9 +159,9 @@ def _nowhere(
     verdicts = {candidate.verdict for candidate in refused}
     if len(where) > 1:
         remedy = f"set {DIRECTORY_VARIABLE} to a directory of the board that takes programs"
-    elif Verdict.FULL in verdicts:
+    elif PlaceVerdict.FULL in verdicts:
         remedy = f"free {size} there, or set {DIRECTORY_VARIABLE} to another directory"
-    elif verdicts & {*_NOT_OURS, Verdict.SHARED}:
+    elif verdicts & {*_NOT_OURS, PlaceVerdict.SHARED}:
         remedy = f"look at it and remove it, or set {DIRECTORY_VARIABLE} to another directory"
     else:
         remedy = f"set {DIRECTORY_VARIABLE} to another directory"

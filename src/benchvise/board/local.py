@@ -26,7 +26,7 @@ class LocalBoard:
         input: bytes = b"",  # noqa: A002 - named as in subprocess.run
         timeout: float = RUN_SECONDS,
     ) -> Completed:
-        """See Board.run."""
+        """Runs a command of this machine to its end."""
         try:
             child = process.spawn(argv)
         except OSError as error:
@@ -47,7 +47,7 @@ class LocalBoard:
         return Completed(128 - status if status < 0 else status, stdout, stderr)
 
     def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """See Board.spawn."""
+        """Starts a command of this machine."""
         try:
             return process.spawn(argv)
         except OSError as error:
@@ -61,11 +61,11 @@ class LocalBoard:
         return None
 
     def host_address(self) -> str:
-        """See Board.host_address."""
+        """This machine's own, as board and host are one."""
         return LOOPBACK
 
     def board_address(self) -> str:
-        """See Board.board_address."""
+        """This machine's own."""
         return LOOPBACK
 
     def close(self) -> None:

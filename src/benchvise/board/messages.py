@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from benchvise.board import wire
 from benchvise.documents import JsonObject, decode, text_at
+from benchvise.text import Untrusted
 
 T = TypeVar("T")
 
@@ -112,7 +113,7 @@ class ErrorMessage:
     """A request failed with an exit code; the text names the thing and the remedy."""
 
     exit: int
-    message: str
+    message: Untrusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +149,9 @@ class FactMessage:
     value: object
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Untrusted:
         """Why there is no value; empty where there is one."""
-        return text_at(self.value, "na") if isinstance(self.value, Mapping) else ""
+        return Untrusted(text_at(self.value, "na") if isinstance(self.value, Mapping) else "")
 
 
 @dataclass(frozen=True, slots=True)

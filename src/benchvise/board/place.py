@@ -26,7 +26,7 @@ DIRECTORY_VARIABLE = "BENCHVISE_BOARD_DIR"
 _CANDIDATES = ("/tmp", "/var/tmp", "/dev/shm", "$XDG_RUNTIME_DIR", "$HOME")  # noqa: S108
 
 
-class Verdict(StrEnum):
+class PlaceVerdict(StrEnum):
     """What became of a candidate."""
 
     PRESENT = "present"
@@ -52,7 +52,7 @@ class Candidate:
     """
 
     index: int
-    verdict: Verdict
+    verdict: PlaceVerdict
     parent: str
     directory: str
     said: str = ""
@@ -229,26 +229,26 @@ def _ask(board: Board, script: str, words: Sequence[str]) -> list[Candidate]:
 def _candidate(line: str) -> Candidate | None:
     """A line of ``tell``, or None when it is something else."""
     words = line.split("\t", 4)
-    if len(words) != 5 or not words[0].isdecimal() or words[1] not in list(Verdict):
+    if len(words) != 5 or not words[0].isdecimal() or words[1] not in list(PlaceVerdict):
         return None
     index, verdict, parent, directory, said = words
     if not directory.startswith("/") or not directory.isprintable():
         return None
-    kind = Verdict(verdict)
-    if kind is Verdict.FAILED:
+    kind = PlaceVerdict(verdict)
+    if kind is PlaceVerdict.FAILED:
         kind = _verdict(said)
     return Candidate(int(index), kind, parent, directory, printable(said))
 
 
-def _verdict(said: str) -> Verdict:
+def _verdict(said: str) -> PlaceVerdict:
     """What an error message of a POSIX tool, in the C locale, stands for."""
     for words, verdict in (
-        ("No space left", Verdict.FULL),
-        ("quota exceeded", Verdict.FULL),
-        ("Read-only file system", Verdict.READ_ONLY),
-        ("Permission denied", Verdict.DENIED),
-        ("Operation not permitted", Verdict.DENIED),
+        ("No space left", PlaceVerdict.FULL),
+        ("quota exceeded", PlaceVerdict.FULL),
+        ("Read-only file system", PlaceVerdict.READ_ONLY),
+        ("Permission denied", PlaceVerdict.DENIED),
+        ("Operation not permitted", PlaceVerdict.DENIED),
     ):
         if words in said:
             return verdict
-    return Verdict.FAILED
+    return PlaceVerdict.FAILED

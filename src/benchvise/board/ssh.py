@@ -80,7 +80,7 @@ class SshBoard:
         input: bytes = b"",  # noqa: A002 - named as in subprocess.run
         timeout: float = RUN_SECONDS,
     ) -> Completed:
-        """See Board.run. What the login shell says is not part of the output."""
+        """Runs a command to its end; what the login shell says is not part of its output."""
         mark = f"benchvise-{secrets.token_hex(8)}"
         child = self._session(command_line(argv, mark))
         try:
@@ -104,25 +104,25 @@ class SshBoard:
         return Completed(status, own_output, after_mark(stderr, mark) or b"")
 
     def spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """See Board.spawn."""
+        """Starts a command over a connection of its own."""
         return self._session(command_line(argv))
 
     def contact_lost(self, returncode: int, stderr: bytes) -> BoardUnreachable | None:
-        """See Board.contact_lost: 255 is ssh's own, and a signal ended ssh, not the command."""
+        """The error of a lost connection: 255 is ssh's own; a signal ended ssh, not the command."""
         if returncode == 255 or returncode < 0:
             return connection_lost(self._address, stderr)
         return None
 
     def host_address(self) -> str | None:
-        """See Board.host_address: behind a jump host or NAT, it is that one's."""
+        """The address of this machine; behind a jump host or NAT, it is that one's."""
         return self._ends()[0]
 
     def board_address(self) -> str | None:
-        """See Board.board_address."""
+        """The board's own address, as its side of the connection has it."""
         return self._ends()[1]
 
     def close(self) -> None:
-        """See Board.close."""
+        """Ends the connection that all commands share."""
         if self._directory.exists():
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(

@@ -6,9 +6,9 @@ import typer
 from rich.table import Table
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
-from benchvise.flows.doctor import State, examine
+from benchvise.flows.doctor import CheckState, examine
 
-_STYLES = {State.OK: "green", State.LIMITED: "yellow", State.MISSING: "bold red"}
+_STYLES = {CheckState.OK: "green", CheckState.LIMITED: "yellow", CheckState.MISSING: "bold red"}
 
 
 def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:
@@ -28,5 +28,5 @@ def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:
             state = text_line(finding.state, style=_STYLES[finding.state])
             table.add_row(state, finding.name, detail)
         stdout().print(table)
-    if any(finding.state is State.MISSING for finding in findings):
+    if any(finding.state is CheckState.MISSING for finding in findings):
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ import typer
 
 from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.flows import health as flow
-from benchvise.health.judging import Verdict
+from benchvise.health.judging import HealthVerdict
 from benchvise.report.health_tables import health_report
 
 _WIDTH = 80
@@ -42,5 +42,5 @@ def health(
         console = stdout()
         console.width = min(console.width, _WIDTH)
         console.print(health_report(judgement))
-    if judgement.verdict is Verdict.FAILING:
+    if judgement.verdict is HealthVerdict.FAILING:
         raise typer.Exit(1)

@@ -16,8 +16,8 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
     from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
-    from benchvise.flows.doctor import Finding
-    from benchvise.flows.watch import Outcome
+    from benchvise.flows.doctor import Check
+    from benchvise.flows.watch import WatchOutcome
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
@@ -44,7 +44,7 @@ def json_kinds() -> dict[str, Any]:
         "console": RunConsole,
         "diagnosis": Diagnosis,
         "diagnosis-list": list[DiagnosisInfo],
-        "doctor": list[Finding],
+        "doctor": list[Check],
         "error": ErrorDocument,
         "health": Judgement,
         "plan": list[BoardPlan],
@@ -68,7 +68,7 @@ def json_kinds() -> dict[str, Any]:
         "signal-uart": SerialLinesDocument,
         "snapshot": Snapshot,
         "state-diff": StateDiff,
-        "watch": list[Outcome],
+        "watch": list[WatchOutcome],
     }
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
-from benchvise.state.restore import SETTLED, Outcome, Restored, Result, Verdict
+from benchvise.state.restore import SETTLED, Restored, RestoreOutcome, RestoreVerdict, SessionResult
 from benchvise.state.restored import (
     advice,
     exit_code,
@@ -54,15 +54,15 @@ def restore(
     raise typer.Exit(exit_code(results))
 
 
-def _print(result: Result) -> None:
+def _print(result: SessionResult) -> None:
     session = result.session
     heading = f"{session.board or session.file}, set {session.started[:16].replace('T', ' ')} UTC"
     heading = f"{heading}: {result.outcome}" + (f": {result.reason}" if result.reason else "")
-    good = result.outcome in (Outcome.DONE, Outcome.ALIVE)
+    good = result.outcome in (RestoreOutcome.DONE, RestoreOutcome.ALIVE)
     stdout().print(text_line(heading, style="bold" if good else "bold red"))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     for restored in result.changes:
-        if restored.change.new is not None or restored.verdict is not Verdict.ALREADY:
+        if restored.change.new is not None or restored.verdict is not RestoreVerdict.ALREADY:
             table.add_row(*map(Text, _row(restored)))
     if table.row_count:
         stdout().print(table)
@@ -73,7 +73,7 @@ def _print(result: Result) -> None:
 def _row(restored: Restored) -> tuple[str, str, str]:
     change = restored.change
     found = "nothing" if restored.found is None else printable(restored.found, 60)
-    value = f"{found} → {change.old}" if restored.verdict is Verdict.RESTORED else found
+    value = f"{found} → {change.old}" if restored.verdict is RestoreVerdict.RESTORED else found
     if restored.verdict not in SETTLED:
         value += f", was {change.old}"
     reason = f": {restored.reason}" if restored.reason else ""

@@ -13,7 +13,7 @@ from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, st
 from benchvise.cli.rig_options import RigOption
 from benchvise.errors import UsageError
 from benchvise.flows import watch as flow
-from benchvise.flows.watch import CHEAP, Outcome, Told, WatchRequest
+from benchvise.flows.watch import CHEAP, WatchNotice, WatchOutcome, WatchRequest
 from benchvise.health.watch.alerts import spell
 from benchvise.quantities import seconds_or_none
 from benchvise.report.terminal import rendered
@@ -107,7 +107,7 @@ def _seconds(text: str, option: str, least: float) -> float:
     return seconds
 
 
-def _tell(happening: Told, *, as_json: bool) -> None:
+def _tell(happening: WatchNotice, *, as_json: bool) -> None:
     """One line for what happened: a result for people, progress for programs."""
     at = f"{datetime.fromtimestamp(happening.at, UTC):%Y-%m-%d %H:%M:%S}"
     what = happening.what
@@ -123,7 +123,7 @@ def _tell(happening: Told, *, as_json: bool) -> None:
     console.print(text_line(line, style=style), soft_wrap=True)
 
 
-def _print_outcome(outcome: Outcome, every: float) -> None:
+def _print_outcome(outcome: WatchOutcome, every: float) -> None:
     cost = outcome.cost
     parts = [
         f"{outcome.looks} looks in {spell(round(outcome.watched))}",

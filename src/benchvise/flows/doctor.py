@@ -26,7 +26,7 @@ from benchvise.trace.decoder import decoder
 ARCHITECTURES = ("x86_64", "aarch64", "armv7hf", "armv6hf", "riscv64")
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How a finding is to be taken."""
 
     OK = "ok"
@@ -35,21 +35,21 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """One thing that was looked at; ``remedy`` says how to get what is not there."""
 
     name: str
-    state: State
+    state: CheckState
     detail: str
     remedy: str = ""
 
 
-def examine(store_url: str | None) -> list[Finding]:
+def examine(store_url: str | None) -> list[Check]:
     """Looks at everything that measuring needs. Never raises."""
     return [
-        Finding(
+        Check(
             "benchvise",
-            State.OK,
+            CheckState.OK,
             f"{__version__}, Python {platform.python_version()} on {platform.machine()}",
         ),
         _probes(),
@@ -63,126 +63,126 @@ def examine(store_url: str | None) -> list[Finding]:
     ]
 
 
-def _probes() -> Finding:
+def _probes() -> Check:
     there = packaged_architectures()
     lacking = [arch for arch in ARCHITECTURES if arch not in there]
     detail = f"built for {', '.join(there) or 'nothing'}"
     if not lacking:
-        return Finding("probes", State.OK, detail)
-    return Finding(
+        return Check("probes", CheckState.OK, detail)
+    return Check(
         "probes",
-        State.LIMITED if there else State.MISSING,
+        CheckState.LIMITED if there else CheckState.MISSING,
         f"{detail}; not for {', '.join(lacking)}",
         "make probes (two minutes) builds them all",
     )
 
 
-def _this_machine() -> list[Finding]:
+def _this_machine() -> list[Check]:
     try:
         with open_board("local") as board, open_channel(board) as channel:
             request = ["run", "cpu.clock", "--batches", "1", "--batch_ms", "1"]
             messages = list(channel.request(request))
     except BenchviseError as error:
-        return [Finding("this machine", State.MISSING, error.message, error.remedy)]
+        return [Check("this machine", CheckState.MISSING, error.message, error.remedy)]
     host = next(message.host for message in messages if isinstance(message, HostMessage))
     sample = next(message for message in messages if isinstance(message, SampleMessage))
     return [
-        Finding(
+        Check(
             "this machine",
-            State.OK,
+            CheckState.OK,
             f"{host['cpu_model']}, CPUs {host['cpus_online']}, "
             f"{format_value(sample.value or 0.0, 'Hz')} measured",
         ),
         _counters(object_at(sample.evidence, "counters")),
         _huge_pages(host),
-        Finding("user", State.OK, "root")
+        Check("user", CheckState.OK, "root")
         if os.geteuid() == 0
-        else Finding(
+        else Check(
             "user",
-            State.LIMITED,
+            CheckState.LIMITED,
             "not root: settings of the system can be read but not changed",
             "run as root what changes settings; measuring does not need it",
         ),
     ]
 
 
-def _counters(counters: JsonObject) -> Finding:
+def _counters(counters: JsonObject) -> Check:
     lacking = {name: reason for name in counters if (reason := reason_at(counters, name))}
     there = [name for name in counters if name not in lacking]
     if not lacking:
-        return Finding("counters", State.OK, ", ".join(there))
+        return Check("counters", CheckState.OK, ", ".join(there))
     reasons = "; ".join(sorted(set(lacking.values())))
-    return Finding(
+    return Check(
         "counters",
-        State.LIMITED,
+        CheckState.LIMITED,
         f"{', '.join(there) or 'none'}; not {', '.join(lacking)}: {reasons}",
         "sysctl kernel.perf_event_paranoid=1 allows them; a virtual machine may have none",
     )
 
 
-def _huge_pages(host: JsonObject) -> Finding:
+def _huge_pages(host: JsonObject) -> Check:
     mode = text_at(host, "thp")
     if mode:
-        return Finding("huge pages", State.OK, f"transparent_hugepage: {mode}")
-    return Finding(
+        return Check("huge pages", CheckState.OK, f"transparent_hugepage: {mode}")
+    return Check(
         "huge pages",
-        State.LIMITED,
+        CheckState.LIMITED,
         "the kernel has no transparent huge pages",
         "pages=huge will be reported as not granted",
     )
 
 
-def _ssh() -> Finding:
+def _ssh() -> Check:
     program = shutil.which("ssh")
     if program is None:
-        return Finding(
+        return Check(
             "ssh",
-            State.LIMITED,
+            CheckState.LIMITED,
             "no ssh client: only `local` can be measured",
             "apt-get install openssh-client",
         )
     said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
-    return Finding("ssh", State.OK, said.stderr.strip())
+    return Check("ssh", CheckState.OK, said.stderr.strip())
 
 
-def _load_generator() -> Finding:
+def _load_generator() -> Check:
     try:
-        return Finding("load generator", State.OK, find_generator().version)
+        return Check("load generator", CheckState.OK, find_generator().version)
     except NotAvailable:
-        return Finding(
+        return Check(
             "load generator",
-            State.LIMITED,
+            CheckState.LIMITED,
             "no wrk: http.requests cannot be measured",
             "apt-get install wrk",
         )
 
 
-def _store(url: str | None) -> Finding:
+def _store(url: str | None) -> Check:
     try:
         with Store.open(url) as store:
-            return Finding("store", State.OK, f"{store.name}, {len(store.runs())} runs")
+            return Check("store", CheckState.OK, f"{store.name}, {len(store.runs())} runs")
     except BenchviseError as error:
-        return Finding("store", State.MISSING, error.message, error.remedy)
+        return Check("store", CheckState.MISSING, error.message, error.remedy)
 
 
-def _settings() -> Finding:
+def _settings() -> Check:
     due = restores_due()
     if not due:
-        return Finding("settings", State.OK, "no setting waits to be restored")
-    return Finding("settings", State.LIMITED, "; ".join(due), "benchvise restore")
+        return Check("settings", CheckState.OK, "no setting waits to be restored")
+    return Check("settings", CheckState.LIMITED, "; ".join(due), "benchvise restore")
 
 
-def _report() -> Finding:
+def _report() -> Check:
     try:
         load_assets()
     except BenchviseError as error:
-        return Finding("report", State.MISSING, error.message, error.remedy)
-    return Finding("report", State.OK, "charts are built in")
+        return Check("report", CheckState.MISSING, error.message, error.remedy)
+    return Check("report", CheckState.OK, "charts are built in")
 
 
-def _traces() -> Finding:
+def _traces() -> Check:
     try:
         version = decoder().VERSION
     except BenchviseError as error:
-        return Finding("traces", State.LIMITED, error.message, error.remedy)
-    return Finding("traces", State.OK, f"the decoder is built in, version {version}")
+        return Check("traces", CheckState.LIMITED, error.message, error.remedy)
+    return Check("traces", CheckState.OK, f"the decoder is built in, version {version}")

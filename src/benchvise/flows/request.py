@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchvise.errors import UsageError
 from benchvise.measure.plan import PROCESSES, Plan, make_plan
 from benchvise.measure.registry import Registry
-from benchvise.measure.suite import Entry, load_suite, parse_bench, parse_params
+from benchvise.measure.suite import SuiteEntry, load_suite, parse_bench, parse_params
 from benchvise.trace.recording import RecordingPlan
 
 
@@ -23,16 +23,18 @@ class UserCommand:
     better: str | None = None
     unit: str | None = None
 
-    def entry(self) -> Entry:
+    def entry(self) -> SuiteEntry:
         """The benchmark that measures it."""
         if self.match is None:
             if self.better or self.unit:
                 raise UsageError("--better and --unit describe a number", "give a --match for it")
-            return Entry("command.time", {"run": (self.line,)})
+            return SuiteEntry("command.time", {"run": (self.line,)})
         if not self.better:
             raise UsageError("--match finds a number", "say which is --better: higher or lower")
         params = {"run": self.line, "match": self.match, "better": self.better, "unit": self.unit}
-        return Entry("command.output", {name: (text,) for name, text in params.items() if text})
+        return SuiteEntry(
+            "command.output", {name: (text,) for name, text in params.items() if text}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class RunRequest:
     keep_on: bool = False
     trace: RecordingPlan | None = None
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[SuiteEntry]:
         """The benchmarks asked for; the quick suite when none is."""
         entries = [parse_bench(text) for text in self.benches]
         if self.command is not None:
@@ -70,7 +72,7 @@ class RunRequest:
             entries = [*load_suite(self.suite or "quick").entries, *entries]
         return entries
 
-    def entries_for(self, registry: Registry) -> list[Entry]:
+    def entries_for(self, registry: Registry) -> list[SuiteEntry]:
         """The same with ``params`` set where they belong; UsageError for one that no series has."""
         params = parse_params(self.params)
         entries = self.entries()
@@ -81,7 +83,7 @@ class RunRequest:
                     f"--param {name}: nothing that is to be measured has that parameter",
                     "see `benchvise bench show` of what the suite measures",
                 )
-        return [entry.told(params, registry) for entry in entries]
+        return [entry.with_params(params, registry) for entry in entries]
 
     @property
     def suite_name(self) -> str:

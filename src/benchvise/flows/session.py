@@ -14,7 +14,7 @@ from benchvise.errors import BenchviseError
 from benchvise.flows.boards import Prepared, read_end
 from benchvise.flows.settings import Combination, Reached
 from benchvise.flows.tracing import Tracing
-from benchvise.measure.model import Kind, Remark, RunStatus, SeriesStatus, measured_kind
+from benchvise.measure.model import MetricKind, RunRemark, RunStatus, SeriesStatus, measured_kind
 from benchvise.measure.plan import Plan
 from benchvise.measure.registry import Registry
 from benchvise.measure.runner import (
@@ -75,10 +75,10 @@ class Session:
     _combination: Combination = field(default_factory=Combination)
     _events: Iterator[Event] = field(default_factory=lambda: iter(()))
     _handle: ProcessHandle | None = None
-    _kinds: list[Kind] = field(default_factory=list)
+    _kinds: list[MetricKind] = field(default_factory=list)
     _measured: int = 0
     _before: Snapshot | None = None
-    _remarks: list[Remark] = field(default_factory=list)
+    _remarks: list[RunRemark] = field(default_factory=list)
 
     @property
     def reached(self) -> Reached:
@@ -112,7 +112,7 @@ class Session:
             ],
         )
         self._attach(store)
-        self._kinds = [Kind(b.unit, b.better, b.counted) for b in benchmarks]
+        self._kinds = [MetricKind(b.unit, b.better, b.counted) for b in benchmarks]
         self._before = self._snapshot(store, "before")
         if self.tracing is not None:
             self.tracing.begin()
@@ -198,7 +198,7 @@ class Session:
             if moment == "before" and not self.channel.is_open:
                 raise
             sentence = f"the board's state {moment} the run is not known: {error.message}"
-            self._remarks.append(Remark("no snapshot", sentence))
+            self._remarks.append(RunRemark("no snapshot", sentence))
             return None
         store.add_snapshot(self.run_id, moment, taken)
         return taken
@@ -214,11 +214,11 @@ class Session:
             store.set_remarks(self.run_id, self._remarks)
 
 
-def _remark(condition: Condition, measured: set[str]) -> list[Remark]:
+def _remark(condition: Condition, measured: set[str]) -> list[RunRemark]:
     """The condition as a remark on what was measured; none when it touches nothing of that."""
     touched = {name for family in condition.families for name in _BENCHMARKS.get(family, ())}
     if condition.families and not touched & measured:
         return []
     families = tuple(sorted(touched & measured))
     everything = not condition.families or set(families) == measured
-    return [Remark(condition.rule, condition.sentence, () if everything else families)]
+    return [RunRemark(condition.rule, condition.sentence, () if everything else families)]

@@ -109,7 +109,7 @@ def _values(request: SettingRequest, boards: Sequence[Reached]) -> tuple[str, ..
             places.expand(knob, reached.roles)  # says so if a role is what it lacks
             raise SettingError(
                 f"{name}: {knob.name} cannot be set: "
-                + "; ".join(f"{place.path} {place.shown}" for place in found.values()),
+                + "; ".join(f"{place.path} {place.value_text}" for place in found.values()),
                 "this board's kernel or hardware has no such setting, or root is needed",
             )
         offered = places.offered(reached.channel, there)

@@ -76,12 +76,14 @@ def run(options: KeptResponseOptions) -> KeptResponses:
 
 def _write_page(comparison: ResponseComparison, saved: tuple[str, ...], output: Path) -> Path:
     from benchvise.report import records, response_page
-    from benchvise.report.response_figures import Sample
+    from benchvise.report.response_figures import ConfigurationTimes
     from benchvise.signal.configurations import comparison_document
 
     return response_page.write_page(
         [
-            Sample(item.name, item.responses.seconds, int(item.responses.missed_at.size))
+            ConfigurationTimes(
+                item.name, item.responses.seconds, int(item.responses.missed_at.size)
+            )
             for item in comparison.configurations
         ],
         [records.table(spec) for spec in response.tables(comparison)],

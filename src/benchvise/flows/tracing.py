@@ -15,7 +15,7 @@ from benchvise.board.channel import ProbeChannel
 from benchvise.board.deploy import deploy
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.measure.model import Remark
+from benchvise.measure.model import RunRemark
 from benchvise.measure.sources import Sources
 from benchvise.report.recording import summary
 from benchvise.store import Store
@@ -54,7 +54,7 @@ class Tracing:
         if self._recorder is not None:
             self._recorder.mark(f"benchvise: {text}")
 
-    def end(self, store: Store, run_id: str) -> list[Remark]:
+    def end(self, store: Store, run_id: str) -> list[RunRemark]:
         """Ends the recording and keeps it with the run.
 
         Returns what is to be known with the results. That a trace cannot be had is no reason to
@@ -70,8 +70,8 @@ class Tracing:
                 recorded = recorder.fetch(store.trace_file(run_id))
             store.attach(run_id, ATTACHMENT, json.dumps(encode(recorded)).encode())
         except BenchviseError as error:
-            return [Remark("traced", f"tracing was on, and the trace was lost: {error.message}")]
-        return [Remark("traced", _sentence(recorded))]
+            return [RunRemark("traced", f"tracing was on, and the trace was lost: {error.message}")]
+        return [RunRemark("traced", _sentence(recorded))]
 
     def drop(self) -> None:
         """Ends a recording that nobody wants any more."""

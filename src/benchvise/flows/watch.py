@@ -15,14 +15,14 @@ from typing import Protocol, TypeAlias
 from benchvise.documents import computed, in_json
 from benchvise.errors import BenchviseError, StoreError, UsageError
 from benchvise.flows.boards import open_boards
-from benchvise.health.model import Mark
+from benchvise.health.model import LogMark
 from benchvise.health.watch.alarms import Alarms
-from benchvise.health.watch.alerts import Alert, Rule
-from benchvise.health.watch.history import History, Span
-from benchvise.health.watch.looking import Looking
-from benchvise.health.watch.observation import Event, Observation
+from benchvise.health.watch.alerts import Alert, AlertRule
+from benchvise.health.watch.history import History, WatchSpan
+from benchvise.health.watch.observation import Observation, WatchEvent
+from benchvise.health.watch.poller import ChannelPoller
 from benchvise.health.watch.rules import load_rules
-from benchvise.health.watch.tracker import Memory, Step, advance, note
+from benchvise.health.watch.tracker import WatchMemory, WatchStep, advance, note
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.store import Store
 from benchvise.store.watches import Watched
@@ -52,7 +52,7 @@ class WatchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WatchNotice:
     """What a watch has to say: an event, an alert, or that it goes on. ``alert`` with alerts."""
 
     board: str
@@ -63,7 +63,7 @@ class Told:
     alert: Alert | None = None
 
 
-Tell: TypeAlias = Callable[[Told], None]
+Tell: TypeAlias = Callable[[WatchNotice], None]
 
 
 def _message(error: BenchviseError | None) -> str | None:
@@ -71,7 +71,7 @@ def _message(error: BenchviseError | None) -> str | None:
 
 
 @dataclass
-class Outcome:
+class WatchOutcome:
     """What came of a board's watch. ``cost`` is the share of one of its CPUs, None if unknown.
 
     ``error`` is why it could not be looked at any more when the watch ended.
@@ -94,12 +94,12 @@ class Outcome:
         return self.cpu / self.watched if self.cpu is not None and self.watched else None
 
 
-class Eye(Protocol):
+class BoardPoller(Protocol):
     """A board that can be looked at."""
 
     simulated: bool
 
-    def look(self, mark: Mark | None) -> Observation:
+    def poll(self, mark: LogMark | None) -> Observation:
         """Looks once; the kernel log from where ``mark`` says. Raises what reaching a board
         raises.
         """
@@ -111,7 +111,7 @@ class Eye(Protocol):
         """Releases the board."""
 
 
-class Clock:
+class WatchClock:
     """Time as it is; tests have another."""
 
     def __init__(self) -> None:
@@ -139,13 +139,13 @@ class Clock:
         return self._stop.is_set()
 
 
-def watch(request: WatchRequest, store: Store, tell: Tell) -> list[Outcome]:
+def watch(request: WatchRequest, store: Store, tell: Tell) -> list[WatchOutcome]:
     """Watches the boards until the time is over, or Ctrl-C or SIGTERM; what was seen is kept.
 
     Each board has a thread of its own. Raises when none of them can be reached at first.
     """
     rules = load_rules(request.rules)
-    clock, alarms = Clock(), Alarms(request.on_alert)
+    clock, alarms = WatchClock(), Alarms(request.on_alert)
     with deferred(), ExitStack() as stack:
         stack.callback(alarms.close)
         watches = [
@@ -196,13 +196,13 @@ def history(store_url: str | None, board: str, since: float, until: float) -> Hi
         return found
 
 
-def _opener(name: str, rig: str | None) -> Callable[[], Eye]:
-    def reach() -> Eye:
+def _opener(name: str, rig: str | None) -> Callable[[], BoardPoller]:
+    def reach() -> BoardPoller:
         with ExitStack() as stack:
             [(board, prepared)], _ = open_boards([name], stack, rig_file=rig)
-            looking = Looking(board, simulated=prepared.simulated)
-            looking.on_close = stack.pop_all()
-            return looking
+            poller = ChannelPoller(board, simulated=prepared.simulated)
+            poller.on_close = stack.pop_all()
+            return poller
 
     return reach
 
@@ -224,14 +224,14 @@ class BoardWatch:
         board: str,
         request: WatchRequest,
         store: Store,
-        rules: Sequence[Rule],
-        clock: Clock,
+        rules: Sequence[AlertRule],
+        clock: WatchClock,
         tell: Tell,
         alarms: Alarms,
-        reach: Callable[[], Eye],
+        reach: Callable[[], BoardPoller],
     ) -> None:
         self.board = board
-        self.outcome = Outcome(board)
+        self.outcome = WatchOutcome(board)
         self.failed: Exception | None = None
         self._request = request
         self._store = store
@@ -240,18 +240,18 @@ class BoardWatch:
         self._tell = tell
         self._alarms = alarms
         self._reach = reach
-        self._eye: Eye | None = None
+        self._poller: BoardPoller | None = None
         self._watched: Watched | None = None
-        self._span: tuple[int, Span] | None = None
+        self._span: tuple[int, WatchSpan] | None = None
         self._cpu: float | None = None
         self._unwritten = False
         self._away = False
-        self._mark: Mark | None = None
+        self._mark: LogMark | None = None
 
     def open_first(self) -> None:
         """Reaches the board; what it raises is kept, but for names that are none."""
         try:
-            self._eye = self._reach()
+            self._poller = self._reach()
         except UsageError:
             raise
         except BenchviseError as error:
@@ -265,7 +265,7 @@ class BoardWatch:
             self.failed = error
             self._clock.stop()
         finally:
-            self._close_eye()
+            self._close_poller()
 
     def _run(self) -> None:
         begun = self._clock.ticks()
@@ -291,17 +291,17 @@ class BoardWatch:
     def _once(self) -> bool:
         """One look, if need be over a new connection; False when the board is out of reach."""
         try:
-            if self._eye is None:
-                self._eye = self._reach()
-            self._remember(self._eye)
+            if self._poller is None:
+                self._poller = self._reach()
+            self._remember(self._poller)
             started = self._clock.ticks()
-            seen = self._eye.look(self._mark)
+            seen = self._poller.poll(self._mark)
             took = self._clock.ticks() - started
         except BenchviseError as error:
             self._lose(error)
             return False
         try:
-            self._keep(seen, self._eye)
+            self._keep(seen, self._poller)
         except StoreError as error:
             self._say_unwritten(error)
         else:
@@ -310,29 +310,31 @@ class BoardWatch:
         self.outcome.longest_look = max(self.outcome.longest_look, took)
         return True
 
-    def _remember(self, eye: Eye) -> None:
+    def _remember(self, poller: BoardPoller) -> None:
         """Where the kernel log was read up to, when this is the first look."""
         try:
-            self._in_store(simulated=eye.simulated)
+            self._in_store(simulated=poller.simulated)
         except StoreError as error:
             self._say_unwritten(error)
 
-    def _keep(self, seen: Observation, eye: Eye) -> None:
-        watched = self._in_store(simulated=eye.simulated)
+    def _keep(self, seen: Observation, poller: BoardPoller) -> None:
+        watched = self._in_store(simulated=poller.simulated)
         if self._away:
-            self._note(Event(BACK, "the board answers again", seen.at, seen.at, 1, "note"))
+            self._note(WatchEvent(BACK, "the board answers again", seen.at, seen.at, 1, "note"))
             self._away, self.outcome.error = False, None
         longest = _SLACK * self._request.every
         step = self._store.watches.step(
             watched, lambda memory: advance(memory, seen, self._rules, longest)
         )
         self._mark = step.memory.mark
-        self._told(step)
-        self._extend(watched, seen, eye, longest)
+        self._report_news(step)
+        self._extend(watched, seen, poller, longest)
 
-    def _extend(self, watched: Watched, seen: Observation, eye: Eye, longest: float) -> None:
+    def _extend(
+        self, watched: Watched, seen: Observation, poller: BoardPoller, longest: float
+    ) -> None:
         """The span of this look: that of the last one, unless something was between."""
-        spent = self._spent(eye)
+        spent = self._spent(poller)
         if self._span is not None:
             identity, span = self._span
             if span.boot == seen.boot and 0 <= seen.at - span.until <= longest:
@@ -345,19 +347,19 @@ class BoardWatch:
                 self._store.watches.extend_span(identity, span)
                 return
             self._end_span("the board was booted anew" if span.boot != seen.boot else "too slow")
-        span = Span(seen.at, seen.at, 1, self._request.every, seen.boot, "", None)
+        span = WatchSpan(seen.at, seen.at, 1, self._request.every, seen.boot, "", None)
         self._span = (self._store.watches.begin_span(watched, span), span)
 
-    def _spent(self, eye: Eye) -> float | None:
+    def _spent(self, poller: BoardPoller) -> float | None:
         """The CPU time since the last look, None at the first of a connection."""
-        before, self._cpu = self._cpu, eye.cpu()
+        before, self._cpu = self._cpu, poller.cpu()
         if self._cpu is None or before is None:
             return None
         return max(0.0, self._cpu - before)
 
     def _lose(self, error: BenchviseError) -> None:
         """Contact is lost, or could not be made yet: said once, then tried again and again."""
-        self._close_eye()
+        self._close_poller()
         self._end_span(error.message)
         self.outcome.error = error
         if not self._away:
@@ -366,14 +368,14 @@ class BoardWatch:
             now = self._clock.now()
             try:
                 self._in_store(simulated=False)
-                self._note(Event(LOST, str(error), now, now, 1, "warning"))
+                self._note(WatchEvent(LOST, str(error), now, now, 1, "warning"))
             except StoreError as unwritten:
                 self._say_unwritten(unwritten)
 
-    def _close_eye(self) -> None:
-        if self._eye is not None:
-            self._eye.close()
-        self._eye = self._cpu = None
+    def _close_poller(self) -> None:
+        if self._poller is not None:
+            self._poller.close()
+        self._poller = self._cpu = None
 
     def _end_span(self, why: str) -> None:
         if self._span is not None:
@@ -384,11 +386,11 @@ class BoardWatch:
             except StoreError as error:
                 self._say_unwritten(error)
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: WatchEvent) -> None:
         step = self._store.watches.step(
             self._in_store(simulated=False), lambda memory: note(memory, event, self._rules)
         )
-        self._told(step)
+        self._report_news(step)
 
     def _in_store(self, *, simulated: bool) -> Watched:
         if self._watched is None:
@@ -396,26 +398,32 @@ class BoardWatch:
             self._mark = self._store.watches.memory(self._watched).mark
         return self._watched
 
-    def _told(self, step: Step) -> None:
+    def _report_news(self, step: WatchStep) -> None:
         """Says what is new, and runs the user's command for alerts: after it is in the store."""
         self.outcome.events += sum(event.count for event in step.events)
         for event in step.events:
             times = f" ({event.count} times)" if event.count > 1 else ""
-            self._tell(Told(self.board, event.at, event.what, event.text + times, event.severity))
+            self._tell(
+                WatchNotice(self.board, event.at, event.what, event.text + times, event.severity)
+            )
         for alert in step.alerts:
             self.outcome.alerts += alert.raised
-            self._tell(Told(self.board, alert.at, alert.rule, alert.sentence, "alert", alert))
+            self._tell(
+                WatchNotice(self.board, alert.at, alert.rule, alert.sentence, "alert", alert)
+            )
             failed = self._alarms.send(self.board, alert)
             if failed:
-                self._tell(Told(self.board, alert.at, "--on-alert", failed, "error"))
+                self._tell(WatchNotice(self.board, alert.at, "--on-alert", failed, "error"))
         self.outcome.open_alerts = _raised(step.memory)
 
     def _say_unwritten(self, error: StoreError) -> None:
         """A store that cannot be written: said once; what was missed is found by the next look."""
         if not self._unwritten:
             self._unwritten = True
-            self._tell(Told(self.board, self._clock.now(), "not stored", str(error), "error"))
+            self._tell(
+                WatchNotice(self.board, self._clock.now(), "not stored", str(error), "error")
+            )
 
 
-def _raised(memory: Memory) -> int:
+def _raised(memory: WatchMemory) -> int:
     return sum(state.raised is not None for state in memory.alerts.values())

@@ -78,7 +78,7 @@ class WhyRequest:
 
     def command_line(self) -> str:
         """What makes the same diagnosis anew."""
-        words = ["benchvise", "why", *self.sides.words()]
+        words = ["benchvise", "why", *self.sides.as_arguments()]
         if self.budget_min is not None:
             words += ["--budget", f"{self.budget_min:g}"]
         if not self.layers:
@@ -152,7 +152,7 @@ def why(
                 progress.observe(event)
                 observe(event)
 
-            diagnosis = loop.diagnose(bench, options, log, note, _known(request))
+            diagnosis = loop.diagnose(bench, options, log, note, _diagnosis_rules(request))
             bench.close()
             left = [name for name in names(bench) if still_set(name)]
             diagnosis = replace(diagnosis, restored=not left, repeat=request.command_line())
@@ -172,7 +172,7 @@ def plan(
     with ExitStack() as stack:
         bench = open_bench(request.sides, stack, store, observe_rig)
         options = _options(request, bench, _corpus(request, store))
-        return make_plan(bench, options, _known(request))
+        return make_plan(bench, options, _diagnosis_rules(request))
 
 
 def _begun(request: WhyRequest, bench: Bench, options: DiagnosisOptions) -> Diagnosis:
@@ -191,7 +191,7 @@ def _begun(request: WhyRequest, bench: Bench, options: DiagnosisOptions) -> Diag
     )
 
 
-def _known(request: WhyRequest) -> DiagnosisRules:
+def _diagnosis_rules(request: WhyRequest) -> DiagnosisRules:
     return DiagnosisRules(with_risk=request.risky)
 
 

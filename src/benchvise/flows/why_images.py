@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchvise.errors import UsageError
-from benchvise.measure.suite import Entry
+from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
 from benchvise.why.bench import Bench
 from benchvise.why.model import Side
@@ -21,7 +21,7 @@ def open_images(
     good: str,
     bad: str,
     boards: Sequence[str],
-    entry: Entry,
+    entry: SuiteEntry,
     stack: ExitStack,
     *,
     rig_file: str | None = None,

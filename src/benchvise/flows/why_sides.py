@@ -14,7 +14,7 @@ from benchvise.flows import state
 from benchvise.flows.boards import open_boards
 from benchvise.flows.request import UserCommand
 from benchvise.flows.why_images import open_images
-from benchvise.measure.suite import Entry, parse_bench
+from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import is_rig
 from benchvise.store import Store
 from benchvise.why.bench import Bench
@@ -46,7 +46,7 @@ class Sides:
     boards: tuple[str, ...] = ()
     good_root: str = ""
 
-    def entry(self) -> Entry:
+    def entry(self) -> SuiteEntry:
         """What is measured; UsageError when that is nothing, or two things."""
         if (self.bench is None) == (self.command is None):
             raise UsageError(
@@ -58,7 +58,7 @@ class Sides:
         assert self.bench is not None  # noqa: S101 - one of the two
         return parse_bench(self.bench)
 
-    def words(self) -> list[str]:
+    def as_arguments(self) -> list[str]:
         """As on the command line."""
         two = bool(self.boards) or (bool(self.good) and _is_board(self.good))
         words = [self.good, self.bad] if two else [self.bad]

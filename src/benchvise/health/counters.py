@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from benchvise.board.messages import FileError, FileValue
-from benchvise.health.model import Counter
+from benchvise.health.model import BoardCounter
 from benchvise.kernel_log.rules import Severity
 from benchvise.state.globs import ByPath
 from benchvise.text import printable
@@ -90,10 +90,10 @@ def globs() -> list[str]:
     return [glob for kind in counter_kinds() for glob in kind.globs]
 
 
-def read_counters(found: ByPath[FileValue | FileError]) -> tuple[Counter, ...]:
+def read_counters(found: ByPath[FileValue | FileError]) -> tuple[BoardCounter, ...]:
     """The counters of a board from its files."""
     counters = [
-        Counter(kind.id, kind.section, device, name, value, kind.kept)
+        BoardCounter(kind.id, kind.section, device, name, value, kind.kept)
         for kind in counter_kinds()
         for glob, alternative in kind.globs.items()
         for path, _, file in found.matching(glob)
@@ -161,7 +161,7 @@ def _life_time(text: str) -> _Parsed:
             yield name, float(int(word, 16))
 
 
-def _words(text: str) -> _Parsed:
+def _labelled_numbers(text: str) -> _Parsed:
     """A word and a number a line."""
     for line in text.splitlines()[:50]:
         match = re.fullmatch(r"\s*([\w ]{1,40}?)[\s:]+(\d{1,20})\s*", line)
@@ -197,7 +197,7 @@ _PARSERS: Mapping[str, Callable[[str], _Parsed]] = {
     "number": _number,
     "hexadecimal": _hexadecimal,
     "life_time": _life_time,
-    "words": _words,
+    "words": _labelled_numbers,
     "err_stats": _err_stats,
     "aer_total": _aer_total,
     "serial": _serial,

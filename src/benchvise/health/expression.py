@@ -26,7 +26,7 @@ def evaluate(text: str, raw: float | None, lookup: Lookup) -> float:
     """
     if len(text) > LENGTH:
         raise ValueError(f"an expression of over {LENGTH} characters")
-    parser = _Parser(list(_words(text)), raw, lookup)
+    parser = _Parser(list(_tokens(text)), raw, lookup)
     try:
         value = parser.sum(0)
     except (ZeroDivisionError, OverflowError) as error:
@@ -38,7 +38,7 @@ def evaluate(text: str, raw: float | None, lookup: Lookup) -> float:
     return value
 
 
-def _words(text: str) -> Iterator[str]:
+def _tokens(text: str) -> Iterator[str]:
     at = 0
     text = text.rstrip()
     while at < len(text):

@@ -8,12 +8,12 @@ from enum import Enum
 
 from benchvise.documents import computed, in_json
 from benchvise.health.counters import kind_of
-from benchvise.health.model import Counter, Disk, Reading, Sensor
+from benchvise.health.model import BoardCounter, Disk, HealthReading, Sensor
 from benchvise.kernel_log.rules import Severity
 from benchvise.text import enumerated
 
 
-class Verdict(Enum):
+class HealthVerdict(Enum):
     """How a section or a board is."""
 
     GOOD = "good"
@@ -23,7 +23,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class HealthRemark:
     """Something to know of a device, how bad it is, and what to do about it."""
 
     severity: Severity
@@ -34,16 +34,16 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class HealthSection:
     """A part of a board: its verdict, what it rests on in a few words, and remarks, worst first.
 
     ``missing`` is why it could not be looked at, or not all of it.
     """
 
     name: str
-    verdict: Verdict
+    verdict: HealthVerdict
     summary: str
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[HealthRemark, ...] = ()
     missing: str = ""
 
 
@@ -51,44 +51,49 @@ class Section:
 class Judgement:
     """How a board is: its sections, and the worst of their verdicts."""
 
-    sections: tuple[Section, ...]
-    reading: Reading = field(metadata=in_json(inline=True))
+    sections: tuple[HealthSection, ...]
+    reading: HealthReading = field(metadata=in_json(inline=True))
 
     @computed.before("sections")
-    def verdict(self) -> Verdict:
+    def verdict(self) -> HealthVerdict:
         """The worst verdict of a section; unknown only where nothing could be looked at."""
         found = {section.verdict for section in self.sections}
-        for verdict in (Verdict.FAILING, Verdict.WARNING, Verdict.GOOD):
+        for verdict in (HealthVerdict.FAILING, HealthVerdict.WARNING, HealthVerdict.GOOD):
             if verdict in found:
                 return verdict
-        return Verdict.UNKNOWN
+        return HealthVerdict.UNKNOWN
 
 
 _ORDER = {Severity.FAILING: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
-def judge(reading: Reading) -> Judgement:
+def judge(reading: HealthReading) -> Judgement:
     """Says of a reading what is good, doubtful and failing."""
     return Judgement(tuple(section(reading) for section in _SECTIONS), reading)
 
 
 def _section(
-    name: str, remarks: Iterator[Remark], summary: str, missing: str = "", *, seen: bool = True
-) -> Section:
+    name: str,
+    remarks: Iterator[HealthRemark],
+    summary: str,
+    missing: str = "",
+    *,
+    seen: bool = True,
+) -> HealthSection:
     found = tuple(sorted(remarks, key=lambda remark: _ORDER[remark.severity]))
     if any(remark.severity is Severity.FAILING for remark in found):
-        verdict = Verdict.FAILING
+        verdict = HealthVerdict.FAILING
     elif any(remark.severity is Severity.WARNING for remark in found):
-        verdict = Verdict.WARNING
+        verdict = HealthVerdict.WARNING
     else:
-        verdict = Verdict.GOOD if seen else Verdict.UNKNOWN
-    return Section(name, verdict, summary if seen else "", found, missing)
+        verdict = HealthVerdict.GOOD if seen else HealthVerdict.UNKNOWN
+    return HealthSection(name, verdict, summary if seen else "", found, missing)
 
 
 # -- kernel log ------------------------------------------------------------------------------------
 
 
-def _log(reading: Reading) -> Section:
+def _log(reading: HealthReading) -> HealthSection:
     log = reading.log
     lines = "1 line" if log.lines == 1 else f"{log.lines} lines"
     return _section(
@@ -100,11 +105,11 @@ def _log(reading: Reading) -> Section:
     )
 
 
-def _log_remarks(reading: Reading) -> Iterator[Remark]:
+def _log_remarks(reading: HealthReading) -> Iterator[HealthRemark]:
     for event in reading.log.events:
         times = "once" if event.count == 1 else f"{event.count} times"
         when = _when(event.first, event.last)
-        yield Remark(
+        yield HealthRemark(
             event.rule.severity,
             event.device,
             f"{event.rule.title}: {times}{when}",
@@ -136,32 +141,32 @@ def clock(seconds: float) -> str:
 # -- counters --------------------------------------------------------------------------------------
 
 
-def _counted(reading: Reading, *sections: str) -> list[Counter]:
+def _counted(reading: HealthReading, *sections: str) -> list[BoardCounter]:
     return [counter for counter in reading.counters if counter.section in sections]
 
 
-def counter_remark(counter: Counter) -> Remark | None:
+def counter_remark(counter: BoardCounter) -> HealthRemark | None:
     """What a counter says by itself; None when it is well."""
     kind = kind_of(counter.id)
     severity = kind.severity(counter.value)
     if severity is None:
         return None
     name = f" ({counter.name})" if counter.name else ""
-    return Remark(
+    return HealthRemark(
         severity, counter.device, f"{kind.title}{name}: {counter.value:.0f}", kind.remedy,
         kind.explanation,
     )  # fmt: skip
 
 
-def _counter_remarks(counters: list[Counter]) -> Iterator[Remark]:
+def _counter_remarks(counters: list[BoardCounter]) -> Iterator[HealthRemark]:
     for counter in counters:
         remark = counter_remark(counter)
         if remark is not None:
             yield remark
 
 
-def _of_counters(name: str, what: str) -> Callable[[Reading], Section]:
-    def section(reading: Reading) -> Section:
+def _of_counters(name: str, what: str) -> Callable[[HealthReading], HealthSection]:
+    def section(reading: HealthReading) -> HealthSection:
         counters = _counted(reading, name)
         devices = sorted({counter.device for counter in counters})
         return _section(
@@ -224,7 +229,7 @@ _SMART: Mapping[str, tuple[float, Severity, str, str]] = {
 }  # fmt: skip
 
 
-def _disks(reading: Reading) -> Section:
+def _disks(reading: HealthReading) -> HealthSection:
     counters = _counted(reading, "disks")
     told = [disk for disk in reading.disks if not disk.missing]
     names = sorted({counter.device for counter in counters} | {disk.device for disk in told})
@@ -240,16 +245,16 @@ def _disks(reading: Reading) -> Section:
     )
 
 
-def _disk_remarks(reading: Reading) -> Iterator[Remark]:
+def _disk_remarks(reading: HealthReading) -> Iterator[HealthRemark]:
     yield from _counter_remarks(_counted(reading, "disks"))
     for disk in reading.disks:
         yield from disk_remarks(disk)
 
 
-def disk_remarks(disk: Disk) -> Iterator[Remark]:
+def disk_remarks(disk: Disk) -> Iterator[HealthRemark]:
     """What a disk's SMART values say by themselves."""
     if disk.passed is False:
-        yield Remark(
+        yield HealthRemark(
             Severity.FAILING, disk.device, "the disk itself says that it fails",
             "save what is on it now; replace the disk",
         )  # fmt: skip
@@ -257,10 +262,12 @@ def disk_remarks(disk: Disk) -> Iterator[Remark]:
         if name in _SMART:
             first, severity, explanation, remedy = _SMART[name]
             if value >= first:
-                yield Remark(severity, disk.device, f"{name}: {value:.0f}", remedy, explanation)
+                yield HealthRemark(
+                    severity, disk.device, f"{name}: {value:.0f}", remedy, explanation
+                )
         elif name.startswith("failed: "):
             attribute = name.removeprefix("failed: ")
-            yield Remark(
+            yield HealthRemark(
                 Severity.FAILING,
                 disk.device,
                 f"{attribute} is below its limit",
@@ -268,7 +275,7 @@ def disk_remarks(disk: Disk) -> Iterator[Remark]:
             )
     spare, least = disk.values.get("spare, %"), disk.values.get("spare threshold, %")
     if spare is not None and least is not None and spare < least:
-        yield Remark(
+        yield HealthRemark(
             Severity.FAILING, disk.device, f"spare blocks: {spare:.0f} %, limit {least:.0f} %",
             "replace the disk: it turns read-only next",
         )  # fmt: skip
@@ -277,7 +284,7 @@ def disk_remarks(disk: Disk) -> Iterator[Remark]:
 # -- sensors and clocks ----------------------------------------------------------------------------
 
 
-def _sensors(reading: Reading) -> Section:
+def _sensors(reading: HealthReading) -> HealthSection:
     warmest = max(
         (sensor for sensor in reading.sensors if sensor.kind == "temperature"),
         key=lambda sensor: sensor.value,
@@ -295,16 +302,16 @@ def _sensors(reading: Reading) -> Section:
     )
 
 
-def _sensor_remarks(reading: Reading) -> Iterator[Remark]:
+def _sensor_remarks(reading: HealthReading) -> Iterator[HealthRemark]:
     for sensor in reading.sensors:
         yield from sensor_remarks(sensor)
     for note in reading.notes:
-        yield Remark(
+        yield HealthRemark(
             Severity.NOTE, "", f"sensors configuration: {note}", "correct that line of the file"
         )
 
 
-def sensor_remarks(sensor: Sensor) -> Iterator[Remark]:
+def sensor_remarks(sensor: Sensor) -> Iterator[HealthRemark]:
     """What a sensor says against its own limits."""
     value = f"{sensor.label}: {sensor.value:.4g} {sensor.unit}"
     limits = sensor.limits
@@ -313,23 +320,29 @@ def sensor_remarks(sensor: Sensor) -> Iterator[Remark]:
     if sensor.kind == "fan":
         remedy = "look at the fan: cable, dust, bearing"
     if sensor.fault:
-        yield Remark(
+        yield HealthRemark(
             Severity.WARNING, sensor.chip, f"{sensor.label}: the sensor reports a fault of its own",
             "check its wiring, or leave it out: ignore in sensors3.conf",
         )  # fmt: skip
     elif (crit := limits.get("crit")) is not None and sensor.value >= crit > 0:
-        yield Remark(Severity.FAILING, sensor.chip, f"{value}, critical from {crit:.4g}", remedy)
+        yield HealthRemark(
+            Severity.FAILING, sensor.chip, f"{value}, critical from {crit:.4g}", remedy
+        )
     elif (lowest := limits.get("lcrit")) is not None and sensor.value <= lowest:
-        yield Remark(Severity.FAILING, sensor.chip, f"{value}, critical below {lowest:.4g}", remedy)
+        yield HealthRemark(
+            Severity.FAILING, sensor.chip, f"{value}, critical below {lowest:.4g}", remedy
+        )
     elif (most := limits.get("max")) is not None and sensor.value > most:
-        yield Remark(Severity.WARNING, sensor.chip, f"{value}, limit {most:.4g}", remedy)
+        yield HealthRemark(Severity.WARNING, sensor.chip, f"{value}, limit {most:.4g}", remedy)
     elif (least := limits.get("min")) is not None and sensor.value < least and not warm:
-        yield Remark(Severity.WARNING, sensor.chip, f"{value}, at least {least:.4g}", remedy)
+        yield HealthRemark(Severity.WARNING, sensor.chip, f"{value}, at least {least:.4g}", remedy)
     elif sensor.alarm:
-        yield Remark(Severity.WARNING, sensor.chip, f"{value}, the chip raises its alarm", remedy)
+        yield HealthRemark(
+            Severity.WARNING, sensor.chip, f"{value}, the chip raises its alarm", remedy
+        )
 
 
-def _clocks(reading: Reading) -> Section:
+def _clocks(reading: HealthReading) -> HealthSection:
     reports = len(reading.held_down) + len(reading.flags)
     return _section(
         "clocks and supply",
@@ -338,24 +351,24 @@ def _clocks(reading: Reading) -> Section:
     )
 
 
-def _clock_remarks(reading: Reading) -> Iterator[Remark]:
+def _clock_remarks(reading: HealthReading) -> Iterator[HealthRemark]:
     for name, now in reading.flags.items():
         supply = name == "under-voltage"
-        yield Remark(
+        yield HealthRemark(
             Severity.FAILING if now and supply else Severity.WARNING,
             "firmware",
             f"{name} {'now' if now else 'since boot'}",
             "use a stronger supply and a short cable" if supply else "cool the board",
         )
     for phrase in reading.held_down:
-        yield Remark(
+        yield HealthRemark(
             Severity.WARNING, "", phrase,
             "cool the board, or look who set the limit: benchvise snapshot BOARD",
         )  # fmt: skip
     yield from _counter_remarks(_counted(reading, "clocks"))
 
 
-_SECTIONS: tuple[Callable[[Reading], Section], ...] = (
+_SECTIONS: tuple[Callable[[HealthReading], HealthSection], ...] = (
     _log,
     _disks,
     _of_counters("file systems", "errors of file systems"),

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from benchvise.documents import computed
-from benchvise.kernel_log import Event
+from benchvise.kernel_log import LogEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LogMark:
     """Where the kernel log had been read up to.
 
     ``until`` is in seconds since boot, ``seen`` the number of lines that have that very time.
@@ -22,7 +22,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogReading:
     """What the kernel log said (since the mark, if there was one).
 
     ``source`` is how it was read; ``missing`` why it could not be. ``mark`` is where the next
@@ -30,16 +30,16 @@ class Log:
     lost, as the kernel's buffer is a ring.
     """
 
-    events: tuple[Event, ...] = ()
+    events: tuple[LogEvent, ...] = ()
     lines: int = 0
     source: str = ""
     missing: str = ""
     gap: bool = False
-    mark: Mark | None = None
+    mark: LogMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class BoardCounter:
     """Something the board counts, since boot or since it was made.
 
     ``id`` is that of its kind (``counters.toml``), ``name`` tells one from another of that kind on
@@ -99,7 +99,7 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class HealthReading:
     """What was read of a board at a time.
 
     ``taken`` is this machine's time (ISO 8601, UTC), ``uptime`` the board's seconds since boot
@@ -113,8 +113,8 @@ class Reading:
     boot_id: str
     uptime: float | None
     privilege: str
-    log: Log
-    counters: tuple[Counter, ...] = ()
+    log: LogReading
+    counters: tuple[BoardCounter, ...] = ()
     sensors: tuple[Sensor, ...] = ()
     disks: tuple[Disk, ...] = ()
     held_down: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from benchvise.board.channel import ProbeChannel
 from benchvise.board.messages import FileError, FileValue
 from benchvise.health import counters, sensors, sensors_config, throttling
 from benchvise.health.log import read_log
-from benchvise.health.model import Disk, Log, Mark, Reading
+from benchvise.health.model import Disk, HealthReading, LogMark, LogReading
 from benchvise.health.sensors_config import SensorsConfig
 from benchvise.health.smart import MISSING, ask_disks, smart_disks
 from benchvise.state.commands import run_commands
@@ -32,10 +32,10 @@ def read(
     board: Board,
     channel: ProbeChannel,
     *,
-    mark: Mark | None = None,
+    mark: LogMark | None = None,
     config: SensorsConfig | None = None,
     commands: bool = True,
-) -> Reading:
+) -> HealthReading:
     """A reading of a board by the probe that runs there.
 
     ``mark`` is where an earlier reading left off in the kernel log: only newer lines are in this
@@ -55,7 +55,7 @@ def read(
     found = counters.read_counters(files)
     disks, said = _programs(board, links) if commands else ((), "")
     seen = sensors.read_sensors(files, links, config)
-    return Reading(
+    return HealthReading(
         board=board.name,
         taken=taken,
         boot_id=boot_id,
@@ -113,7 +113,7 @@ def _is_root(files: ByPath[FileValue | FileError]) -> bool:
 
 
 def _missing(
-    log: Log,
+    log: LogReading,
     disks: tuple[Disk, ...],
     has_sensors: bool,
     unreadable: Mapping[str, str],

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from benchvise.board.messages import FileError, FileValue
 from benchvise.health.expression import evaluate
 from benchvise.health.model import Sensor
-from benchvise.health.sensors_config import Section, SensorsConfig
+from benchvise.health.sensors_config import ChipSection, SensorsConfig
 from benchvise.state.globs import ByPath
 from benchvise.text import printable
 
@@ -130,7 +130,7 @@ def chip_name(name: str, device: str | None) -> str:
     return f"{name}-isa-{int(number[1]) if number is not None else 0:04x}"
 
 
-def _features(chip: str, values: Mapping[str, str], said: Section) -> Iterator[Sensor]:
+def _features(chip: str, values: Mapping[str, str], said: ChipSection) -> Iterator[Sensor]:
     features: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for attribute, text in values.items():
         match = _FEATURE.fullmatch(attribute)
@@ -148,7 +148,7 @@ def _order(feature: str) -> int:
 
 
 def _sensor(
-    chip: str, feature: str, features: Mapping[str, Mapping[str, str]], said: Section
+    chip: str, feature: str, features: Mapping[str, Mapping[str, str]], said: ChipSection
 ) -> Sensor | None:
     own = features[feature]
     kind, unit, scale = _UNITS[feature.rstrip("0123456789")]

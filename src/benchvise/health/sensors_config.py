@@ -33,7 +33,7 @@ class Compute:
 
 
 @dataclass(slots=True)
-class Section:
+class ChipSection:
     """What the configuration says of the chips that ``patterns`` match."""
 
     patterns: tuple[str, ...]
@@ -47,12 +47,12 @@ class Section:
 class SensorsConfig:
     """All sections in their order (a later one wins), and what was wrong."""
 
-    sections: tuple[Section, ...] = ()
+    sections: tuple[ChipSection, ...] = ()
     errors: tuple[str, ...] = ()
 
-    def of(self, chip: str) -> Section:
+    def of(self, chip: str) -> ChipSection:
         """What holds for a chip: all sections that match it, later ones before earlier ones."""
-        merged = Section((chip,))
+        merged = ChipSection((chip,))
         for section in self.sections:
             if any(fnmatchcase(chip, pattern) for pattern in section.patterns):
                 merged.labels |= section.labels
@@ -64,16 +64,16 @@ class SensorsConfig:
 
 def parse(texts: Mapping[str, str]) -> SensorsConfig:
     """The configuration of several files, by name, in their order."""
-    sections: list[Section] = []
+    sections: list[ChipSection] = []
     errors: list[str] = []
     for name, text in texts.items():
-        current: Section | None = None
+        current: ChipSection | None = None
         for number, line in _statements(text[:BYTES]):
             where = f"{printable(name, 80)}, line {number}"
             word, _, rest = line.partition(" ")
             try:
                 if word == "chip":
-                    current = Section(tuple(_words(rest)))
+                    current = ChipSection(tuple(_names(rest)))
                     if not current.patterns:
                         raise ValueError("names no chip")
                     sections.append(current)
@@ -118,21 +118,21 @@ def _uncommented(line: str) -> str:
     return line
 
 
-def _words(text: str) -> list[str]:
+def _names(text: str) -> list[str]:
     return [
         match[1].replace('\\"', '"') if match[1] is not None else match[2]
         for match in _QUOTED.finditer(text)
     ]
 
 
-def _state(section: Section, word: str, rest: str) -> None:
+def _state(section: ChipSection, word: str, rest: str) -> None:
     match = _QUOTED.match(rest)
     if match is None:
         raise ValueError("names no sensor")
     name = match[1] if match[1] is not None else match[2]
     value = rest[match.end() :].strip()
     if word == "label":
-        words = _words(value)
+        words = _names(value)
         if not words:
             raise ValueError("names no label")
         section.labels[name] = printable(words[0], _LABEL)

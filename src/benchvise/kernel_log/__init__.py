@@ -4,17 +4,17 @@ Pure: nothing here speaks to a board. Snapshots, the notes of a run and ``benchv
 logs by the same rules.
 """
 
-from benchvise.kernel_log.events import Event, Events
-from benchvise.kernel_log.lines import Line, lines
-from benchvise.kernel_log.rules import Finding, LogClass, Rule, classes, classify, rules
+from benchvise.kernel_log.events import LogEvent, LogEvents
+from benchvise.kernel_log.lines import LogLine, lines
+from benchvise.kernel_log.rules import LogClass, LogMatch, LogRule, classes, classify, rules
 
 __all__ = [
-    "Event",
-    "Events",
-    "Finding",
-    "Line",
     "LogClass",
-    "Rule",
+    "LogEvent",
+    "LogEvents",
+    "LogLine",
+    "LogMatch",
+    "LogRule",
     "classes",
     "classify",
     "lines",

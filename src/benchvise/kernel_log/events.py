@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from benchvise.documents import computed, in_json
-from benchvise.kernel_log.lines import Line, lines
-from benchvise.kernel_log.rules import Finding, Rule, Severity, classify
+from benchvise.kernel_log.lines import LogLine, lines
+from benchvise.kernel_log.rules import LogMatch, LogRule, Severity, classify
+from benchvise.text import NO_TEXT, Untrusted
 
 SHOWN = 300
 """Characters of a line that are kept as an example."""
@@ -16,34 +17,34 @@ KINDS = 2000
 """Events (rule and device) of one log that are kept apart; what is more is counted to no device."""
 
 
-def _rule_id(rule: Rule) -> str:
+def _rule_id(rule: LogRule) -> str:
     return rule.id
 
 
 @dataclass(slots=True)
-class Event:
+class LogEvent:
     """All lines of a rule about one device.
 
     ``first`` and ``last`` are in seconds since boot (None where the log has no times); ``example``
     is the first line, ``newest`` the last; ``values`` is what was taken out of the newest.
     """
 
-    rule: Rule = field(metadata=in_json(through=_rule_id))
+    rule: LogRule = field(metadata=in_json(through=_rule_id))
     device: str
     count: int = 0
     first: float | None = None
     last: float | None = None
-    example: str = ""
-    newest: str = ""
+    example: Untrusted = NO_TEXT
+    newest: Untrusted = NO_TEXT
     values: Mapping[str, str] = field(default_factory=dict)
 
-    def add(self, line: Line, finding: Finding) -> None:
+    def add(self, line: LogLine, finding: LogMatch) -> None:
         """Counts a line in."""
         self.count += 1
         if line.time is not None:
             self.first = line.time if self.first is None else self.first
             self.last = line.time
-        self.newest = line.text[:SHOWN]
+        self.newest = Untrusted(line.text[:SHOWN])
         self.example = self.example or self.newest
         self.values = finding.values
 
@@ -72,25 +73,25 @@ _ORDER = {Severity.FAILING: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class LogEvents:
     """What a log says: its events, worst first, the number of its lines, and where it ended.
 
     ``until`` is the time of the newest line (None where lines have no times), ``at_until`` how
     many lines have that very time.
     """
 
-    events: tuple[Event, ...]
+    events: tuple[LogEvent, ...]
     lines: int
     until: float | None
     at_until: int = 0
 
     @classmethod
-    def of(cls, log: str, *, since: float | None = None, seen: int = 0) -> Events:
+    def of(cls, log: str, *, since: float | None = None, seen: int = 0) -> LogEvents:
         """Sums up a log, or what it says after ``since`` (seconds since boot).
 
         ``seen`` of the lines with that very time are known already.
         """
-        found: dict[tuple[str, str], Event] = {}
+        found: dict[tuple[str, str], LogEvent] = {}
         count, until, at_until, skipped = 0, since, seen, 0
         for line in lines(log):
             if since is not None:
@@ -107,7 +108,7 @@ class Events:
             if finding is not None:
                 device = finding.device if len(found) < KINDS else ""
                 key = (finding.rule.id, device)
-                found.setdefault(key, Event(finding.rule, device)).add(line, finding)
+                found.setdefault(key, LogEvent(finding.rule, device)).add(line, finding)
         events = sorted(
             found.values(), key=lambda event: (_ORDER[event.rule.severity], -event.count)
         )

@@ -35,7 +35,7 @@ _CONTROLS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """A line: seconds since boot (None where it does not say), level (0 to 7; None where it does
     not say), and its text, cut at ``LENGTH`` characters."""
 
@@ -44,7 +44,7 @@ class Line:
     text: str
 
 
-def lines(log: str) -> Iterator[Line]:
+def lines(log: str) -> Iterator[LogLine]:
     """The lines of a log that say something, oldest first."""
     for raw in log.split("\n")[-LINES:]:
         line = parse(raw[: LENGTH + 200])
@@ -52,7 +52,7 @@ def lines(log: str) -> Iterator[Line]:
             yield line
 
 
-def parse(raw: str) -> Line:
+def parse(raw: str) -> LogLine:
     """One line, without what was written in front of it."""
     raw = raw.rstrip("\r\n")
     time: str | None = None
@@ -62,10 +62,10 @@ def parse(raw: str) -> Line:
         raw = next(text for text in written.group("syslog", "dated", "journal") if text is not None)
     kernel = _KERNEL.match(raw)
     if kernel is None:  # `.` leaves out line ends of other kinds only
-        return Line(None, None, "")
+        return LogLine(None, None, "")
     level = kernel["level"]
     stamp = kernel["time"] or time
-    return Line(
+    return LogLine(
         time=None if stamp is None else float(stamp),
         level=None if level is None else int(level) & 7,
         text=kernel["text"].translate(_CONTROLS).strip()[:LENGTH],

@@ -32,7 +32,7 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LogRule:
     """A kind of line. ``pattern`` names what it takes out of it: ``device``, ``port``, numbers.
 
     ``lines`` are real ones that it matches, ``near`` such that look alike and must not.
@@ -58,15 +58,15 @@ class LogClass:
     name: str
     summary: str
     families: tuple[str, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[LogRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LogMatch:
     """What a line says: its rule, the device it is about ("" where it names none), and what else
     was taken out of it."""
 
-    rule: Rule
+    rule: LogRule
     device: str
     values: Mapping[str, str]
 
@@ -92,12 +92,12 @@ def classes() -> tuple[LogClass, ...]:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[LogRule, ...]:
     """All rules in the order in which they are tried."""
     return tuple(rule for one in classes() for rule in one.rules)
 
 
-def classify(text: str) -> Finding | None:
+def classify(text: str) -> LogMatch | None:
     """What a line (without what stands in front of its text) says; None where no rule knows it."""
     text = text[:LENGTH]
     low = text.lower()
@@ -106,17 +106,17 @@ def classify(text: str) -> Finding | None:
             match = rule.pattern.search(text)
             if match is not None:
                 found = {name: value for name, value in match.groupdict().items() if value}
-                return Finding(rule, found.pop("device", ""), found)
+                return LogMatch(rule, found.pop("device", ""), found)
     return None
 
 
-def by_id(rule: str) -> Rule:
+def by_id(rule: str) -> LogRule:
     """The rule of that id; raises KeyError."""
     return _by_id()[rule]
 
 
 @cache
-def _by_id() -> Mapping[str, Rule]:
+def _by_id() -> Mapping[str, LogRule]:
     return {rule.id: rule for rule in rules()}
 
 
@@ -141,7 +141,7 @@ def _class(record: Mapping[str, Any], file: str) -> LogClass:
     )
 
 
-def _rule(record: Mapping[str, Any], log_class: str, where: str) -> Rule:
+def _rule(record: Mapping[str, Any], log_class: str, where: str) -> LogRule:
     where = f"{where}, rule {record.get('id')}"
     if set(record) != _RULE_FIELDS:
         raise RuleError(f"{where}: its fields are {', '.join(sorted(_RULE_FIELDS))}")
@@ -153,7 +153,7 @@ def _rule(record: Mapping[str, Any], log_class: str, where: str) -> Rule:
     words = _texts(record["words"])
     if not words or any(word != word.lower() for word in words):
         raise RuleError(f"{where}: words are in lower case, at least one")
-    return Rule(
+    return LogRule(
         id=record["id"],
         log_class=log_class,
         title=record["title"],

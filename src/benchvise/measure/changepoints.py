@@ -33,7 +33,7 @@ _SEED = 20201
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangePoint:
     """The value changed between run ``at - 1`` and run ``at``, counted from 0.
 
     ``ratio`` is what lies after (up to the next change) to what lies before (from the last one),
@@ -48,7 +48,7 @@ class Change:
     p: float
 
 
-def change_points(values: Sequence[float]) -> list[Change]:
+def change_points(values: Sequence[float]) -> list[ChangePoint]:
     """The changes in one value a run, in the runs' order.
 
     ``values`` are positive and finite; ValueError when one is not.
@@ -100,7 +100,7 @@ def _best_split(apart: Floats) -> tuple[int, float]:
     return int(m[best]), float(weighted[best])
 
 
-def _without_small(logs: Floats, found: dict[int, float]) -> list[Change]:
+def _without_small(logs: Floats, found: dict[int, float]) -> list[ChangePoint]:
     """The changes beyond the noise floor; the least of the others goes first, as its sides join."""
     kept = dict(found)
     while True:
@@ -111,13 +111,13 @@ def _without_small(logs: Floats, found: dict[int, float]) -> list[Change]:
         del kept[min(small, key=lambda change: abs(math.log(change.ratio))).at]
 
 
-def _measured(logs: Floats, kept: dict[int, float]) -> list[Change]:
+def _measured(logs: Floats, kept: dict[int, float]) -> list[ChangePoint]:
     ends = [0, *sorted(kept), logs.size]
     changes = []
     for before, at, after in zip(ends, ends[1:], ends[2:], strict=False):
         shift = hodges_lehmann_shift(logs[at:after], logs[before:at])
         changes.append(
-            Change(
+            ChangePoint(
                 at,
                 math.exp(shift.value),
                 math.exp(shift.interval.low),

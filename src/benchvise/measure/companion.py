@@ -20,7 +20,7 @@ from benchvise.board.deploy import deploy
 from benchvise.board.messages import ErrorMessage, ListeningMessage, Message, read_message
 from benchvise.errors import BenchviseError
 from benchvise.measure.network import with_port
-from benchvise.text import last_line, printable
+from benchvise.text import AnyText, last_line, printable
 
 READY_SECONDS = 10.0
 _KEY_BYTES = 16
@@ -116,10 +116,10 @@ class Companion:
             address, message.message if isinstance(message, ErrorMessage) else printable(raw)
         )
 
-    def _failed(self, address: str, reason: str) -> NotAvailable:
+    def _failed(self, address: str, reason: AnyText) -> NotAvailable:
         return NotAvailable(
             f"this machine cannot be the other end on {address}, by which {self._board.name} "
-            f"knows it ({printable(reason) or 'it ended by itself'})",
+            f"knows it ({str(reason) or 'it ended by itself'})",
             f"behind a jump host or NAT that address is not its own: {_REMEDY}",
         )
 

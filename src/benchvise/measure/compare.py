@@ -41,7 +41,7 @@ CLEAR_SEPARATION = 0.9
 _LEAST_PAIRS = 8
 
 
-class Verdict(StrEnum):
+class SeriesVerdict(StrEnum):
     """What a comparison shows; ``faster`` means that B is better than A."""
 
     FASTER = "faster"
@@ -61,7 +61,7 @@ class Comparison:
     spec: SeriesSpec
     unit: str
     better: Better
-    verdict: Verdict
+    verdict: SeriesVerdict
     reason: str
     ratio: float | None = None
     low: float | None = None
@@ -75,13 +75,13 @@ class Comparison:
     @property
     def changed(self) -> bool:
         """Whether B is shown to be faster or slower than A."""
-        return self.verdict in (Verdict.FASTER, Verdict.SLOWER)
+        return self.verdict in (SeriesVerdict.FASTER, SeriesVerdict.SLOWER)
 
     @property
     def hidden_by_noise(self) -> bool:
         """Whether the batches differ by more than 5 %, but no more than processes or runs do."""
         return (
-            self.verdict is Verdict.NO_DIFFERENCE
+            self.verdict is SeriesVerdict.NO_DIFFERENCE
             and self.ratio is not None
             and self.p is not None
             and self.p < SIGNIFICANCE
@@ -110,18 +110,18 @@ class RunComparison:
     @property
     def unchanged(self) -> tuple[Comparison, ...]:
         """The series in which no difference was shown."""
-        return tuple(c for c in self.comparisons if c.verdict is Verdict.NO_DIFFERENCE)
+        return tuple(c for c in self.comparisons if c.verdict is SeriesVerdict.NO_DIFFERENCE)
 
     @property
-    def counts(self) -> Mapping[Verdict, int]:
+    def counts(self) -> Mapping[SeriesVerdict, int]:
         """How many series got each verdict; every verdict is there."""
         found = Counter(c.verdict for c in self.comparisons)
-        return {verdict: found[verdict] for verdict in Verdict}
+        return {verdict: found[verdict] for verdict in SeriesVerdict}
 
     @property
     def worst_regression(self) -> float:
         """The largest change of a slower series' value in percent, without sign; 0 for none."""
-        changes = (c.change_percent for c in self.comparisons if c.verdict is Verdict.SLOWER)
+        changes = (c.change_percent for c in self.comparisons if c.verdict is SeriesVerdict.SLOWER)
         return max((abs(change) for change in changes if change is not None), default=0.0)
 
 
@@ -160,7 +160,7 @@ def _by_spec(run: RunRecord, *, figures: bool) -> dict[tuple[str, int], SeriesRe
 def _rank(comparison: Comparison) -> tuple[int, float]:
     if comparison.changed and comparison.ratio is not None:
         return 0, -abs(math.log(comparison.ratio))
-    order = (Verdict.UNSTABLE, Verdict.NO_DIFFERENCE, Verdict.NOT_COMPARABLE)
+    order = (SeriesVerdict.UNSTABLE, SeriesVerdict.NO_DIFFERENCE, SeriesVerdict.NOT_COMPARABLE)
     return 1 + order.index(comparison.verdict), 0.0
 
 
@@ -217,7 +217,7 @@ def compare_series(
 
 
 def _not_comparable(series: SeriesRecord, reason: str) -> Comparison:
-    return Comparison(series.spec, series.unit, series.better, Verdict.NOT_COMPARABLE, reason)
+    return Comparison(series.spec, series.unit, series.better, SeriesVerdict.NOT_COMPARABLE, reason)
 
 
 def _hindrance(a: SeriesRecord, b: SeriesRecord, names: tuple[str, str]) -> str:
@@ -315,7 +315,7 @@ def _judge(
     *,
     held: bool,
     separation: float,
-) -> tuple[Verdict, str]:
+) -> tuple[SeriesVerdict, str]:
     """The verdict and its reason; ``held`` says that the series could be a number at all, and
     ``separation`` is Cliff's delta of the batches.
 
@@ -323,8 +323,8 @@ def _judge(
     instability, and a difference within them is not shown. Beyond them it is one if the values
     hardly overlap, and ``unstable`` otherwise: two modes against one of them, say.
     """
-    up = Verdict.FASTER if better == "higher" else Verdict.SLOWER
-    down = Verdict.SLOWER if better == "higher" else Verdict.FASTER
+    up = SeriesVerdict.FASTER if better == "higher" else SeriesVerdict.SLOWER
+    down = SeriesVerdict.SLOWER if better == "higher" else SeriesVerdict.FASTER
     direction = up if evidence.shift > 0.0 else down
     differ = evidence.p < SIGNIFICANCE
     beyond = abs(evidence.shift) > math.log1p(floor)
@@ -348,10 +348,10 @@ def _judge(
         if not failed and held and abs(separation) >= CLEAR_SEPARATION:
             return direction, f"the values hardly overlap, though {unstable}"
         if not failed or not held:
-            return Verdict.UNSTABLE, unstable
-        return Verdict.NO_DIFFERENCE, f"{', '.join(failed)}; {unstable}"
+            return SeriesVerdict.UNSTABLE, unstable
+        return SeriesVerdict.NO_DIFFERENCE, f"{', '.join(failed)}; {unstable}"
     if failed:
-        return Verdict.NO_DIFFERENCE, ", ".join(failed)
+        return SeriesVerdict.NO_DIFFERENCE, ", ".join(failed)
     return direction, (
         f"{_p(evidence.p)}, the 95 % interval of the ratio excludes 1, "
         f"and the ratio is beyond the noise floor of {floor * 100:.1f} %"

@@ -80,7 +80,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class MetricKind:
     """What a value is: its unit, which way is better, and what is counted."""
 
     unit: str
@@ -88,10 +88,10 @@ class Kind:
     counted: str
 
 
-def measured_kind(begin: JsonObject, described: Kind) -> Kind:
+def measured_kind(begin: JsonObject, described: MetricKind) -> MetricKind:
     """The kind that a ``begin`` line names; where it says nothing of use, the one described."""
     unit, better = begin.get("unit"), begin.get("better")
-    return Kind(
+    return MetricKind(
         unit if isinstance(unit, str) and len(unit) <= _UNIT_LENGTH else described.unit,
         "higher" if better == "higher" else "lower" if better == "lower" else described.better,
         text_at(begin, "counted") or described.counted,
@@ -187,7 +187,7 @@ class SeriesRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class RunRemark:
     """What happened to the board around a run and must be known with the results it touches.
 
     ``rule`` is the word for it (``throttled``), ``families`` are those of the benchmarks that it
@@ -227,7 +227,7 @@ class RunRecord:
     simulated: bool
     series: tuple[SeriesRecord, ...]
     plan: JsonObject = field(default_factory=dict)
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[RunRemark, ...] = ()
     tags: tuple[str, ...] = ()
     note: str = ""
 

@@ -17,7 +17,7 @@ from benchvise.documents import JsonObject
 from benchvise.errors import MeasurementError, ProbeError, UsageError
 from benchvise.measure.model import Sample, SeriesStatus
 from benchvise.measure.plan import Plan
-from benchvise.measure.sources import ProbeSource, Source
+from benchvise.measure.sources import MessageSource, ProbeSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ class SeriesEnded:
 Event = HostSeen | ProcessBegun | SampleTaken | ProcessEnded | SeriesEnded
 
 
-def measure(channel: ProbeChannel, plan: Plan, source: Source | None = None) -> Iterator[Event]:
+def measure(
+    channel: ProbeChannel, plan: Plan, source: MessageSource | None = None
+) -> Iterator[Event]:
     """Measures the plan's series round by round over one channel.
 
     ``source`` gives the messages of each series; without it, all come from the channel's probe. A
@@ -101,7 +103,7 @@ def measure(channel: ProbeChannel, plan: Plan, source: Source | None = None) -> 
 
 
 def _process(
-    channel: ProbeChannel, source: Source, plan: Plan, position: int, number: int
+    channel: ProbeChannel, source: MessageSource, plan: Plan, position: int, number: int
 ) -> Iterator[Event]:
     """One fresh process of one series."""
     begun = complete = False

@@ -26,7 +26,7 @@ from benchvise.measure.model import SeriesSpec
 from benchvise.measure.registry import Registry
 
 
-class Source(Protocol):
+class MessageSource(Protocol):
     """Gives the messages of one process of a series."""
 
     def messages(self, spec: SeriesSpec, batches: int | None) -> Iterator[SeriesMessage]:

@@ -31,17 +31,17 @@ from benchvise.resources import suites_directory
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SuiteEntry:
     """A benchmark with its parameters; each has one or more values."""
 
     benchmark: str
     params: Mapping[str, tuple[str, ...]]
 
-    def told(self, params: Mapping[str, tuple[str, ...]], registry: Registry) -> Entry:
+    def with_params(self, params: Mapping[str, tuple[str, ...]], registry: Registry) -> SuiteEntry:
         """The entry with those of ``params`` that its benchmark has, in place of its own."""
         names = registry.parameter_names(self.benchmark)
         taken = {name: values for name, values in params.items() if name in names}
-        return Entry(self.benchmark, {**self.params, **taken})
+        return SuiteEntry(self.benchmark, {**self.params, **taken})
 
     def specs(self, registry: Registry) -> list[SeriesSpec]:
         """Every combination of the values, checked against the registry."""
@@ -61,7 +61,7 @@ class Suite:
 
     name: str
     summary: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SuiteEntry, ...]
 
     def specs(self, registry: Registry) -> list[SeriesSpec]:
         """All series, in the suite's order."""
@@ -122,7 +122,7 @@ def _suite(path: Path, document: Mapping[str, Any], within: tuple[Path, ...]) ->
             for name, value in item.items()
             if name != "benchmark"
         }
-        entries.append(Entry(item["benchmark"], params))
+        entries.append(SuiteEntry(item["benchmark"], params))
     return Suite(path.stem, str(document.get("summary", "")), tuple(entries))
 
 
@@ -152,7 +152,7 @@ def parse_params(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return params
 
 
-def parse_bench(text: str) -> Entry:
+def parse_bench(text: str) -> SuiteEntry:
     """An entry from the command line: ``ID[:name=value[+value]...,...]``."""
     benchmark, _, rest = text.partition(":")
     params: dict[str, tuple[str, ...]] = {}
@@ -166,7 +166,7 @@ def parse_bench(text: str) -> Entry:
         params[name] = tuple(
             item for choice in split_unquoted(value, "+") for item in _unquoted(choice)
         )
-    return Entry(benchmark, params)
+    return SuiteEntry(benchmark, params)
 
 
 def split_unquoted(text: str, separator: str) -> list[str]:

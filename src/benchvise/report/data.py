@@ -18,7 +18,7 @@ from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.counters import CounterTable
 from benchvise.measure.figures import pooled_figures
 from benchvise.measure.insights import Insight
-from benchvise.measure.model import Remark, RunRecord, Sample, SeriesRecord, SeriesStatus
+from benchvise.measure.model import RunRecord, RunRemark, Sample, SeriesRecord, SeriesStatus
 from benchvise.measure.validity import Summary, summarise
 from benchvise.quantities import finite
 from benchvise.report.facts import Cache, Fact, caches, run_facts, settings
@@ -105,7 +105,7 @@ class RunData:
     settings: dict[str, str]
     facts: tuple[Fact, ...]
     caches: tuple[Cache, ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[RunRemark, ...]
     series: tuple[SeriesData, ...]
     insights: tuple[Insight, ...]
     tags: tuple[str, ...]

@@ -10,9 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchvise.health.watch.history import By, Counted, Gap, History, Metric, Table
-from benchvise.health.watch.observation import Event, Kind
-from benchvise.health.watch.tracker import Range
+from benchvise.health.watch.history import (
+    By,
+    Counted,
+    History,
+    HistoryTable,
+    UnwatchedGap,
+    WatchedMetric,
+)
+from benchvise.health.watch.observation import WatchedKind, WatchEvent
+from benchvise.health.watch.tracker import SensorRange
 from benchvise.report.figures import NO_FIGURES
 
 MOST_COUNTERS = 24
@@ -50,7 +57,7 @@ class CountedFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class HappeningMark:
     """Something that happened ``count`` times from ``at`` to ``last``."""
 
     at: float
@@ -65,7 +72,7 @@ class HappeningRow:
     """All events of one class, oldest first."""
 
     name: str
-    points: tuple[Happening, ...]
+    points: tuple[HappeningMark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +132,15 @@ class HealthFigures:
         return {**NO_FIGURES, "health": asdict(self)}
 
 
-def health_figures(history: History, table: Table, by: By) -> HealthFigures:
+def health_figures(history: History, table: HistoryTable, by: By) -> HealthFigures:
     """The charts of a history that was tabulated by days or weeks."""
     ends = [span.until for span in history.spans] + [event.last for event in history.events]
     starts = [span.began for span in history.spans] + [event.at for event in history.events]
     began, ended = max(min(starts, default=0.0), history.since), max(ends, default=0.0)
     moved = [counted for counted in table.counters if any(counted.rises)][:MOST_COUNTERS]
-    sensors = [metric for metric in history.metrics if metric.kind is Kind.SENSOR and metric.ranges]
+    sensors = [
+        metric for metric in history.metrics if metric.kind is WatchedKind.SENSOR and metric.ranges
+    ]
     return HealthFigures(
         tuple(_counted(number, counted, table, by) for number, counted in enumerate(moved)),
         _happenings(history.events, table.gaps, began, ended),
@@ -142,7 +151,7 @@ def health_figures(history: History, table: Table, by: By) -> HealthFigures:
     )
 
 
-def _counted(number: int, counted: Counted, table: Table, by: By) -> CountedFigure:
+def _counted(number: int, counted: Counted, table: HistoryTable, by: By) -> CountedFigure:
     bars = zip(table.periods, counted.rises, counted.over_gap, table.watched, strict=True)
     return CountedFigure(
         f"counter{number}",
@@ -157,9 +166,9 @@ def _counted(number: int, counted: Counted, table: Table, by: By) -> CountedFigu
 
 
 def _happenings(
-    events: Sequence[Event], gaps: Sequence[Gap], began: float, ended: float
+    events: Sequence[WatchEvent], gaps: Sequence[UnwatchedGap], began: float, ended: float
 ) -> HappeningsFigure | None:
-    rows: dict[str, list[Event]] = {}
+    rows: dict[str, list[WatchEvent]] = {}
     for event in events:
         rows.setdefault(event.what, []).append(event)
     if not rows:
@@ -178,8 +187,8 @@ def _happenings(
     )
 
 
-def _happening(event: Event) -> Happening:
-    return Happening(
+def _happening(event: WatchEvent) -> HappeningMark:
+    return HappeningMark(
         event.at * 1e3,
         event.last * 1e3,
         event.count,
@@ -188,7 +197,7 @@ def _happening(event: Event) -> Happening:
     )
 
 
-def _sensor(number: int, metric: Metric, began: float, ended: float) -> SensorFigure:
+def _sensor(number: int, metric: WatchedMetric, began: float, ended: float) -> SensorFigure:
     return SensorFigure(
         f"sensor{number}",
         metric.name,
@@ -199,7 +208,7 @@ def _sensor(number: int, metric: Metric, began: float, ended: float) -> SensorFi
     )
 
 
-def _points(ranges: Sequence[Range]) -> Iterator[SensorPoint]:
+def _points(ranges: Sequence[SensorRange]) -> Iterator[SensorPoint]:
     """The ranges; where there are too many, several neighbours as one."""
     each = -(-len(ranges) // _POINTS)
     for first in range(0, len(ranges), each):

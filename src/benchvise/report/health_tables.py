@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from benchvise.health.judging import Judgement, Remark, Section, Verdict, clock
+from benchvise.health.judging import HealthRemark, HealthSection, HealthVerdict, Judgement, clock
 from benchvise.health.model import Disk, Sensor
 from benchvise.kernel_log.rules import Severity
 
@@ -17,10 +17,10 @@ REMARKS = 8
 """Remarks of a section that are shown; --json has all."""
 
 _STYLES = {
-    Verdict.GOOD: "bold blue",
-    Verdict.WARNING: "yellow",
-    Verdict.FAILING: "bold red",
-    Verdict.UNKNOWN: "dim",
+    HealthVerdict.GOOD: "bold blue",
+    HealthVerdict.WARNING: "yellow",
+    HealthVerdict.FAILING: "bold red",
+    HealthVerdict.UNKNOWN: "dim",
 }
 _SEVERITIES = {Severity.FAILING: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _WIDTH = 22
@@ -59,7 +59,7 @@ def _grid(*columns: str) -> RichTable:
     return grid
 
 
-def _sections(sections: Sequence[Section]) -> RichTable:
+def _sections(sections: Sequence[HealthSection]) -> RichTable:
     grid = _grid("Section", "Verdict", "Seen")
     for section in sections:
         seen = Text(section.summary)
@@ -73,7 +73,7 @@ def _sections(sections: Sequence[Section]) -> RichTable:
     return grid
 
 
-def _remarks(section: Section) -> Group:
+def _remarks(section: HealthSection) -> Group:
     grid = RichTable.grid(padding=(0, 2, 0, 0))
     grid.add_column(max_width=_WIDTH, overflow="fold")
     grid.add_column(overflow="fold")
@@ -91,7 +91,7 @@ def _remarks(section: Section) -> Group:
     return Group(title, grid)
 
 
-def _said_again(section: Section, remark: Remark) -> bool:
+def _said_again(section: HealthSection, remark: HealthRemark) -> bool:
     """Whether the same remedy stood above already."""
     first = next(other for other in section.remarks if other.remedy == remark.remedy)
     return first is not remark

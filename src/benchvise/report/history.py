@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from benchvise.measure.changepoints import Change, change_points
+from benchvise.measure.changepoints import ChangePoint, change_points
 from benchvise.measure.model import Better, SeriesRecord
 from benchvise.measure.validity import Summary
 from benchvise.report.data import summary_or_reason
@@ -59,7 +59,7 @@ class HistoryLevel:
 
 @dataclass(frozen=True, slots=True)
 class HistoryChange:
-    """Between the entry before and entry ``at`` of a board the values changed; see ``Change``."""
+    """A ``ChangePoint`` between the entry before and entry ``at`` of a board."""
 
     board: str
     at: int
@@ -175,7 +175,7 @@ def _differs(series: SeriesRecord, newest: SeriesRecord) -> str:
     return ""
 
 
-def _levels(medians: Sequence[float], changes: Sequence[Change]) -> list[HistoryLevel]:
+def _levels(medians: Sequence[float], changes: Sequence[ChangePoint]) -> list[HistoryLevel]:
     ends = [0, *(change.at for change in changes), len(medians)]
     return [
         HistoryLevel(first, last - 1, float(np.median(medians[first:last])))
@@ -185,7 +185,7 @@ def _levels(medians: Sequence[float], changes: Sequence[Change]) -> list[History
 
 
 def _change(
-    board: str, line: Sequence[HistoryEntry], change: Change, better: Better
+    board: str, line: Sequence[HistoryEntry], change: ChangePoint, better: Better
 ) -> HistoryChange:
     up = (change.ratio > 1) == (better == "higher")
     return HistoryChange(

@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from benchvise import quantities
-from benchvise.measure.compare import Verdict
+from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import Summary
 from benchvise.output_files import output_directory, write_output
@@ -246,7 +246,7 @@ def _needs_reason(change: ChangeData) -> bool:
     floor say it all, and why it is noisy stands among the results."""
     if change.base is None or change.other is None:
         return True
-    if change.verdict == Verdict.NO_DIFFERENCE:
+    if change.verdict == SeriesVerdict.NO_DIFFERENCE:
         return False
     return not (change.base.stable and change.other.stable) or "; " in change.reason
 

@@ -71,7 +71,11 @@ def _of_one_run(run: RunData) -> Iterator[tuple[str, list[_Line]]]:
     for benchmark, members in benchmarks.items():
         for part in _split(members):
             differing = _differing(part)
-            common = [f"{name}={value}" for name, value in _asked(part[0]) if name not in differing]
+            common = [
+                f"{name}={value}"
+                for name, value in _named_parameters(part[0])
+                if name not in differing
+            ]
             yield (
                 " ".join([benchmark, *common]),
                 [(_name(one, differing), style, run, one) for style, one in enumerate(part)],
@@ -116,7 +120,7 @@ def _differing(members: Sequence[SeriesData]) -> list[str]:
     ]
 
 
-def _asked(series: SeriesData) -> list[tuple[str, str]]:
+def _named_parameters(series: SeriesData) -> list[tuple[str, str]]:
     """The parameters that were asked for: those that stand in the name of the series."""
     named = set(series.name.split(", "))
     return [item for item in series.params.items() if "=".join(item) in named]

@@ -36,7 +36,7 @@ _PLAIN = "plain"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ConfigurationTimes:
     """The response times of one configuration in seconds, in order; ``missed`` had none."""
 
     name: str
@@ -102,7 +102,9 @@ class ResponseFigure:
         return f"response times of {lines} configurations"
 
 
-def response_figure(samples: Sequence[Sample], id_: str = "responses") -> ResponseFigure | None:
+def response_figure(
+    samples: Sequence[ConfigurationTimes], id_: str = "responses"
+) -> ResponseFigure | None:
     """The figure of the first configurations; None without any times."""
     drawable = [sample for sample in samples if sample.seconds.size][:MOST]
     if not drawable:
@@ -134,7 +136,9 @@ def responses_of_runs(runs: Sequence[RunData]) -> tuple[ResponseFigure, ...]:
     ]
     common = _common([name for name, _ in measured])
     samples = [
-        Sample(name[common:], np.array([sample.value for sample in series.samples]) * 1e-9)
+        ConfigurationTimes(
+            name[common:], np.array([sample.value for sample in series.samples]) * 1e-9
+        )
         for name, series in measured
     ]
     figure = response_figure(samples)
@@ -167,7 +171,7 @@ def _places(names: Sequence[str]) -> list[tuple[str, str]]:
     return places
 
 
-def _edges(samples: Sequence[Sample]) -> Times:
+def _edges(samples: Sequence[ConfigurationTimes]) -> Times:
     """Of bins of equal ratio from the shortest time of all to the longest."""
     low = min(float(sample.seconds.min()) for sample in samples)
     high = max(float(sample.seconds.max()) for sample in samples)
@@ -179,7 +183,9 @@ def _edges(samples: Sequence[Sample]) -> Times:
     return edges
 
 
-def _line(sample: Sample, condition: str, style: int, edges: Times, beside: Times) -> ResponseLine:
+def _line(
+    sample: ConfigurationTimes, condition: str, style: int, edges: Times, beside: Times
+) -> ResponseLine:
     times = distribution(sample.seconds)
     interval = times.median.interval
     return ResponseLine(

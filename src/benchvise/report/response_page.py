@@ -12,13 +12,13 @@ from benchvise.output_files import output_directory, write_output
 from benchvise.report.assets import load_assets
 from benchvise.report.figures import NO_FIGURES
 from benchvise.report.html import DATA, PAGE, environment
-from benchvise.report.response_figures import ResponseFigure, Sample, response_figure
+from benchvise.report.response_figures import ConfigurationTimes, ResponseFigure, response_figure
 from benchvise.report.sinks import Asset, embedded, json_text
 from benchvise.report.tables import Table
 
 
 def write_page(
-    samples: Sequence[Sample],
+    samples: Sequence[ConfigurationTimes],
     tables: Sequence[Table],
     document: Mapping[str, Any],
     directory: Path,
@@ -35,7 +35,7 @@ def write_page(
     return directory / PAGE
 
 
-def page(samples: Sequence[Sample], tables: Sequence[Table]) -> str:
+def page(samples: Sequence[ConfigurationTimes], tables: Sequence[Table]) -> str:
     """The page as text."""
     assets = load_assets()
     figure = response_figure(samples)

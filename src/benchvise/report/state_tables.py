@@ -11,8 +11,8 @@ from benchvise.measure.model import RunRecord
 from benchvise.quantities import ABSENT, format_time
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.state.catalogue import items_by_id
-from benchvise.state.diff import Difference, Kind, Part, StateDiff
-from benchvise.state.model import Entry, Family, Item, Missing, Snapshot
+from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, StateDiff
+from benchvise.state.model import Family, Item, Missing, Snapshot, StateEntry
 from benchvise.text import enumerated, printable
 
 VALUE_LIMIT = 120
@@ -66,7 +66,7 @@ def snapshot_rows(snapshot: Snapshot) -> Table:
     return Table(title, _SNAPSHOT_COLUMNS, (*rows, total), tuple(remarks))
 
 
-_Labelled = tuple[Entry, bool]
+_Labelled = tuple[StateEntry, bool]
 
 
 def _labelled(snapshot: Snapshot) -> Iterator[_Labelled]:
@@ -105,7 +105,7 @@ def _family_row(name: str, entries: Sequence[_Labelled]) -> tuple[Cell, ...]:
     )
 
 
-def _unreadable(entries: Iterable[Entry]) -> Iterator[str]:
+def _unreadable(entries: Iterable[StateEntry]) -> Iterator[str]:
     """Each reason once, with the items that it is about."""
     by_reason: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for entry in entries:
@@ -129,7 +129,7 @@ def diff_rows(result: StateDiff, a: str, b: str, *, everything: bool = False) ->
     rows = [row for difference in result.differences for row in _rows(difference, everything)]
     counts = ", ".join(
         f"{result.counts[kind]} {kind}"
-        for kind in Kind
+        for kind in DifferenceKind
         if kind.is_difference and result.counts[kind]
     )
     title = f"{b} (B) against {a} (A): {counts or 'no difference'}"
@@ -169,24 +169,24 @@ def _rows(difference: Difference, everything: bool) -> Iterator[tuple[Cell, ...]
         yield (_name(difference, part), *sides, Cell(_affects(difference)))
     if len(listed) < len(parts):
         more = Cell(f"… and {len(parts) - len(listed)} more: --all", "muted")
-        yield (_name(difference, Part("", None, None)), more, Cell(""), Cell(""))
+        yield (_name(difference, DifferencePart("", None, None)), more, Cell(""), Cell(""))
 
 
-def _name(difference: Difference, part: Part) -> Cell:
+def _name(difference: Difference, part: DifferencePart) -> Cell:
     entry = difference.entry
     return Cell(" ".join(filter(None, (entry.item, entry.key, part.key))))
 
 
-def _sides(difference: Difference, part: Part) -> tuple[Cell, Cell]:
+def _sides(difference: Difference, part: DifferencePart) -> tuple[Cell, Cell]:
     return (
         _side(difference.a, part.a, difference.kind),
         _side(difference.b, part.b, difference.kind),
     )
 
 
-def _side(entry: Entry | None, value: Any, kind: Kind) -> Cell:
+def _side(entry: StateEntry | None, value: Any, kind: DifferenceKind) -> Cell:
     if value is not None:
-        return Cell(value_text(value), "strong" if kind is Kind.CHANGED else "plain")
+        return Cell(value_text(value), "strong" if kind is DifferenceKind.CHANGED else "plain")
     if entry is not None and entry.missing is Missing.UNREADABLE:
         return Cell(f"unreadable: {entry.reason}", "doubt")
     return Cell(ABSENT, "muted")

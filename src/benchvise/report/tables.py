@@ -103,7 +103,7 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
         remarks += _series_remarks(series, summary, notes=notes)
     remarks += _caveats(run)
     remarks += _run_remarks(run)
-    remarks += _said(run)
+    remarks += _annotations(run)
     noted = sum(1 for summary in summaries if summary.stable and summary.notes)
     if noted and not notes:
         remarks.append(f"{noted} stable series with notes: benchvise show {run.id} --notes")
@@ -183,7 +183,7 @@ def _run_remarks(run: RunRecord) -> Iterator[str]:
         yield f"{remark.rule} ({families}): {remark.sentence}"
 
 
-def _said(run: RunRecord) -> Iterator[str]:
+def _annotations(run: RunRecord) -> Iterator[str]:
     """What users said of the run."""
     if run.tags:
         yield f"tags: {', '.join(run.tags)}"
@@ -235,7 +235,7 @@ def compare_rows(
     Without ``everything``, series in which no difference was shown are counted only, unless noise
     may hide one.
     """
-    from benchvise.measure.compare import Verdict
+    from benchvise.measure.compare import SeriesVerdict
 
     base, other = printable(result.a, 40), printable(result.b, 40)
     columns = (
@@ -251,13 +251,13 @@ def compare_rows(
     rows = tuple(
         _change_row(c)
         for c in result.comparisons
-        if everything or c.hidden_by_noise or c.verdict is not Verdict.NO_DIFFERENCE
+        if everything or c.hidden_by_noise or c.verdict is not SeriesVerdict.NO_DIFFERENCE
     )
     remarks = [
         # What noise may hide is many series on a bad day: why each is noisy stands in `show`.
         f"{c.spec.key}: " + (c.reason.partition("; ")[0] if c.hidden_by_noise else c.reason)
         for c in result.comparisons
-        if c.hidden_by_noise or c.verdict in (Verdict.UNSTABLE, Verdict.NOT_COMPARABLE)
+        if c.hidden_by_noise or c.verdict in (SeriesVerdict.UNSTABLE, SeriesVerdict.NOT_COMPARABLE)
     ]
     if any(c.hidden_by_noise for c in result.comparisons):
         remarks.append("what noise may hide: more processes would show it, say --processes 12")

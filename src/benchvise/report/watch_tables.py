@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from benchvise.health.watch.history import By, Counted, History, Read, tabulate
-from benchvise.health.watch.history import Table as HistoryTable
+from benchvise.health.watch.history import (
+    By,
+    Counted,
+    History,
+    HistoryTable,
+    SensorReadings,
+    tabulate,
+)
 from benchvise.quantities import ABSENT, format_number, format_percent
 from benchvise.report.tables import Cell, Column, Table, Tone
 
@@ -133,7 +139,7 @@ def _sensors(history: History, table: HistoryTable, by: By, periods: int) -> Tab
     return Table("What sensors read", columns, rows, (), history.simulated)
 
 
-def _sensor_row(sensor: Read, periods: int) -> tuple[Cell, ...]:
+def _sensor_row(sensor: SensorReadings, periods: int) -> tuple[Cell, ...]:
     unit = sensor.metric.unit
     figures = [figure for figure in sensor.figures if figure is not None]
     looks = sum(r.readings for r in sensor.metric.ranges)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchvise.report.markdown import table_row
 from benchvise.report.sinks import markdown as escape
 from benchvise.report.why_document import Document, arms_text, outcome, readable, share_text
-from benchvise.report.why_words import Block, BlockBar, BlockLine, words
+from benchvise.report.why_words import Block, BlockBar, BlockLine, diagnosis_text
 from benchvise.why.model import Diagnosis
 
 _STRONG = frozenset({"strong", "good", "bad", "doubt"})
@@ -16,7 +16,7 @@ _STRONG = frozenset({"strong", "good", "bad", "doubt"})
 def markdown(document: Document) -> str:
     """The diagnosis of a document; BenchviseError when it is none."""
     diagnosis = readable(document)
-    text = words(diagnosis)
+    text = diagnosis_text(diagnosis)
     lines = [f"### {escape(text.headline)}", "", f"**{escape(text.verdict)}**", ""]
     for block in text.blocks:
         lines += _bars(block) if block.bars else _block(block)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchvise.report.tables import Tone
 from benchvise.report.why_document import counted, duration
 from benchvise.report.why_terminal import Page
-from benchvise.report.why_words import Block, BlockLine, Words
+from benchvise.report.why_words import Block, BlockLine, DiagnosisText
 from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.benches.userland_swap import USERLAND
 from benchvise.why.model import LayerMeans, Side, Suspect
@@ -21,13 +21,15 @@ def plan_page(plan: DiagnosisPlan) -> Page:
 
     To be printed with ``soft_wrap``.
     """
-    return Page(plan_words(plan))
+    return Page(plan_text(plan))
 
 
-def plan_words(plan: DiagnosisPlan) -> Words:
+def plan_text(plan: DiagnosisPlan) -> DiagnosisText:
     """The plan in words, cleaned: names and values come from boards."""
     headline = f"{plan.metric}: why is {plan.bad} worse than {plan.good}?"
-    return Words("plan", "strong", printable(headline, SENTENCE_LIMIT), tuple(_blocks(plan)))
+    return DiagnosisText(
+        "plan", "strong", printable(headline, SENTENCE_LIMIT), tuple(_blocks(plan))
+    )
 
 
 def _blocks(plan: DiagnosisPlan) -> Iterator[Block]:
@@ -55,16 +57,16 @@ def _blocks(plan: DiagnosisPlan) -> Iterator[Block]:
 def _efforts(plan: DiagnosisPlan, tested: int, swapped: int) -> Iterator[BlockLine]:
     if tested:
         which = "it is the cause" if tested == 1 else f"one of these {tested} is the cause"
-        yield BlockLine(f"About {_told(plan.effort)}, if {which}.")
+        yield BlockLine(f"About {_effort_text(plan.effort)}, if {which}.")
     else:
         rest = "" if swapped else ": only the gap would be measured"
         yield BlockLine(f"No difference can be set at run time{rest}.")
     if plan.effort_layers is not None:
         which = "it is in L1" if swapped == 1 else f"it is in one of the layers L1 to L{swapped}"
-        yield BlockLine(f"About {_told(plan.effort_layers)}, if {which}.")
+        yield BlockLine(f"About {_effort_text(plan.effort_layers)}, if {which}.")
 
 
-def _told(effort: Effort) -> str:
+def _effort_text(effort: Effort) -> str:
     boots = f", {counted(effort.boots, 'boot')}" if effort.boots else ""
     return f"{counted(effort.experiments, 'experiment')}{boots} and {duration(effort.seconds)}"
 

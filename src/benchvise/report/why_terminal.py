@@ -15,7 +15,7 @@ from rich.text import Text
 from benchvise.report.tables import Cell
 from benchvise.report.terminal import line as styled
 from benchvise.report.why_document import Document, readable
-from benchvise.report.why_words import Block, BlockBar, BlockLine, Words, words
+from benchvise.report.why_words import Block, BlockBar, BlockLine, DiagnosisText, diagnosis_text
 
 WIDEST = 96
 """Columns beyond which a line is hard to read."""
@@ -28,12 +28,12 @@ _FULL = 1.1  # the share at which a bar ends: an interval may reach beyond one
 class Page:
     """What words say, to be printed."""
 
-    def __init__(self, words: Words) -> None:
-        self._words = words
+    def __init__(self, text: DiagnosisText) -> None:
+        self._text = text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, WIDEST)
-        for text in _page(self._words, width, plain=options.ascii_only):
+        for text in _page(self._text, width, plain=options.ascii_only):
             # Every break is made here: what is to be copied has none, and the terminal folds it.
             text.no_wrap, text.overflow = True, "ignore"
             yield text
@@ -44,13 +44,13 @@ def tables(document: Document) -> Page:
 
     To be printed with ``soft_wrap``, so that what is to be copied is not cut off.
     """
-    return Page(words(readable(document)))
+    return Page(diagnosis_text(readable(document)))
 
 
-def _page(words: Words, width: int, *, plain: bool) -> Iterator[Text]:
-    yield styled(Cell(words.verdict.upper(), words.tone))
-    yield from (Text(line, style="bold") for line in _wrapped(words.headline, width))
-    for block in words.blocks:
+def _page(text: DiagnosisText, width: int, *, plain: bool) -> Iterator[Text]:
+    yield styled(Cell(text.verdict.upper(), text.tone))
+    yield from (Text(line, style="bold") for line in _wrapped(text.headline, width))
+    for block in text.blocks:
         if block.apart or block.bars:
             yield Text()
         if block.bars:

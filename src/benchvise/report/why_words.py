@@ -29,7 +29,7 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
-from benchvise.text import printable
+from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.model import (
     NOT_FOUND,
     Bounds,
@@ -94,7 +94,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class DiagnosisText:
     """A whole diagnosis: how it ended, the answer in a sentence, and the rest."""
 
     verdict: str
@@ -114,7 +114,7 @@ TONES: Mapping[str, Tone] = {
 }
 
 
-def words(diagnosis: Diagnosis) -> Words:
+def diagnosis_text(diagnosis: Diagnosis) -> DiagnosisText:
     """The diagnosis of a diagnosis that is ``readable``."""
     verdict = diagnosis.verdict
     parts = (_opening(diagnosis), _causes(diagnosis), _rest(diagnosis))
@@ -124,7 +124,7 @@ def words(diagnosis: Diagnosis) -> Words:
         for part in filled
         for index, block in enumerate(part)
     ]
-    return Words(verdict, TONES[verdict], diagnosis.headline, tuple(blocks))
+    return DiagnosisText(verdict, TONES[verdict], diagnosis.headline, tuple(blocks))
 
 
 # -- the first look --------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
         doubt = "" if origin.certain else ", perhaps"
         yield BlockLine(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
         if origin.text:
-            yield BlockLine(origin.text, code=True)
+            yield BlockLine(f"{origin.text:{SENTENCE_LIMIT}}", code=True)
         if origin.note:
             yield BlockLine(_sentence(origin.note), "muted")
     if not cause.origins:

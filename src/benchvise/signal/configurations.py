@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from benchvise.errors import UsageError
 from benchvise.signal.distribution import (
-    Difference,
     Distribution,
-    Effect,
+    FactorEffect,
+    TimesDifference,
     difference,
     distribution,
     effects,
@@ -36,7 +36,7 @@ class Configuration:
     levels: tuple[str, ...]
     responses: Responses
     distribution: Distribution
-    relative: Difference | None
+    relative: TimesDifference | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ResponseComparison:
 
     configurations: tuple[Configuration, ...]
     factors: tuple[str, ...]
-    effects: tuple[Effect, ...]
+    effects: tuple[FactorEffect, ...]
 
 
 def compare_configurations(
@@ -134,7 +134,7 @@ class ResponsesDocument:
     stray: int
     notes: tuple[str, ...]
     figures: Distribution
-    relative: Difference | None
+    relative: TimesDifference | None
     histogram: HistogramDocument
     responses: list[float]
     at: list[float]
@@ -147,12 +147,12 @@ class ResponseComparisonDocument:
     """All configurations as JSON; ``saved`` are the ids of their runs in the store."""
 
     configurations: tuple[ResponsesDocument, ...]
-    effects: tuple[Effect, ...]
+    effects: tuple[FactorEffect, ...]
     saved: tuple[str, ...]
 
 
 def responses_document(
-    name: str, times: Responses, shape: Distribution, relative: Difference | None = None
+    name: str, times: Responses, shape: Distribution, relative: TimesDifference | None = None
 ) -> ResponsesDocument:
     """One configuration as JSON."""
     edges, counts = histogram(times.seconds)

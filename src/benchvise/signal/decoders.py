@@ -47,7 +47,7 @@ class Decoder:
     inputs: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def words(self) -> str:
+    def as_argument(self) -> str:
         """What follows ``-P``; UsageError for what does not belong there."""
         parts = [self.name]
         for key, value in (*self.inputs.items(), *self.options.items()):
@@ -87,7 +87,13 @@ def decode(
     CaptureError when sigrok-cli is not there, refuses, or takes longer than two minutes.
     """
     with _session(capture) as (path, step):
-        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(decoder.words() for decoder in stack)]
+        argv = [
+            _PROGRAM,
+            "-i",
+            str(path),
+            "-P",
+            ",".join(decoder.as_argument() for decoder in stack),
+        ]
         if annotations:
             argv += ["-A", ",".join(annotations)]
         return list(_annotations(_run([*argv, "--protocol-decoder-samplenum"], capture), step))
@@ -97,7 +103,13 @@ def decode_by_row(capture: Capture, stack: Sequence[Decoder]) -> list[Annotation
     """All that a stack of decoders says, with its rows; raises as ``decode``."""
     # Always as we write it: times are told by the session's own rate, and not in samples.
     with _written(capture) as (path, step):
-        argv = [_PROGRAM, "-i", str(path), "-P", ",".join(decoder.words() for decoder in stack)]
+        argv = [
+            _PROGRAM,
+            "-i",
+            str(path),
+            "-P",
+            ",".join(decoder.as_argument() for decoder in stack),
+        ]
         text = _run([*argv, "--protocol-decoder-jsontrace"], capture)
         return list(_of_trace(text, session_rate(capture, step), step))
 

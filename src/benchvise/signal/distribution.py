@@ -33,7 +33,7 @@ SIGNIFICANCE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Quantile:
+class TimesQuantile:
     """A quantile at ``share`` (0..1) and its 95 % interval; None where the number of values does
     not bound it on both sides."""
 
@@ -51,29 +51,28 @@ class Distribution:
     high: float
     mean: float
     mad: float
-    quantiles: tuple[Quantile, ...]
+    quantiles: tuple[TimesQuantile, ...]
     two_modes: tuple[Mode, Mode] | None
     drift: Drift | None
 
     @property
-    def median(self) -> Quantile:
+    def median(self) -> TimesQuantile:
         """The quantile at one half."""
         return next(q for q in self.quantiles if q.share == 0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TimesDifference:
     """One set of times relative to another: ratio of the medians with its 95 % interval, the
-    Mann-Whitney p, and Cliff's delta (1: every time is longer). ``shown`` is whether p < 0.01 and
-    the interval excludes 1."""
+    Mann-Whitney p, and Cliff's delta (1: every time is longer)."""
 
     ratio: Estimate | None
     p: float
     effect: float
 
-    @computed
-    def shown(self) -> bool:
-        """Whether the two differ beyond doubt."""
+    @computed.named("shown")
+    def significant(self) -> bool:
+        """Whether the two differ beyond doubt: p < 0.01, and the interval excludes 1."""
         return (
             self.p < SIGNIFICANCE
             and self.ratio is not None
@@ -95,10 +94,10 @@ def distribution(values: Seconds) -> Distribution:
     )
 
 
-def _quantile(values: Seconds, share: float) -> Quantile:
+def _quantile(values: Seconds, share: float) -> TimesQuantile:
     interval = quantile_interval(values, share)
     bounded = interval.coverage >= 0.95 - 1e-9
-    return Quantile(share, float(np.quantile(values, share)), interval if bounded else None)
+    return TimesQuantile(share, float(np.quantile(values, share)), interval if bounded else None)
 
 
 def _drift(values: Seconds) -> Drift | None:
@@ -109,9 +108,9 @@ def _drift(values: Seconds) -> Drift | None:
     return whole if whole.p < SIGNIFICANCE else None
 
 
-def difference(values: Seconds, reference: Seconds) -> Difference:
+def difference(values: Seconds, reference: Seconds) -> TimesDifference:
     """``values`` relative to ``reference``."""
-    return Difference(
+    return TimesDifference(
         median_ratio(values, reference),
         mann_whitney(values, reference),
         cliffs_delta(values, reference),
@@ -119,29 +118,29 @@ def difference(values: Seconds, reference: Seconds) -> Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class DifferenceAt(Difference):
+class TimesDifferenceAt(TimesDifference):
     """A difference at one setting of the other factors."""
 
     setting: str = field(metadata=in_json(name="with"))
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class FactorEffect:
     """What one level of a factor does beside another, all else equal: for each setting of the
     other factors, how the two differ."""
 
     factor: str
     level: str
     reference: str
-    where: tuple[DifferenceAt, ...]
+    where: tuple[TimesDifferenceAt, ...]
 
 
 def effects(
     configurations: Mapping[tuple[str, ...], Seconds], factors: Sequence[str]
-) -> tuple[Effect, ...]:
+) -> tuple[FactorEffect, ...]:
     """The effects of each factor: its levels against the first one seen, at each setting of the
     others where both were measured. Keys hold a level for each of ``factors``."""
-    results: list[Effect] = []
+    results: list[FactorEffect] = []
     for place, factor in enumerate(factors):
         levels = list(dict.fromkeys(key[place] for key in configurations))
         for level in levels[1:]:
@@ -153,13 +152,13 @@ def effects(
                 is not None
             ]
             if where:
-                results.append(Effect(factor, level, levels[0], tuple(where)))
+                results.append(FactorEffect(factor, level, levels[0], tuple(where)))
     return tuple(results)
 
 
-def _difference_at(values: Seconds, reference: Seconds, setting: str) -> DifferenceAt:
+def _difference_at(values: Seconds, reference: Seconds, setting: str) -> TimesDifferenceAt:
     whole = difference(values, reference)
-    return DifferenceAt(whole.ratio, whole.p, whole.effect, setting)
+    return TimesDifferenceAt(whole.ratio, whole.p, whole.effect, setting)
 
 
 def histogram(values: Seconds, bins: int = 60) -> tuple[Seconds, npt.NDArray[np.int64]]:

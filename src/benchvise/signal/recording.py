@@ -51,7 +51,7 @@ class Recording:
     rate: Fraction | None = None
     triggers: tuple[str, ...] = ()
 
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """For sigrok-cli, behind the device and its channels."""
         argv = [] if self.rate is None else ["-c", f"samplerate={round(self.rate)}"]
         if self.triggers:
@@ -116,7 +116,7 @@ class Recorder:
         self._file = str(path)
         if self._prefix:
             self._file = f"/tmp/benchvise-{secrets.token_hex(8)}.sr"  # noqa: S108 - over there
-        self._argv = [*self._prefix, *analyser.words, *recording.words(), "-o", self._file]
+        self._argv = [*self._prefix, *analyser.words, *recording.arguments(), "-o", self._file]
         self._has_length = recording.length != Length()
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
         # Else no key ends it before its time.

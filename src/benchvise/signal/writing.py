@@ -35,7 +35,7 @@ def write_session(capture: Capture, path: Path, step: int = 1) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("version", "2")
         archive.writestr("metadata", _metadata(capture, session_rate(capture, step), unit))
-        for number, words in enumerate(_words(capture, samples, step, unit), 1):
+        for number, words in enumerate(_packed_samples(capture, samples, step, unit), 1):
             archive.writestr(f"logic-1-{number}", words.tobytes())
 
 
@@ -73,7 +73,7 @@ def _metadata(capture: Capture, rate: int, unit: int) -> str:
     )
 
 
-def _words(
+def _packed_samples(
     capture: Capture, samples: int, step: int, unit: int
 ) -> Iterator[npt.NDArray[np.unsignedinteger]]:
     """The samples, a bit a line, in pieces."""

@@ -11,11 +11,11 @@ from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
 from benchvise.board.messages import FileError, FileValue
 from benchvise.documents import JsonObject, object_at, whole_at
-from benchvise.state.commands import Output, run_commands
+from benchvise.state.commands import CommandAnswer, run_commands
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Item, Read
 from benchvise.state.normalise import fdt
-from benchvise.state.roles import Names, find_roles
+from benchvise.state.roles import DeviceNames, find_roles
 
 FDT = "/sys/firmware/fdt"
 _LIVE_TREE = "/proc/device-tree"
@@ -33,11 +33,11 @@ class Answers:
     files, by the path of the one that could not be read.
     """
 
-    names: Names = field(default_factory=Names)
+    names: DeviceNames = field(default_factory=DeviceNames)
     files: ByPath[FileValue | FileError] = field(default_factory=ByPath)
     links: ByPath[str | FileError] = field(default_factory=ByPath)
     facts: Facts = field(default_factory=dict)
-    commands: Mapping[str, Output] = field(default_factory=dict)
+    commands: Mapping[str, CommandAnswer] = field(default_factory=dict)
     trees: Mapping[str, object] = field(default_factory=dict)
     board_time_ns: int | None = None
     host_time_ns: int | None = None
@@ -67,13 +67,13 @@ def ask(board: Board, channel: ProbeChannel, items: Iterable[Item]) -> Answers:
     )
 
 
-def _filled(reads: Iterable[Read], source: str, names: Names) -> list[str]:
+def _filled(reads: Iterable[Read], source: str, names: DeviceNames) -> list[str]:
     paths = (names.fill(read.path) for read in reads if read.source == source)
     return list(dict.fromkeys(path for path in paths if path is not None))
 
 
 def _files(
-    channel: ProbeChannel, reads: Sequence[Read], names: Names
+    channel: ProbeChannel, reads: Sequence[Read], names: DeviceNames
 ) -> dict[str, FileValue | FileError]:
     """Each file once, also where several reads want it; long ones by requests of their own."""
     limits: dict[str, int] = {}

@@ -48,7 +48,7 @@ done
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class CommandAnswer:
     """What a command said on both its outputs, or why there is nothing."""
 
     text: str = ""
@@ -58,13 +58,13 @@ class Output:
 
 def run_commands(
     board: Board, lines: Sequence[str], *, seconds: float = SECONDS
-) -> Mapping[str, Output]:
+) -> Mapping[str, CommandAnswer]:
     """Command line to what it said. Raises BoardUnusable when the board starts nothing at all."""
     if not lines:
         return {}
     mark = f"benchvise-{secrets.token_hex(8)}"
     answers = _parse(_collect(board, mark, lines, seconds), mark)
-    late = Output(missing=Missing.UNREADABLE, reason=f"no answer within {seconds:g} s")
+    late = CommandAnswer(missing=Missing.UNREADABLE, reason=f"no answer within {seconds:g} s")
     return {line: answers[i] if i < len(answers) else late for i, line in enumerate(lines)}
 
 
@@ -82,13 +82,13 @@ def _collect(board: Board, mark: str, lines: Sequence[str], seconds: float) -> s
     return pipes.stdout.decode("utf-8", "replace")
 
 
-def _parse(said: str, mark: str) -> list[Output]:
+def _parse(said: str, mark: str) -> list[CommandAnswer]:
     """The answers that are complete, in their order."""
-    found: list[Output] = []
+    found: list[CommandAnswer] = []
     for part in said.split(f"{mark} ")[1:]:
         word, _, text = part.partition("\n")
         if word == "none":
-            found.append(Output(missing=Missing.ABSENT, reason="the program is not there"))
+            found.append(CommandAnswer(missing=Missing.ABSENT, reason="the program is not there"))
         elif word == "begin":
             unfinished = text
         elif word.isdecimal():
@@ -96,15 +96,15 @@ def _parse(said: str, mark: str) -> list[Output]:
     return found
 
 
-def _output(status: int, text: str) -> Output:
+def _output(status: int, text: str) -> CommandAnswer:
     kept = text[:OUTPUT_LIMIT].rstrip("\n")
     if status == 0:
-        return Output(kept)
+        return CommandAnswer(kept)
     if status in (124, 143):
-        return Output(missing=Missing.UNREADABLE, reason="no answer within 1 s")
+        return CommandAnswer(missing=Missing.UNREADABLE, reason="no answer within 1 s")
     said = next((line.strip() for line in reversed(kept.splitlines()) if line.strip()), "")
     refused = any(word in said.lower() for word in ("permission", "not permitted", "root"))
-    return Output(
+    return CommandAnswer(
         missing=Missing.UNREADABLE if refused else Missing.ABSENT,
         reason=f"exit {status}: {said[:120]}" if said else f"exit {status}",
     )

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchvise.documents import computed, in_json
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 
 LOG_ITEM = "log.classes"
 _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObservationChange:
     """An observation before and after.
 
     ``change`` has the shape of the values with numbers replaced by their differences (only those
@@ -34,14 +34,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class LogClass:
+class NewLogLines:
     """Lines of a class that the kernel logged meanwhile: how many, and the first of them."""
 
     count: int
     lines: tuple[str, ...]
 
 
-def _changed(changes: Mapping[str, Change]) -> tuple[Change, ...]:
+def _changed(changes: Mapping[str, ObservationChange]) -> tuple[ObservationChange, ...]:
     return tuple(change for change in changes.values() if change.before != change.after)
 
 
@@ -57,8 +57,8 @@ class Delta:
     rebooted: bool
     board_seconds: float | None
     host_seconds: float | None
-    changes: Mapping[str, Change] = field(metadata=in_json(through=_changed))
-    log: Mapping[str, LogClass]
+    changes: Mapping[str, ObservationChange] = field(metadata=in_json(through=_changed))
+    log: Mapping[str, NewLogLines]
 
     @computed.before("changes")
     def clock_error(self) -> float | None:
@@ -98,11 +98,11 @@ def _seconds(before: int | None, after: int | None) -> float | None:
     return (after - before) / _NANOSECONDS
 
 
-def _change(before: Entry | None, after: Entry, rebooted: bool) -> Change:
+def _change(before: StateEntry | None, after: StateEntry, rebooted: bool) -> ObservationChange:
     old = before.value if before is not None else None
     known = not rebooted and before is not None and before.missing is after.missing is None
     change = _difference(old, after.value) if known and after.item != LOG_ITEM else None
-    return Change(after.item, after.key, old, after.value, change)
+    return ObservationChange(after.item, after.key, old, after.value, change)
 
 
 def _difference(before: Any, after: Any) -> Any:
@@ -126,7 +126,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def new_in_log(before: Any, after: Any) -> dict[str, LogClass]:
+def new_in_log(before: Any, after: Any) -> dict[str, NewLogLines]:
     """The classes of the kernel log with lines after those of ``before`` (None: all lines).
 
     By the times of the lines, so that a log that overflowed meanwhile does not hide any; by
@@ -143,7 +143,7 @@ def new_in_log(before: Any, after: Any) -> dict[str, LogClass]:
         if count > 0:
             lines = [*_list(entry.get("first")), *_list(entry.get("last"))]
             fresh = [line for line in dict.fromkeys(lines) if _time_of(line) > (until or -1)]
-            found[name] = LogClass(count, tuple(fresh))
+            found[name] = NewLogLines(count, tuple(fresh))
     return found
 
 

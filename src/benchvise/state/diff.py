@@ -16,10 +16,10 @@ from typing import TypeGuard
 
 from benchvise.documents import computed, in_json
 from benchvise.state.catalogue import items_by_id
-from benchvise.state.model import Entry, Family, Flip, Item, Missing, Snapshot
+from benchvise.state.model import Family, Flip, Item, Missing, Snapshot, StateEntry
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """How two snapshots differ in an entry."""
 
     CHANGED = "changed"
@@ -31,11 +31,11 @@ class Kind(StrEnum):
     @property
     def is_difference(self) -> bool:
         """Whether the boards are known to differ."""
-        return self not in (Kind.UNREADABLE_A, Kind.UNREADABLE_B)
+        return self not in (DifferenceKind.UNREADABLE_A, DifferenceKind.UNREADABLE_B)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DifferencePart:
     """One place within a value that differs; None stands for what is not there."""
 
     key: str
@@ -50,10 +50,10 @@ class Difference:
     ``parts`` are what differs within tables and lists; one part without key for other values.
     """
 
-    kind: Kind
-    a: Entry | None
-    b: Entry | None
-    parts: tuple[Part, ...]
+    kind: DifferenceKind
+    a: StateEntry | None
+    b: StateEntry | None
+    parts: tuple[DifferencePart, ...]
 
     @computed.before("a", name="item")
     def item_id(self) -> str:
@@ -76,7 +76,7 @@ class Difference:
         return self.item.flips if self.item else ()
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> StateEntry:
         """The side that there is."""
         entry = self.a or self.b
         assert entry is not None  # noqa: S101 - one of them is always there
@@ -129,7 +129,7 @@ class StateDiff:
     observed: tuple[Difference, ...]
 
     @property
-    def counts(self) -> Mapping[Kind, int]:
+    def counts(self) -> Mapping[DifferenceKind, int]:
         """How many differences there are of each kind."""
         return Counter(difference.kind for difference in (*self.differences, *self.unseen))
 
@@ -145,12 +145,12 @@ def diff_snapshots(a: Snapshot, b: Snapshot) -> StateDiff:
 class _Side:
     """The entries of a snapshot by name, and where it could not see."""
 
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, StateEntry] = field(default_factory=dict)
     items: set[str] = field(default_factory=set)
-    blind: dict[str, list[tuple[re.Pattern[str], Entry]]] = field(default_factory=dict)
+    blind: dict[str, list[tuple[re.Pattern[str], StateEntry]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> _Side:
+    def of(cls, entries: Iterable[StateEntry]) -> _Side:
         side = cls()
         for entry in entries:
             side.entries[entry.name] = entry
@@ -160,7 +160,7 @@ class _Side:
                 side.blind.setdefault(entry.item, []).append((re.compile(pattern), entry))
         return side
 
-    def at(self, other: Entry) -> Entry | None:
+    def at(self, other: StateEntry) -> StateEntry | None:
         """What this side says of an entry of the other one: a value, why not, or nothing."""
         found = self.entries.get(other.name)
         if found is not None:
@@ -172,7 +172,7 @@ class _Side:
 
 
 def _compare(
-    a: Iterable[Entry], b: Iterable[Entry]
+    a: Iterable[StateEntry], b: Iterable[StateEntry]
 ) -> tuple[list[Difference], list[Difference], int]:
     left, right = _Side.of(a), _Side.of(b)
     found: list[Difference] = []
@@ -186,15 +186,19 @@ def _compare(
                 same += 1
             else:
                 parts = tuple(parts_of(entry.value, other.value))
-                found.append(Difference(Kind.CHANGED, entry, other, parts))
+                found.append(Difference(DifferenceKind.CHANGED, entry, other, parts))
         else:
-            kind = _one_sided(entry, other, right, Kind.ONLY_A, Kind.UNREADABLE_B)
-            found.append(Difference(kind, entry, other, (Part("", entry.value, None),)))
+            kind = _one_sided(
+                entry, other, right, DifferenceKind.ONLY_A, DifferenceKind.UNREADABLE_B
+            )
+            found.append(Difference(kind, entry, other, (DifferencePart("", entry.value, None),)))
     for entry in right.entries.values():
         other = left.at(entry)
         if entry.missing is None and (other is None or other.missing is not None):
-            kind = _one_sided(entry, other, left, Kind.ONLY_B, Kind.UNREADABLE_A)
-            found.append(Difference(kind, other, entry, (Part("", None, entry.value),)))
+            kind = _one_sided(
+                entry, other, left, DifferenceKind.ONLY_B, DifferenceKind.UNREADABLE_A
+            )
+            found.append(Difference(kind, other, entry, (DifferencePart("", None, entry.value),)))
     found.sort(key=_order)
     return (
         [difference for difference in found if difference.kind.is_difference],
@@ -203,7 +207,13 @@ def _compare(
     )
 
 
-def _one_sided(entry: Entry, other: Entry | None, side: _Side, only: Kind, unseen: Kind) -> Kind:
+def _one_sided(
+    entry: StateEntry,
+    other: StateEntry | None,
+    side: _Side,
+    only: DifferenceKind,
+    unseen: DifferenceKind,
+) -> DifferenceKind:
     """An item that a snapshot holds nothing of was not looked at when it was taken."""
     if other is None:
         return only if entry.item in side.items else unseen
@@ -233,7 +243,7 @@ def natural(text: str) -> tuple[tuple[int, int | str], ...]:
     )
 
 
-def parts_of(a: object, b: object, key: str = "") -> Iterator[Part]:
+def parts_of(a: object, b: object, key: str = "") -> Iterator[DifferencePart]:
     """Where two values differ: in tables key by key, in lists of lines line by line."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for name in sorted(a.keys() | b.keys(), key=natural):
@@ -241,15 +251,15 @@ def parts_of(a: object, b: object, key: str = "") -> Iterator[Part]:
             if name in a and name in b:
                 yield from parts_of(a[name], b[name], path)
             else:
-                yield Part(path, a.get(name), b.get(name))
+                yield DifferencePart(path, a.get(name), b.get(name))
     elif _are_lines(a) and _are_lines(b):
         gone, come = Counter(a) - Counter(b), Counter(b) - Counter(a)
         if a != b and not gone and not come:  # the same in another order
-            yield Part(key, a, b)
-        yield from (Part(key, line, None) for line in gone.elements())
-        yield from (Part(key, None, line) for line in come.elements())
+            yield DifferencePart(key, a, b)
+        yield from (DifferencePart(key, line, None) for line in gone.elements())
+        yield from (DifferencePart(key, None, line) for line in come.elements())
     elif a != b or type(a) is not type(b):
-        yield Part(key, a, b)
+        yield DifferencePart(key, a, b)
 
 
 def _are_lines(value: object) -> TypeGuard[list[str]]:

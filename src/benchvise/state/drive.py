@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from benchvise.state import knobs as values
 from benchvise.state.model import Knob
-from benchvise.state.places import BoardFiles, Place, literal, place_of
+from benchvise.state.places import BoardFiles, SettingPlace, literal, place_of
 
 _PASSES = 6
 
@@ -31,7 +31,7 @@ class Missed:
     """A goal that was not reached: what its file holds instead, and how the kernel refused."""
 
     goal: Goal
-    place: Place
+    place: SettingPlace
     error: str
 
     @property
@@ -41,7 +41,7 @@ class Missed:
 
     def __str__(self) -> str:
         refused = f", {self.error} when {self.goal.value} is written" if self.error else ""
-        return f"{self.goal.knob.name} ({self.goal.path} {self.place.shown}{refused})"
+        return f"{self.goal.knob.name} ({self.goal.path} {self.place.value_text}{refused})"
 
 
 Written = Callable[[Goal, str | None], None]
@@ -79,7 +79,7 @@ def drive(
     return [Missed(goal, found[goal.path], errors.get(goal.path, "")) for goal in missed]
 
 
-def present(files: BoardFiles, goals: Iterable[Goal]) -> dict[str, Place]:
+def present(files: BoardFiles, goals: Iterable[Goal]) -> dict[str, SettingPlace]:
     """What the goals' files hold now, by path."""
     wanted = {goal.path: goal.knob for goal in goals}
     found = files.read(literal(path) for path in wanted)
@@ -89,6 +89,6 @@ def present(files: BoardFiles, goals: Iterable[Goal]) -> dict[str, Place]:
     }
 
 
-def is_reached(goal: Goal, place: Place) -> bool:
+def is_reached(goal: Goal, place: SettingPlace) -> bool:
     """Whether a file has its goal's value."""
     return place.value is not None and values.same(goal.knob, place.value, goal.value)

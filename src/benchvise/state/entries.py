@@ -9,7 +9,7 @@ from typing import Any
 from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers
 from benchvise.state.globs import ByPath
-from benchvise.state.model import Entry, Item, Missing, Read
+from benchvise.state.model import Item, Missing, Read, StateEntry
 from benchvise.state.mounts import mount_of
 from benchvise.state.normalise.registry import NORMALISERS
 from benchvise.state.normalise.tables import pick
@@ -36,12 +36,12 @@ _REFUSED = frozenset({"EACCES", "EPERM"})
 _MOUNTED_FOR_ROOT = {"/sys/kernel/debug": "debugfs", "/sys/kernel/tracing": "tracefs"}
 
 
-def entries_of(item: Item, answers: Answers) -> Iterator[tuple[Entry, bool]]:
+def entries_of(item: Item, answers: Answers) -> Iterator[tuple[StateEntry, bool]]:
     """The entries of an item, and of each whether it is an observation.
 
     Reads of the same key are alternatives: the first one with a value counts.
     """
-    found: dict[str, tuple[Entry, bool]] = {}
+    found: dict[str, tuple[StateEntry, bool]] = {}
     for read in item.reads:
         for entry in _entries(item.id, read, answers):
             before = found.get(entry.key)
@@ -50,7 +50,7 @@ def entries_of(item: Item, answers: Answers) -> Iterator[tuple[Entry, bool]]:
     yield from found.values()
 
 
-def _is_better(entry: Entry, than: Entry) -> bool:
+def _is_better(entry: StateEntry, than: StateEntry) -> bool:
     if than.missing is None:
         return False
     return entry.missing is None or (
@@ -58,13 +58,13 @@ def _is_better(entry: Entry, than: Entry) -> bool:
     )
 
 
-def _entries(item: str, read: Read, answers: Answers) -> Iterator[Entry]:
+def _entries(item: str, read: Read, answers: Answers) -> Iterator[StateEntry]:
     for path, matched, found in _SOURCES[read.source](read, answers):
         key = _key(read, path, matched, answers)
         if key is None:
             continue
         if isinstance(found, _Nothing):
-            yield Entry(item, key, path=path, missing=found.missing, reason=found.reason)
+            yield StateEntry(item, key, path=path, missing=found.missing, reason=found.reason)
         else:
             yield _entry(item, key, path, read, found, answers)
 
@@ -80,21 +80,23 @@ class _Nothing:
 _Found = Iterator[tuple[str, tuple[str, ...], Any]]
 
 
-def _entry(item: str, key: str, path: str, read: Read, found: Any, answers: Answers) -> Entry:
+def _entry(item: str, key: str, path: str, read: Read, found: Any, answers: Answers) -> StateEntry:
     normaliser = NORMALISERS[read.normaliser]
     try:
-        given = _given(found, normaliser.takes)
+        given = _as_taken(found, normaliser.takes)
         value = found if _is_data(given, read) else normaliser.apply(given, answers.names)
         if isinstance(value, dict) and (read.only or read.drop):
             value = pick(value, read.only, read.drop)
         value = _tidy(value)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         reason = f"not understood: {error}" if str(error) else "not understood"
-        return Entry(item, key, path=path, missing=Missing.UNREADABLE, reason=printable(reason))
+        return StateEntry(
+            item, key, path=path, missing=Missing.UNREADABLE, reason=printable(reason)
+        )
     raw = None
     if normaliser.keeps_raw and isinstance(given, str) and given.strip() != value:
         raw = _tidy(given.strip()[:RAW_LIMIT])
-    return Entry(item, key, value=value, raw=raw, path=path)
+    return StateEntry(item, key, value=value, raw=raw, path=path)
 
 
 def _is_data(given: Any, read: Read) -> bool:
@@ -102,7 +104,7 @@ def _is_data(given: Any, read: Read) -> bool:
     return not isinstance(given, str | bytes) and read.normaliser == "text"
 
 
-def _given(found: Any, takes: str) -> Any:
+def _as_taken(found: Any, takes: str) -> Any:
     if takes == "bytes":
         return found.encode("utf-8", "surrogateescape") if isinstance(found, str) else found
     if takes == "text" and isinstance(found, bytes):

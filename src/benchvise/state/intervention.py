@@ -20,9 +20,9 @@ from benchvise.state import interrupts, places
 from benchvise.state import knobs as values
 from benchvise.state.catalogue import knobs
 from benchvise.state.drive import Goal, Missed, drive, is_reached, present
-from benchvise.state.journal import Change, Journal
+from benchvise.state.journal import Journal, JournalChange
 from benchvise.state.knobs import Setting
-from benchvise.state.places import BoardFiles, Place, Roles
+from benchvise.state.places import BoardFiles, Roles, SettingPlace
 from benchvise.text import printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -51,7 +51,7 @@ class NotHeld(NotMade):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class AppliedSetting:
     """A file that was set, with its value before and since."""
 
     knob: str
@@ -73,8 +73,8 @@ class Intervention:
         self._reopened = False
         self._journal: Journal | None = None
         self._targets: list[Goal] = []
-        self._made: list[Made] = []
-        self._changes: list[Change] = []
+        self._made: list[AppliedSetting] = []
+        self._changes: list[JournalChange] = []
         self._goals: dict[int, Goal] = {}  # the old values, by the change's number
         self._numbers: dict[str, int] = {}  # of changes, by path
 
@@ -115,13 +115,13 @@ class Intervention:
         journal.applied()
 
     @property
-    def made(self) -> tuple[Made, ...]:
+    def applied(self) -> tuple[AppliedSetting, ...]:
         """What was written, in that order, also where it came to no good end."""
         return tuple(self._made)
 
     def _wrote(self, journal: Journal, goal: Goal, now: str | None) -> None:
         change = self._changes[self._numbers[goal.path]]
-        self._made.append(Made(change.knob, change.path, change.old, now or goal.value))
+        self._made.append(AppliedSetting(change.knob, change.path, change.old, now or goal.value))
         journal.written(change.number, now)
 
     def check_held(self) -> None:
@@ -131,7 +131,7 @@ class Intervention:
             if not is_reached(goal, found[goal.path]):
                 raise NotHeld(
                     f"{self._board}: {goal.knob.name} did not stay {goal.value} while it was "
-                    f"measured: {goal.path} {found[goal.path].shown}",
+                    f"measured: {goal.path} {found[goal.path].value_text}",
                     "find what else sets it there: a daemon, or another person",
                     [Setting(goal.knob, goal.value, (goal.path,))],
                 )
@@ -178,7 +178,9 @@ class Intervention:
                     raise self._still_set(", ".join(names), error, None) from error
         raise AssertionError("unreachable")
 
-    def _all_targets(self, settings: Sequence[Setting], before: Mapping[str, Place]) -> list[Goal]:
+    def _all_targets(
+        self, settings: Sequence[Setting], before: Mapping[str, SettingPlace]
+    ) -> list[Goal]:
         """The files of all settings; NotMade with every setting that has none to be set."""
         targets: list[Goal] = []
         failed: list[tuple[Setting, SettingError]] = []
@@ -193,7 +195,7 @@ class Intervention:
             raise NotMade(first.message + more, first.remedy, [setting for setting, _ in failed])
         return targets
 
-    def _places_to_set(self, setting: Setting, before: Mapping[str, Place]) -> list[Goal]:
+    def _places_to_set(self, setting: Setting, before: Mapping[str, SettingPlace]) -> list[Goal]:
         """The goals of a setting: all its files, or those it names, that can be put back."""
         knob = setting.knob
         glob = places.expand(knob, self._roles)
@@ -205,11 +207,14 @@ class Intervention:
             )
         if setting.paths:
             there = {place.path: place for place in found}
-            found = [there.get(path) or Place(knob, path, None, "ENOENT") for path in setting.paths]
+            found = [
+                there.get(path) or SettingPlace(knob, path, None, "ENOENT")
+                for path in setting.paths
+            ]
         for place in found:
             if place.value is None:
                 raise SettingError(
-                    f"{self._board}: {knob.name} cannot be set: {place.path} {place.shown}",
+                    f"{self._board}: {knob.name} cannot be set: {place.path} {place.value_text}",
                     "root may be needed to read it"
                     if place.reason in _DENIED
                     else "this board's kernel or hardware has no such setting",
@@ -219,23 +224,23 @@ class Intervention:
             if not values.can_be_put_back(knob, place.value):
                 raise SettingError(
                     f"{self._board}: {knob.name} is not set, as it could not be put back: "
-                    f"{place.path} {place.shown}",
+                    f"{place.path} {place.value_text}",
                     "set it by hand if it must be",
                 )
         return [Goal(knob, place.path, setting.value) for place in found]
 
-    def _remember_all(self, tied: Set[str], before: Mapping[str, Place]) -> None:
+    def _remember_all(self, tied: Set[str], before: Mapping[str, SettingPlace]) -> None:
         """What may change: the targets, and what the kernel ties to them."""
         wanted = {goal.path: goal.value for goal in self._targets}
         for place in before.values():
             if place.path in wanted or place.knob.name in tied:
                 self._remember(place, wanted.get(place.path))
 
-    def _remember(self, place: Place, new: str | None) -> Change | None:
+    def _remember(self, place: SettingPlace, new: str | None) -> JournalChange | None:
         """None for what could not be put back anyway: it has no value, or may not be written."""
         if place.value is None or not places.may_be_written(place.knob.path, place.path):
             return None
-        change = Change(len(self._changes), place.knob.name, place.path, place.value, new)
+        change = JournalChange(len(self._changes), place.knob.name, place.path, place.value, new)
         self._changes.append(change)
         self._goals[change.number] = Goal(place.knob, place.path, place.value)
         self._numbers[place.path] = change.number
@@ -245,8 +250,8 @@ class Intervention:
         self,
         journal: Journal,
         tied: Set[str],
-        before: Mapping[str, Place],
-        after: Mapping[str, Place],
+        before: Mapping[str, SettingPlace],
+        after: Mapping[str, SettingPlace],
     ) -> list[str]:
         """Notes what else changed, to be put back too; returns what of it should not have."""
         foreign: list[str] = []
@@ -260,7 +265,7 @@ class Intervention:
                 journal.written(self._numbers[path], new)
             if known.knob.name in tied:
                 continue
-            foreign.append(f"{known.knob.name} ({path}: {_shown(old)} → {_shown(new)})")
+            foreign.append(f"{known.knob.name} ({path}: {_value_text(old)} → {_value_text(new)})")
             change = None if was is None else self._remember(was, None)
             if change is not None:
                 journal.plan([change])
@@ -281,12 +286,12 @@ class Intervention:
         if miss.error:
             return NotMade(
                 f"{name} was refused by the kernel ({miss.error} at {path}, which "
-                f"{miss.place.shown})",
+                f"{miss.place.value_text})",
                 "see which values it takes; everything is as it was",
                 failed,
             )
         return NotMade(
-            f"{name}: the kernel made something else of it: {path} {miss.place.shown}",
+            f"{name}: the kernel made something else of it: {path} {miss.place.value_text}",
             "ask for a value that it takes as it is; everything is as it was",
             failed,
         )
@@ -346,5 +351,5 @@ def _is_of(setting: Setting, goal: Goal) -> bool:
     )
 
 
-def _shown(value: str | None) -> str:
+def _value_text(value: str | None) -> str:
     return "nothing" if value is None else printable(value, 60)

@@ -44,7 +44,7 @@ _LOCK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JournalChange:
     """A file's value before and after. ``now`` is what the kernel made of ``new``, once written.
 
     ``new`` is None for a knob that may be set anew along with others. ``now`` is None, though
@@ -63,7 +63,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class JournalSession:
     """A journal as read. ``board`` is the name it was reached by, ``started`` ISO 8601 in UTC.
 
     ``damage`` says why nothing can be made of it, else it is empty. ``applied``: all was set that
@@ -77,13 +77,13 @@ class Session:
     pid: int = 0
     started: str = ""
     probe: tuple[int, str] | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[JournalChange, ...] = ()
     applied: bool = False
     alive: bool = False
     damage: str = ""
 
     @property
-    def pending(self) -> tuple[Change, ...]:
+    def pending(self) -> tuple[JournalChange, ...]:
         """What is not put back yet, as far as this file knows."""
         return tuple(change for change in self.changes if not change.undone)
 
@@ -138,7 +138,7 @@ class Journal:
         return journal
 
     @classmethod
-    def reopen(cls, session: Session) -> Journal | None:
+    def reopen(cls, session: JournalSession) -> Journal | None:
         """The journal of a dead session, locked; None when it is held or gone."""
         with _explained(session.file):
             try:
@@ -155,7 +155,7 @@ class Journal:
             os.close(descriptor)
             return None
 
-    def plan(self, changes: Iterable[Change]) -> None:
+    def plan(self, changes: Iterable[JournalChange]) -> None:
         """Puts changes on the disk, before anything of them is written to the board."""
         when = _now()
         self._append(
@@ -231,7 +231,7 @@ class Journal:
             os.fsync(self._descriptor)
 
 
-def sessions() -> tuple[Session, ...]:
+def sessions() -> tuple[JournalSession, ...]:
     """All journals, oldest first, also of sessions that are alive or have nothing to put back.
 
     SettingError when they cannot be listed.
@@ -244,7 +244,7 @@ def sessions() -> tuple[Session, ...]:
             return tuple(_list(directory))
 
 
-def _list(directory: Path) -> Iterator[Session]:
+def _list(directory: Path) -> Iterator[JournalSession]:
     for file in sorted(directory.glob("*.jsonl")):
         with contextlib.suppress(FileNotFoundError):  # finished meanwhile
             yield _read(file)
@@ -266,38 +266,40 @@ def _refuse_another(directory: Path, board: str, boot_id: str) -> None:
             )
 
 
-def _read(file: Path) -> Session:
+def _read(file: Path) -> JournalSession:
     """A journal's content, whatever happened to it; FileNotFoundError when it is gone."""
     try:
         descriptor = os.open(file, os.O_RDONLY)
     except FileNotFoundError:
         raise
     except OSError as error:
-        return Session(file, damage=f"cannot be read ({error.strerror})")
+        return JournalSession(file, damage=f"cannot be read ({error.strerror})")
     try:
         alive = _is_locked(descriptor)
         with open(descriptor, "rb", closefd=False) as stream:
             lines = stream.read().split(b"\n")
     except OSError as error:
-        return Session(file, damage=f"cannot be read ({error.strerror})")
+        return JournalSession(file, damage=f"cannot be read ({error.strerror})")
     finally:
         os.close(descriptor)
     records = [record for line in lines if (record := _record(line)) is not None]
     if not records or records[0].get("record") != "session":
         # The first line is on the disk before there are others.
         damage = "its first line is damaged" if len(lines) > 1 and any(lines[1:]) else ""
-        return Session(file, alive=alive, damage=damage)
+        return JournalSession(file, alive=alive, damage=damage)
     try:
         return replace(_session(file, records), alive=alive)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        return Session(file, alive=alive, damage=f"it is not understood ({printable(repr(error))})")
+        return JournalSession(
+            file, alive=alive, damage=f"it is not understood ({printable(repr(error))})"
+        )
 
 
-def _session(file: Path, records: Sequence[Mapping[str, Any]]) -> Session:
+def _session(file: Path, records: Sequence[Mapping[str, Any]]) -> JournalSession:
     head = records[0]
     if head["format"] != FORMAT:
         raise ValueError(f"format {head['format']} instead of {FORMAT}")
-    changes: dict[int, Change] = {}
+    changes: dict[int, JournalChange] = {}
     applied = False
     for record in records[1:]:
         if record["record"] == "applied":
@@ -307,7 +309,7 @@ def _session(file: Path, records: Sequence[Mapping[str, Any]]) -> Session:
         match record["record"]:
             case "change":
                 new = record["new"]
-                changes[number] = Change(
+                changes[number] = JournalChange(
                     number,
                     str(record["knob"]),
                     str(record["path"]),
@@ -324,7 +326,7 @@ def _session(file: Path, records: Sequence[Mapping[str, Any]]) -> Session:
             case "undone":
                 changes[number] = replace(changes[number], undone=True)
     probe = head.get("probe")
-    return Session(
+    return JournalSession(
         file,
         board=str(head["board"]),
         boot_id=str(head["boot_id"]),

@@ -128,16 +128,16 @@ class Missing(StrEnum):
     UNREADABLE = "unreadable"
 
 
-def _has_no_value(entry: Entry) -> bool:
+def _has_no_value(entry: StateEntry) -> bool:
     return entry.missing is not None
 
 
-def _has_a_value(entry: Entry) -> bool:
+def _has_a_value(entry: StateEntry) -> bool:
     return entry.missing is None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StateEntry:
     """One value of a snapshot, or why there is none.
 
     ``value`` is normalised JSON data; ``raw`` is the text as the board gave it, bounded, kept
@@ -179,8 +179,8 @@ class Snapshot:
     seconds: float = field(default=0.0, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     roles: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
-    settings: tuple[Entry, ...]
-    observations: tuple[Entry, ...]
+    settings: tuple[StateEntry, ...]
+    observations: tuple[StateEntry, ...]
 
     @computed.before("board")
     def format(self) -> int:
@@ -195,7 +195,7 @@ class Snapshot:
         )
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[StateEntry]:
         """Settings first, then observations."""
         yield from self.settings
         yield from self.observations

@@ -76,7 +76,7 @@ class BoardFiles(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SettingPlace:
     """A file of a knob. ``value`` is None when it cannot be had, for the ``reason``.
 
     ``choices`` are the words that the file itself lists.
@@ -89,7 +89,7 @@ class Place:
     choices: tuple[str, ...] = ()
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         """``is 60``, or why there is no value."""
         if self.value is not None:
             return f"is {printable(self.value, 60)}"
@@ -137,7 +137,7 @@ def may_be_written(glob: str, path: str) -> bool:
     )
 
 
-def survey(files: BoardFiles, knobs: Iterable[Knob], roles: Roles) -> dict[str, Place]:
+def survey(files: BoardFiles, knobs: Iterable[Knob], roles: Roles) -> dict[str, SettingPlace]:
     """What every file of these knobs holds, by path. Knobs of roles not there are left out.
 
     A file of several knobs belongs to the first. A knob without any file has one place, at its
@@ -153,7 +153,7 @@ def survey(files: BoardFiles, knobs: Iterable[Knob], roles: Roles) -> dict[str, 
         for glob in globs
         if (special := _SPECIAL.search(glob)) is not None
     ]
-    places: dict[str, Place] = {}
+    places: dict[str, SettingPlace] = {}
     for path, content in files.read(globs).items():
         if path in globs and _SPECIAL.search(path):  # it matches nothing, not even other globs
             matching = [path]
@@ -169,16 +169,16 @@ def survey(files: BoardFiles, knobs: Iterable[Knob], roles: Roles) -> dict[str, 
     return dict(sorted(places.items(), key=lambda item: _natural(item[0])))
 
 
-def place_of(knob: Knob, path: str, content: FileValue | FileError | None) -> Place:
+def place_of(knob: Knob, path: str, content: FileValue | FileError | None) -> SettingPlace:
     """A knob's file, by what the board answers about it."""
     if content is None:
-        return Place(knob, path, None, "ENOENT")
+        return SettingPlace(knob, path, None, "ENOENT")
     if isinstance(content, FileError):
-        return Place(knob, path, None, content.name)
+        return SettingPlace(knob, path, None, content.name)
     if not isinstance(content.value, str) or content.truncated:
-        return Place(knob, path, None, "it holds no short text")
+        return SettingPlace(knob, path, None, "it holds no short text")
     text = content.value
-    return Place(
+    return SettingPlace(
         knob,
         path,
         values.present_value(knob, path, text),
@@ -186,7 +186,7 @@ def place_of(knob: Knob, path: str, content: FileValue | FileError | None) -> Pl
     )
 
 
-def offered(files: BoardFiles, places: Sequence[Place]) -> tuple[str, ...]:
+def offered(files: BoardFiles, places: Sequence[SettingPlace]) -> tuple[str, ...]:
     """The values that every one of these files takes, as far as the kernel lists them.
 
     Nothing when it does not. Frequencies are sorted, other words keep the kernel's order.

@@ -19,13 +19,13 @@ from benchvise.state import knobs as values
 from benchvise.state.catalogue import knobs
 from benchvise.state.drive import Goal, drive, is_reached, present
 from benchvise.state.intervention import read_boot_id
-from benchvise.state.journal import Change, Journal, Session
-from benchvise.state.places import BoardFiles, Place, may_be_written
+from benchvise.state.journal import Journal, JournalChange, JournalSession
+from benchvise.state.places import BoardFiles, SettingPlace, may_be_written
 
 Opener = Callable[[str], AbstractContextManager[BoardFiles]]
 
 
-class Verdict(StrEnum):
+class RestoreVerdict(StrEnum):
     """What became of one change."""
 
     RESTORED = "restored"
@@ -39,11 +39,17 @@ class Verdict(StrEnum):
 
 
 SETTLED = frozenset(
-    {Verdict.RESTORED, Verdict.ALREADY, Verdict.REBOOTED, Verdict.KEPT, Verdict.GONE}
+    {
+        RestoreVerdict.RESTORED,
+        RestoreVerdict.ALREADY,
+        RestoreVerdict.REBOOTED,
+        RestoreVerdict.KEPT,
+        RestoreVerdict.GONE,
+    }
 )
 
 
-class Outcome(StrEnum):
+class RestoreOutcome(StrEnum):
     """What became of one session's journal."""
 
     DONE = "done"
@@ -58,34 +64,34 @@ class Outcome(StrEnum):
 class Restored:
     """One change as it was found (``found``) and left; ``reason`` says why it failed."""
 
-    change: Change
+    change: JournalChange
     found: str | None
-    verdict: Verdict
+    verdict: RestoreVerdict
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SessionResult:
     """One session's journal, what became of it, and why where that needs saying."""
 
-    session: Session
-    outcome: Outcome
+    session: JournalSession
+    outcome: RestoreOutcome
     reason: str = ""
     remedy: str = ""
     changes: tuple[Restored, ...] = ()
 
 
 @dataclass
-class _Found:
+class _PendingChange:
     """A change not yet undone, with what is known about it on the board.
 
     ``goal`` is None for what this version would not write. Without a ``verdict`` it is due.
     """
 
-    change: Change
+    change: JournalChange
     goal: Goal | None
-    place: Place | None = None
-    verdict: Verdict | None = None
+    place: SettingPlace | None = None
+    verdict: RestoreVerdict | None = None
     reason: str = ""
 
     def holds(self, value: str | None) -> bool:
@@ -104,7 +110,7 @@ def restore(
     force: bool = False,
     keep: bool = False,
     reach: Opener | None = None,
-) -> Iterator[Result]:
+) -> Iterator[SessionResult]:
     """Restores what is due on a board, or on all, the newest session first.
 
     With ``force`` also what somebody else has changed since; with ``keep`` that is accepted as it
@@ -112,47 +118,47 @@ def restore(
     """
     for session in reversed(journal.sessions()):
         if session.damage and board is None:
-            yield Result(
+            yield SessionResult(
                 session,
-                Outcome.DAMAGED,
+                RestoreOutcome.DAMAGED,
                 session.damage,
                 "read what it says, put that back by hand, and remove the file",
             )
         elif session.damage or (board is not None and session.board != board):
             continue
         elif session.alive:
-            yield Result(session, Outcome.ALIVE)
+            yield SessionResult(session, RestoreOutcome.ALIVE)
         else:
             with interrupts.deferred():
                 result = _restore(session, force=force, keep=keep, reach=reach or _reach)
-            if result.changes or result.outcome is not Outcome.DONE:
+            if result.changes or result.outcome is not RestoreOutcome.DONE:
                 yield result
 
 
-def _restore(session: Session, *, force: bool, keep: bool, reach: Opener) -> Result:
+def _restore(session: JournalSession, *, force: bool, keep: bool, reach: Opener) -> SessionResult:
     held = Journal.reopen(session)
     if held is None:
-        return Result(session, Outcome.ALIVE)
+        return SessionResult(session, RestoreOutcome.ALIVE)
     try:
         if not session.is_due:  # killed before its first write, or after the last was undone
             held.finish()
-            return Result(session, Outcome.DONE)
+            return SessionResult(session, RestoreOutcome.DONE)
         with reach(session.board) as files:
             restored = _on_board(session, held, files, force=force, keep=keep)
         if all(one.verdict in SETTLED for one in restored):
             held.finish()
-            return Result(session, Outcome.DONE, changes=restored)
-        return Result(session, Outcome.LEFT, changes=restored)
+            return SessionResult(session, RestoreOutcome.DONE, changes=restored)
+        return SessionResult(session, RestoreOutcome.LEFT, changes=restored)
     except BoardUnreachable as error:
-        return Result(session, Outcome.UNREACHABLE, error.message, error.remedy)
+        return SessionResult(session, RestoreOutcome.UNREACHABLE, error.message, error.remedy)
     except BenchviseError as error:
-        return Result(session, Outcome.FAILED, error.message, error.remedy)
+        return SessionResult(session, RestoreOutcome.FAILED, error.message, error.remedy)
     finally:
         held.close()
 
 
 def _on_board(
-    session: Session, held: Journal, files: BoardFiles, *, force: bool, keep: bool
+    session: JournalSession, held: Journal, files: BoardFiles, *, force: bool, keep: bool
 ) -> tuple[Restored, ...]:
     boot_id = read_boot_id(files)
     rebooted = bool(boot_id and session.boot_id and boot_id != session.boot_id)
@@ -162,41 +168,45 @@ def _on_board(
     if rebooted and not force:
         # Nothing that is set at run time outlives a boot: what is there now, the boot has made.
         for one in found:
-            one.verdict = one.verdict if one.verdict is Verdict.ALREADY else Verdict.REBOOTED
+            one.verdict = (
+                one.verdict if one.verdict is RestoreVerdict.ALREADY else RestoreVerdict.REBOOTED
+            )
     elif not force:
-        _judge(session, found, Verdict.KEPT if keep else Verdict.FOREIGN)
+        _judge(session, found, RestoreVerdict.KEPT if keep else RestoreVerdict.FOREIGN)
     _put_back(found, held, files)
     held.undone(one.change.number for one in found if one.verdict in SETTLED)
     return tuple(
         Restored(
             one.change,
             None if one.place is None else one.place.value,
-            one.verdict or Verdict.FAILED,
+            one.verdict or RestoreVerdict.FAILED,
             one.reason,
         )
         for one in found
     )
 
 
-def _find(changes: Sequence[Change], files: BoardFiles) -> list[_Found]:
+def _find(changes: Sequence[JournalChange], files: BoardFiles) -> list[_PendingChange]:
     """What the files hold now; a path that this version would not write is not touched."""
     known = knobs()
-    found: list[_Found] = []
+    found: list[_PendingChange] = []
     for change in changes:
         _, knob = known.get(change.knob, (None, None))
         if knob is not None and may_be_written(knob.path, change.path):
-            found.append(_Found(change, Goal(knob, change.path, change.old)))
+            found.append(_PendingChange(change, Goal(knob, change.path, change.old)))
         else:
-            found.append(_Found(change, None, verdict=Verdict.UNKNOWN))
+            found.append(_PendingChange(change, None, verdict=RestoreVerdict.UNKNOWN))
     places = present(files, [one.goal for one in found if one.goal is not None])
     for one in found:
         one.place = places.get(one.change.path)
         if one.holds(one.change.old):
-            one.verdict = Verdict.ALREADY
+            one.verdict = RestoreVerdict.ALREADY
     return found
 
 
-def _judge(session: Session, found: Sequence[_Found], foreign: Verdict) -> None:
+def _judge(
+    session: JournalSession, found: Sequence[_PendingChange], foreign: RestoreVerdict
+) -> None:
     """Tells what is still as the session set it from what somebody else has set since."""
     for one in found:
         change = one.change
@@ -222,24 +232,24 @@ def _judge(session: Session, found: Sequence[_Found], foreign: Verdict) -> None:
             one.verdict = foreign
 
 
-def _put_back(found: Sequence[_Found], held: Journal, files: BoardFiles) -> None:
+def _put_back(found: Sequence[_PendingChange], held: Journal, files: BoardFiles) -> None:
     """Writes what is due; what is right already may not suffer from that."""
     due = [one for one in found if one.verdict is None]
     if not due:
         return
     held.undoing(one.change.number for one in due)
-    touched = [one for one in found if one.verdict in (None, Verdict.ALREADY)]
+    touched = [one for one in found if one.verdict in (None, RestoreVerdict.ALREADY)]
     goals = [one.goal for one in reversed(touched) if one.goal is not None]
     missed = {miss.goal.path: miss for miss in drive(files, goals)}
     for one in touched:
         miss = missed.get(one.change.path)
         if miss is None:
-            one.verdict = one.verdict or Verdict.RESTORED
+            one.verdict = one.verdict or RestoreVerdict.RESTORED
         elif miss.is_gone:
-            one.verdict = Verdict.GONE
+            one.verdict = RestoreVerdict.GONE
         else:
-            one.verdict = Verdict.FAILED
-            one.reason = f"{miss.error}, " * bool(miss.error) + miss.place.shown
+            one.verdict = RestoreVerdict.FAILED
+            one.reason = f"{miss.error}, " * bool(miss.error) + miss.place.value_text
 
 
 @contextmanager

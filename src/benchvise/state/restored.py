@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from benchvise.errors import BoardUnreachable, SettingError, UsageError
 from benchvise.state import journal
-from benchvise.state.restore import Outcome, Restored, Result, Verdict, restore
+from benchvise.state.restore import Restored, RestoreOutcome, RestoreVerdict, SessionResult, restore
 
-_FAILED = frozenset({Outcome.LEFT, Outcome.DAMAGED, Outcome.FAILED})
+_FAILED = frozenset({RestoreOutcome.LEFT, RestoreOutcome.DAMAGED, RestoreOutcome.FAILED})
 
 
-def restore_sessions(board: str | None, *, force: bool, keep: bool) -> list[Result]:
+def restore_sessions(board: str | None, *, force: bool, keep: bool) -> list[SessionResult]:
     """Restores a board, or all; a result for each session that was due or is going on.
 
     UsageError when both ``force`` and ``keep`` are asked for, SettingError when the journals
@@ -28,21 +28,21 @@ def others_due(board: str) -> list[str]:
     return sorted(due - {board, ""})
 
 
-def exit_code(results: list[Result]) -> int:
+def exit_code(results: list[SessionResult]) -> int:
     """3 when a board could not be reached, 1 when something is not put back for another reason."""
     outcomes = {result.outcome for result in results}
-    if Outcome.UNREACHABLE in outcomes:
+    if RestoreOutcome.UNREACHABLE in outcomes:
         return BoardUnreachable.exit_code
     return SettingError.exit_code if outcomes & _FAILED else 0
 
 
-def advice(result: Result) -> str:
+def advice(result: SessionResult) -> str:
     """What to do about a session of which something is left."""
     verdicts = {restored.verdict for restored in result.changes}
-    if Verdict.FOREIGN in verdicts:
+    if RestoreVerdict.FOREIGN in verdicts:
         board = result.session.board
         return f"benchvise restore {board} --force puts it back all the same, --keep leaves it so"
-    if Verdict.UNKNOWN in verdicts:
+    if RestoreVerdict.UNKNOWN in verdicts:
         return f"put it back by hand, then remove {result.session.file}"
     return result.remedy
 
@@ -56,7 +56,7 @@ class RestoredSetting:
     before: str
     set: str | None
     found: str | None
-    verdict: Verdict
+    verdict: RestoreVerdict
     reason: str
 
 
@@ -67,13 +67,13 @@ class RestoredSession:
     board: str
     started: str
     journal: str
-    outcome: Outcome
+    outcome: RestoreOutcome
     reason: str
     remedy: str
     settings: tuple[RestoredSetting, ...]
 
 
-def result_data(result: Result) -> RestoredSession:
+def result_data(result: SessionResult) -> RestoredSession:
     """A result as ``--json`` shows it."""
     session = result.session
     return RestoredSession(

@@ -63,7 +63,7 @@ _BEFORE_HANDLER = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class DeviceNames:
     """The devices of a board, and what they are called in a snapshot.
 
     ``roles`` holds only the roles that some device has. ``block`` and ``nics`` lead from the name
@@ -143,14 +143,14 @@ class Names:
         return name
 
 
-def find_roles(channel: ProbeChannel) -> Names:
+def find_roles(channel: ProbeChannel) -> DeviceNames:
     """Asks a board for its devices and their roles. Raises what the channel raises."""
     files = {path: _text(value) for path, value in channel.read(_FILES).items()}
     links = {path: link for path, link in channel.links(_LINKS).items() if isinstance(link, str)}
     return names_from(files, links)
 
 
-def names_from(files: Mapping[str, str], links: Mapping[str, str]) -> Names:
+def names_from(files: Mapping[str, str], links: Mapping[str, str]) -> DeviceNames:
     """The names that follow from the board's files (path to text) and links (path to target)."""
     numbers, block = _block_devices(links)
     nics = {
@@ -159,11 +159,11 @@ def names_from(files: Mapping[str, str], links: Mapping[str, str]) -> Names:
         if re.fullmatch(r"/sys/class/net/[^/]+", path)
     }
     mounts = parse_mounts(files.get("/proc/self/mountinfo", ""))
-    bare = Names({}, block, numbers, nics, {}, mounts)
+    bare = DeviceNames({}, block, numbers, nics, {}, mounts)
     roles = dict(_roles(bare, files, links))
-    named = Names(roles, block, numbers, nics, {}, mounts)
+    named = DeviceNames(roles, block, numbers, nics, {}, mounts)
     interrupts = dict(_interrupt_names(files.get("/proc/interrupts", ""), named))
-    return Names(roles, block, numbers, nics, interrupts, mounts)
+    return DeviceNames(roles, block, numbers, nics, interrupts, mounts)
 
 
 def _text(value: FileValue | FileError) -> str:
@@ -181,7 +181,7 @@ def _block_devices(links: Mapping[str, str]) -> tuple[dict[str, str], dict[str, 
 
 
 def _roles(
-    names: Names, files: Mapping[str, str], links: Mapping[str, str]
+    names: DeviceNames, files: Mapping[str, str], links: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """What is not understood gives no role: a board's files may hold anything."""
     part = _root_device(names)
@@ -202,7 +202,7 @@ def _roles(
                 yield role, device
 
 
-def _root_device(names: Names) -> str | None:
+def _root_device(names: DeviceNames) -> str | None:
     mount = mount_of("/", names.mounts)
     if mount is not None and mount.kind == "overlay":
         mount = mount_of(mount.option("upperdir"), names.mounts)
@@ -212,7 +212,7 @@ def _root_device(names: Names) -> str | None:
     return name if name in names.block else None
 
 
-def _disk_below(part: str, names: Names, links: Mapping[str, str]) -> str:
+def _disk_below(part: str, names: DeviceNames, links: Mapping[str, str]) -> str:
     """Past encryption and logical volumes as long as they lie on one device."""
     for _ in range(8):
         disk = names.disk_of(part)
@@ -223,7 +223,7 @@ def _disk_below(part: str, names: Names, links: Mapping[str, str]) -> str:
     return part
 
 
-def _default_nic(files: Mapping[str, str], names: Names) -> str | None:
+def _default_nic(files: Mapping[str, str], names: DeviceNames) -> str | None:
     """Of IPv4's default routes the one with the smallest metric, else of IPv6's."""
     routes = []
     for line in files.get("/proc/net/route", "").splitlines()[1:]:
@@ -276,7 +276,7 @@ def _control_group(files: Mapping[str, str], mounts: tuple[Mount, ...]) -> str |
     return (root + own).removeprefix(_CGROUPS).rstrip("/")
 
 
-def _interrupt_names(given: str, names: Names) -> Iterator[tuple[str, str]]:
+def _interrupt_names(given: str, names: DeviceNames) -> Iterator[tuple[str, str]]:
     """Number to handler. A second one of that name gets a number, in the order of the table."""
     seen: dict[str, int] = {}
     for number, handler in parse_interrupts(given):

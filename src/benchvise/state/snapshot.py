@@ -15,7 +15,7 @@ from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers, ask
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.entries import entries_of
-from benchvise.state.model import Entry, Family, Item, Read, Snapshot
+from benchvise.state.model import Family, Item, Read, Snapshot, StateEntry
 from benchvise.text import printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -74,10 +74,12 @@ def _is_wanted(
     )
 
 
-def _entries(items: Collection[Item], answers: Answers) -> tuple[list[Entry], list[Entry]]:
+def _entries(
+    items: Collection[Item], answers: Answers
+) -> tuple[list[StateEntry], list[StateEntry]]:
     """Settings and observations, in the order of the catalogue and by key."""
-    settings: list[Entry] = []
-    observations: list[Entry] = []
+    settings: list[StateEntry] = []
+    observations: list[StateEntry] = []
     for item in items:
         for entry, volatile in sorted(entries_of(item, answers), key=lambda pair: pair[0].key):
             (observations if volatile else settings).append(entry)

@@ -36,12 +36,12 @@ def explain(error: Exception, location: Location) -> StoreError:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
     if isinstance(error, ImportError):
         return StoreError(
-            f"cannot use the store {location.name}, psycopg does not work here ({_said(error)})",
+            f"cannot use the store {location.name}, psycopg does not work here ({_message(error)})",
             "pip install 'psycopg[binary]'",
         )
     if isinstance(error, IntegrityError):
         return StoreError(
-            f"the store {location.name} refused an item ({_said(cause)})",
+            f"the store {location.name} refused an item ({_message(cause)})",
             "it is there already, or its run was deleted meanwhile",
         )
     if location.file is None:
@@ -66,7 +66,7 @@ def _sqlite(error: BaseException, file: Path) -> StoreError:
             return _full(str(file))
         case sqlite3.SQLITE_IOERR:
             return StoreError(
-                f"the store {file} cannot be read or written ({_said(error)})",
+                f"the store {file} cannot be read or written ({_message(error)})",
                 "look for a quota, a file size limit (`ulimit -f`) or disk errors (`dmesg`)",
             )
         case sqlite3.SQLITE_READONLY if not _writable(file.parent):
@@ -80,13 +80,13 @@ def _sqlite(error: BaseException, file: Path) -> StoreError:
             return StoreError(f"{file} is not a database", _ELSEWHERE)
         case sqlite3.SQLITE_CORRUPT:
             return StoreError(
-                f"the store {file} is damaged ({_said(error)})",
+                f"the store {file} is damaged ({_message(error)})",
                 f"save what can be read with `sqlite3 {file} .recover`, or {_ELSEWHERE}",
             )
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return _cannot_open(file)
-        case sqlite3.SQLITE_ERROR if "no such" in _said(error):
-            return _incomplete(str(file), _said(error))
+        case sqlite3.SQLITE_ERROR if "no such" in _message(error):
+            return _incomplete(str(file), _message(error))
     return _unexpected(error, str(file))
 
 
@@ -122,7 +122,7 @@ def _no_space_beside(file: Path) -> bool:
 
 
 def _postgres(error: Exception, cause: BaseException, name: str) -> StoreError:
-    said = _said(cause)
+    said = _message(cause)
     state = getattr(cause, "sqlstate", None)
     if state is None and isinstance(error, OperationalError):
         state = _state_of_login(said)
@@ -188,12 +188,12 @@ def _full(name: str) -> StoreError:
 
 def _unexpected(error: BaseException, name: str) -> StoreError:
     return StoreError(
-        f"the store {name} failed ({type(error).__name__}: {_said(error)})",
+        f"the store {name} failed ({type(error).__name__}: {_message(error)})",
         f"if it happens again, {_ELSEWHERE} and report it",
     )
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """What the driver or server says, as one line."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     return " ".join(str(primary or error).split())[:_LONGEST]

@@ -14,8 +14,8 @@ from benchvise.documents import decode
 from benchvise.measure.model import (
     Better,
     ProcessRecord,
-    Remark,
     RunRecord,
+    RunRemark,
     RunStatus,
     Sample,
     SeriesRecord,
@@ -237,14 +237,14 @@ def load_run(connection: Connection, run_id: str) -> RunRecord:
     )
 
 
-def _remarks(stored: Mapping[str, Any]) -> list[Remark]:
+def _remarks(stored: Mapping[str, Any]) -> list[RunRemark]:
     return [
-        Remark(str(r["rule"]), str(r["sentence"]), tuple(r["families"]))
+        RunRemark(str(r["rule"]), str(r["sentence"]), tuple(r["families"]))
         for r in stored.get("remarks", ())
     ]
 
 
-def _watched(connection: Connection, run: Row[Any]) -> list[Remark]:
+def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
     """What a watch of the board saw meanwhile, less what the run itself has noted.
 
     Looked up when the run is read, as the watch may have seen it only after the run's end.

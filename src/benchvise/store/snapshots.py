@@ -8,8 +8,7 @@ from sqlalchemy import Connection, insert, select
 
 from benchvise.documents import encode
 from benchvise.state.model import Snapshot, snapshot_of
-from benchvise.store.putting import put
-from benchvise.store.tables import RUN, SNAPSHOT, STATE
+from benchvise.store.tables import RUN, SNAPSHOT, STATE, insert_or_update
 
 Moment: TypeAlias = Literal["before", "after"]
 """When a snapshot was taken, seen from its run."""
@@ -25,7 +24,7 @@ def add_snapshot(
     known = select(STATE.c.digest).where(STATE.c.digest == digest)
     if connection.execute(known).first() is None:
         # Two runs may find the same state at the same moment.
-        new = put(connection, STATE).values(digest=digest, settings=settings)
+        new = insert_or_update(connection, STATE).values(digest=digest, settings=settings)
         connection.execute(new.on_conflict_do_nothing())
     connection.execute(
         insert(SNAPSHOT),

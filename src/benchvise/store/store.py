@@ -19,9 +19,9 @@ from benchvise.documents import decode, encode
 from benchvise.errors import StoreError, UsageError
 from benchvise.measure.model import (
     Better,
-    Kind,
-    Remark,
+    MetricKind,
     RunRecord,
+    RunRemark,
     RunStatus,
     Sample,
     SeriesRecord,
@@ -183,7 +183,7 @@ class Store:
                 connection.execute(insert(SERIES), rows)
         return run_id
 
-    def describe_series(self, run_id: str, position: int, kind: Kind) -> None:
+    def describe_series(self, run_id: str, position: int, kind: MetricKind) -> None:
         """Say what the values of the series at ``position`` are, now that it is known."""
         self._change_series(
             run_id, position, unit=kind.unit, better=kind.better, counted=kind.counted
@@ -279,7 +279,7 @@ class Store:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return directory / f"{run_id}.dat"
 
-    def set_remarks(self, run_id: str, remarks: Sequence[Remark]) -> None:
+    def set_remarks(self, run_id: str, remarks: Sequence[RunRemark]) -> None:
         """Say what must be known with the run's results."""
         statement = update(RUN).where(RUN.c.id == run_id)
         content = {"remarks": [dataclasses.asdict(remark) for remark in remarks]}

@@ -14,6 +14,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     ForeignKey,
     Index,
     Integer,
@@ -22,10 +23,11 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
 )
+from sqlalchemy.dialects import sqlite
 
 from benchvise.store.values import (
     CleanText,
-    JsonObject,
+    JsonColumn,
     Measured,
     Moment,
     PackedBytes,
@@ -62,12 +64,12 @@ RUN = Table(
     Column("started", Moment, nullable=False),
     Column("finished", Moment),
     Column("seed", BigInteger, nullable=False),
-    Column("plan", JsonObject, nullable=False),
-    Column("host", JsonObject, nullable=False),
+    Column("plan", JsonColumn, nullable=False),
+    Column("host", JsonColumn, nullable=False),
     Column("tool_version", CleanText, nullable=False),
     Column("simulated", Boolean, nullable=False),
-    Column("owner", JsonObject, nullable=False),
-    Column("remarks", JsonObject, nullable=False, server_default="{}"),
+    Column("owner", JsonColumn, nullable=False),
+    Column("remarks", JsonColumn, nullable=False, server_default="{}"),
     Column("note", CleanText, nullable=False, server_default=""),
 )
 """Everything measured on one board in one go.
@@ -91,7 +93,7 @@ SERIES = Table(
     _part_of("run_number", "run.number"),
     Column("position", Integer, nullable=False),
     Column("benchmark", CleanText, nullable=False, index=True),
-    Column("params", JsonObject, nullable=False),
+    Column("params", JsonColumn, nullable=False),
     Column("key", CleanText, nullable=False),
     Column("unit", CleanText, nullable=False),
     Column("better", CleanText, nullable=False),
@@ -108,7 +110,7 @@ PROCESS = Table(
     Column("id", Integer, primary_key=True),
     _part_of("series_id", "series.id"),
     Column("index", Integer, nullable=False),
-    Column("begin", JsonObject, nullable=False),
+    Column("begin", JsonColumn, nullable=False),
     Column("complete", Boolean, nullable=False),
     UniqueConstraint("series_id", "index"),
 )
@@ -120,7 +122,7 @@ SAMPLE = Table(
     _part_of("process_id", "process.id", primary_key=True),
     Column("index", Integer, primary_key=True),
     Column("value", Measured),
-    Column("evidence", JsonObject, nullable=False),
+    Column("evidence", JsonColumn, nullable=False),
 )
 """One batch. ``value`` is NULL where the board's value was not a number."""
 
@@ -139,7 +141,7 @@ SNAPSHOT = Table(
     _part_of("run_number", "run.number"),
     Column("moment", String(6), nullable=False),
     Column("digest", String(64), ForeignKey("state.digest"), nullable=False, index=True),
-    Column("about", JsonObject, nullable=False),
+    Column("about", JsonColumn, nullable=False),
     Column("observations", PackedJson, nullable=False),
     UniqueConstraint("run_number", "moment"),
 )
@@ -207,7 +209,7 @@ WATCH_SPAN = Table(
     Column("cpu", Measured),
     Index(None, "watched_number", "began"),
 )
-"""A time in which a board was looked at without a gap; as ``health.watch.history.Span``."""
+"""A time in which a board was looked at without a gap; as ``health.watch.history.WatchSpan``."""
 
 WATCH_METRIC = Table(
     "watch_metric",
@@ -268,3 +270,17 @@ WATCH_EVENT = Table(
     Index(None, "watched_number", "last"),
 )
 """Something that happened to a watched board, ``count`` times between ``at`` and ``last``."""
+
+
+def insert_or_update(connection: Connection, table: Table) -> sqlite.Insert:
+    """An insert that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``.
+
+    Each database spells that its own way.
+    """
+    if connection.dialect.name != "postgresql":
+        return sqlite.insert(table)
+    # Late: few have one, and every command would start later.
+    from sqlalchemy.dialects import postgresql
+
+    statement: sqlite.Insert = postgresql.insert(table)  # type: ignore[assignment]
+    return statement

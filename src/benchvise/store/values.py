@@ -79,7 +79,7 @@ class CleanText(TypeDecorator[str]):
         return None if value is None else clean_text(value)
 
 
-class JsonObject(TypeDecorator[Mapping[str, Any]]):
+class JsonColumn(TypeDecorator[Mapping[str, Any]]):
     """A JSON object."""
 
     impl = JSON

@@ -16,13 +16,18 @@ from sqlalchemy import Connection, Row, Table, delete, func, insert, select, upd
 
 from benchvise.documents import decode, encode
 from benchvise.health.watch.alerts import Alert
-from benchvise.health.watch.history import History, Metric, Span
-from benchvise.health.watch.observation import Event, Figure, Kind
-from benchvise.health.watch.tracker import BEYOND, Change, Memory, Range, Step
-from benchvise.measure.model import Remark
+from benchvise.health.watch.history import History, WatchedMetric, WatchSpan
+from benchvise.health.watch.observation import WatchedKind, WatchedValue, WatchEvent
+from benchvise.health.watch.tracker import (
+    BEYOND,
+    SensorRange,
+    WatchedChange,
+    WatchMemory,
+    WatchStep,
+)
+from benchvise.measure.model import RunRemark
 from benchvise.store.database import Database
 from benchvise.store.owner import Owner
-from benchvise.store.putting import put
 from benchvise.store.tables import (
     WATCH_CHANGE,
     WATCH_EVENT,
@@ -30,6 +35,7 @@ from benchvise.store.tables import (
     WATCH_RANGE,
     WATCH_SPAN,
     WATCHED,
+    insert_or_update,
 )
 from benchvise.text import enumerated
 
@@ -60,41 +66,41 @@ class Watches:
         with self._database.writing() as connection:
             number = find_watched(connection, board)
             if number is None:
-                new = put(connection, WATCHED).values(
+                new = insert_or_update(connection, WATCHED).values(
                     board=board,
                     machine=_machine(board),
                     simulated=simulated,
-                    memory=encode(Memory()),
+                    memory=encode(WatchMemory()),
                 )
                 connection.execute(new.on_conflict_do_nothing())
                 number = find_watched(connection, board)
                 assert number is not None  # noqa: S101 - it has just been put there
             return Watched(number)
 
-    def step(self, watched: Watched, advance: Callable[[Memory], Step]) -> Step:
+    def step(self, watched: Watched, advance: Callable[[WatchMemory], WatchStep]) -> WatchStep:
         """Makes one step from what is remembered, and keeps what came of it, whole or not."""
         with self._database.writing() as connection:
             mine = WATCHED.c.number == watched.number
             remembered = connection.execute(select(WATCHED.c.memory).where(mine).with_for_update())
-            step = advance(decode(Memory, remembered.scalar_one()))
+            step = advance(decode(WatchMemory, remembered.scalar_one()))
             _keep(connection, watched.number, step)
             connection.execute(update(WATCHED).where(mine).values(memory=encode(step.memory)))
             return step
 
-    def memory(self, watched: Watched) -> Memory:
+    def memory(self, watched: Watched) -> WatchMemory:
         """What is remembered of a board."""
         with self._database.reading() as connection:
             mine = WATCHED.c.number == watched.number
             statement = select(WATCHED.c.memory).where(mine)
-            return decode(Memory, connection.execute(statement).scalar_one())
+            return decode(WatchMemory, connection.execute(statement).scalar_one())
 
-    def begin_span(self, watched: Watched, span: Span) -> int:
+    def begin_span(self, watched: Watched, span: WatchSpan) -> int:
         """Adds a span; returns its id."""
         with self._database.writing() as connection:
             row = {"watched_number": watched.number, **_span_row(span)}
             return _insert(connection, WATCH_SPAN, row)
 
-    def extend_span(self, identity: int, span: Span) -> None:
+    def extend_span(self, identity: int, span: WatchSpan) -> None:
         """Says how far a span goes by now, or why it ended."""
         with self._database.writing() as connection:
             mine = WATCH_SPAN.c.id == identity
@@ -136,7 +142,7 @@ def _machine(board: str, owner: Owner | None = None) -> str:
     return (owner.machine_id or owner.hostname)[:64]
 
 
-def _keep(connection: Connection, number: int, step: Step) -> None:
+def _keep(connection: Connection, number: int, step: WatchStep) -> None:
     written = {change.name for change in step.changes} | {name for name, _ in step.ranges}
     ids = _metrics(connection, number, written, step.named)
     for change in step.changes:
@@ -173,7 +179,7 @@ def _keep(connection: Connection, number: int, step: Step) -> None:
     _keep_events(connection, number, [*step.events, *alerts])
 
 
-def _merged(connection: Connection, metric: int, change: Change) -> Change:
+def _merged(connection: Connection, metric: int, change: WatchedChange) -> WatchedChange:
     """A change with the one before it, which goes, where a figure changes at every look."""
     last = connection.execute(
         select(WATCH_CHANGE)
@@ -195,11 +201,11 @@ def _merged(connection: Connection, metric: int, change: Change) -> Change:
     return replace(change, since=last.since.timestamp(), delta=last.delta + change.delta)
 
 
-def event_of(alert: Alert) -> Event:
+def event_of(alert: Alert) -> WatchEvent:
     """An alert as an event."""
     what = ALERT if alert.raised else ALERT_OVER
     severity = "alert" if alert.raised else "note"
-    return Event(what, f"{alert.rule}: {alert.sentence}", alert.at, alert.at, 1, severity)
+    return WatchEvent(what, f"{alert.rule}: {alert.sentence}", alert.at, alert.at, 1, severity)
 
 
 def _put(
@@ -210,12 +216,12 @@ def _put(
 ) -> None:
     """Inserts a row, or replaces that of the same moment (a clock that was set back)."""
     rest = {name: value for name, value in row.items() if name not in keys}
-    new = put(connection, table).values(**row)
+    new = insert_or_update(connection, table).values(**row)
     connection.execute(new.on_conflict_do_update(index_elements=list(keys), set_=rest))
 
 
 def _metrics(
-    connection: Connection, number: int, written: Iterable[str], named: Iterable[Figure]
+    connection: Connection, number: int, written: Iterable[str], named: Iterable[WatchedValue]
 ) -> dict[str, int]:
     """The ids of figures by name; those that are new are added."""
     new = {figure.name: figure for figure in named}
@@ -240,7 +246,7 @@ def _insert(connection: Connection, table: Table, row: Mapping[str, object]) -> 
     return keys[0]
 
 
-def _keep_events(connection: Connection, number: int, events: Sequence[Event]) -> None:
+def _keep_events(connection: Connection, number: int, events: Sequence[WatchEvent]) -> None:
     """Adds events; one that goes on what was met within the hour only counts up."""
     if not events:
         return
@@ -275,7 +281,7 @@ def _keep_events(connection: Connection, number: int, events: Sequence[Event]) -
         )
 
 
-def _like(recent: Sequence[tuple[int, Event]], event: Event) -> int | None:
+def _like(recent: Sequence[tuple[int, WatchEvent]], event: WatchEvent) -> int | None:
     """Where an event of the same kind stands that began less than an hour away."""
     for index, (_, one) in enumerate(recent):
         if (
@@ -294,7 +300,7 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _span_row(span: Span) -> dict[str, object]:
+def _span_row(span: WatchSpan) -> dict[str, object]:
     return {
         "began": _moment(span.began),
         "until": _moment(span.until),
@@ -306,7 +312,7 @@ def _span_row(span: Span) -> dict[str, object]:
     }
 
 
-def _event_row(event: Event) -> dict[str, object]:
+def _event_row(event: WatchEvent) -> dict[str, object]:
     return {
         "at": _moment(event.at),
         "last": _moment(event.last),
@@ -317,8 +323,8 @@ def _event_row(event: Event) -> dict[str, object]:
     }
 
 
-def _event(row: Row[Any]) -> Event:
-    return Event(
+def _event(row: Row[Any]) -> WatchEvent:
+    return WatchEvent(
         row.what,
         row.text,
         row.at.timestamp(),
@@ -333,7 +339,7 @@ def _event(row: Row[Any]) -> Event:
 
 def _history(connection: Connection, number: int, since: float, until: float) -> History:
     board = connection.execute(select(WATCHED).where(WATCHED.c.number == number)).one()
-    memory = decode(Memory, board.memory)
+    memory = decode(WatchMemory, board.memory)
     begin, end = _moment(since), _moment(until)
     spans = connection.execute(
         select(WATCH_SPAN)
@@ -359,7 +365,7 @@ def _history(connection: Connection, number: int, since: float, until: float) ->
         since=since,
         until=until,
         spans=tuple(
-            Span(
+            WatchSpan(
                 row.began.timestamp(),
                 row.until.timestamp(),
                 row.looks,
@@ -386,12 +392,12 @@ def _split(key: str) -> tuple[str, str]:
 
 
 def _load_metrics(
-    connection: Connection, number: int, memory: Memory, since: float, until: float
-) -> list[Metric]:
+    connection: Connection, number: int, memory: WatchMemory, since: float, until: float
+) -> list[WatchedMetric]:
     """The figures with what is kept of them in that time, and the one change before it."""
     begin, end = _moment(since), _moment(until)
     mine = WATCH_METRIC.c.watched_number == number
-    changes: dict[int, list[Change]] = {}
+    changes: dict[int, list[WatchedChange]] = {}
     names = {row.id: row for row in connection.execute(select(WATCH_METRIC).where(mine))}
     # What a figure was before the time that is shown is what it began with.
     before = (
@@ -415,7 +421,7 @@ def _load_metrics(
     ).all()
     for row in [*earlier, *within]:
         changes.setdefault(row.metric_id, []).append(
-            Change(
+            WatchedChange(
                 names[row.metric_id].name,
                 row.since.timestamp(),
                 row.at.timestamp(),
@@ -424,7 +430,7 @@ def _load_metrics(
                 row.anew,
             )
         )
-    ranges: dict[str, list[Range]] = {}
+    ranges: dict[str, list[SensorRange]] = {}
     rows = connection.execute(
         select(WATCH_RANGE)
         .join(WATCH_METRIC, WATCH_METRIC.c.id == WATCH_RANGE.c.metric_id)
@@ -433,7 +439,7 @@ def _load_metrics(
     ).all()
     for row in rows:
         ranges.setdefault(names[row.metric_id].name, []).append(
-            Range(
+            SensorRange(
                 row.began.timestamp(),
                 row.until.timestamp(),
                 row.looks,
@@ -446,9 +452,9 @@ def _load_metrics(
         if one.until >= since and one.began <= until:
             ranges.setdefault(name, []).append(one)
     return [
-        Metric(
+        WatchedMetric(
             row.name,
-            Kind(row.kind),
+            WatchedKind(row.kind),
             row.unit,
             tuple(changes.get(identity, ())),
             tuple(ranges.get(row.name, ())),
@@ -467,7 +473,7 @@ def remarks_on(
     began: datetime,
     ended: datetime,
     noted: str,
-) -> list[Remark]:
+) -> list[RunRemark]:
     """What a watch saw happen to a board in that time, as remarks on a run of ``owner``'s.
 
     ``noted`` are the remarks of the run so far: lines among them are not repeated.
@@ -484,7 +490,7 @@ def remarks_on(
         )
         .order_by(WATCH_EVENT.c.at)
     )
-    found: dict[str, list[Event]] = {}
+    found: dict[str, list[WatchEvent]] = {}
     for event in map(_event, rows):
         if event.severity != "note" and event.text not in noted:
             found.setdefault(event.what, []).append(event)
@@ -493,13 +499,13 @@ def remarks_on(
         count = sum(event.count for event in events)
         times = "once" if count == 1 else f"{count} times"
         last = max(events, key=lambda event: event.last)
-        remarks.append(Remark("watch", f"{what}, {times} meanwhile, the last one: {last.text}"))
+        remarks.append(RunRemark("watch", f"{what}, {times} meanwhile, the last one: {last.text}"))
     rises = connection.execute(
         select(WATCH_METRIC.c.name, func.sum(WATCH_CHANGE.c.delta))
         .join(WATCH_METRIC, WATCH_METRIC.c.id == WATCH_CHANGE.c.metric_id)
         .where(
             WATCH_METRIC.c.watched_number == number,
-            WATCH_METRIC.c.kind != Kind.LEVEL,
+            WATCH_METRIC.c.kind != WatchedKind.LEVEL,
             *(~WATCH_METRIC.c.name.startswith(prefix) for prefix in _ORDINARY),
             WATCH_CHANGE.c.at >= began,
             WATCH_CHANGE.c.since <= ended,
@@ -510,5 +516,5 @@ def remarks_on(
     ).all()
     if rises:
         risen = enumerated([f"{name} by {rise:g}" for name, rise in rises], _NAMED)
-        remarks.append(Remark("watch", f"counted meanwhile: {risen}"))
+        remarks.append(RunRemark("watch", f"counted meanwhile: {risen}"))
     return remarks

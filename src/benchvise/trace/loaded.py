@@ -44,7 +44,7 @@ class LoadedTrace:
             return [self.analysis.actors[identity] for identity in request.ids]
         return self.choose(request.names, idle=idle)
 
-    def known(self, request: NamedActors) -> list[Actor]:
+    def known_actors(self, request: NamedActors) -> list[Actor]:
         """The actors that a request means; a name that the trace does not know means none."""
         if not request.names:
             return self.choose(())

@@ -70,7 +70,7 @@ class RecordingPlan:
     wall_time: bool = True
     progress_seconds: float = 1.0
 
-    def words(self, *, controlled: bool) -> list[str]:
+    def arguments(self, *, controlled: bool) -> list[str]:
         """The words behind ``bvprobe``. UsageError for what cannot be passed on."""
         events = ",".join(self.events)
         words = ["trace", "--events", events]
@@ -167,7 +167,7 @@ class TraceRecorder:
         self._board = board
         self._observe = observe or (lambda _kind, _line: None)
         self._said = bytearray()
-        words = [program, *plan.words(controlled=True)]
+        words = [program, *plan.arguments(controlled=True)]
         child = board.spawn(["sh", "-c", _WORDS, "sh", *words])
         self._process = child
         self._pipes = process.Pipes(child)
@@ -212,7 +212,7 @@ class TraceRecorder:
         return _written(path, self._size, self, self.begun)
 
     def line(self) -> bytes:
-        """See _Source."""
+        """The next line of the recorder; ProbeError where it is too long or none comes in time."""
         deadline = time.monotonic() + SILENCE_SECONDS
         buffer = self._pipes.stdout
         while True:
@@ -226,7 +226,7 @@ class TraceRecorder:
             self._await(deadline)
 
     def copy(self, size: int, to: IO[bytes]) -> None:
-        """See _Source."""
+        """Writes the next ``size`` bytes of the recorder to a file."""
         buffer = self._pipes.stdout
         while size:
             if not buffer:
@@ -315,7 +315,7 @@ def record_over_console(board: Board, program: str, plan: RecordingPlan, path: P
             f"{board.name}: over a console, recording cannot be stopped",
             "say for how long with --for, or give a command",
         )
-    words = replace(plan, progress_seconds=0).words(controlled=False)
+    words = replace(plan, progress_seconds=0).arguments(controlled=False)
     result = board.run([program, *words], timeout=(plan.seconds or 600.0) + SILENCE_SECONDS)
     source = _Bytes(result.stdout)
     begun = _checked(source.line())
@@ -332,11 +332,11 @@ class _Bytes:
         self._content = io.BytesIO(content)
 
     def line(self) -> bytes:
-        """See _Source."""
+        """The next line, without its end."""
         return self._content.readline().rstrip(b"\n")
 
     def copy(self, size: int, to: IO[bytes]) -> None:
-        """See _Source."""
+        """Writes the next ``size`` bytes to a file; ProbeError when there are fewer."""
         part = self._content.read(size)
         if len(part) < size:
             raise ProbeError("the recording came without its end", "try it again")

@@ -63,7 +63,7 @@ class Guard:
         self._names = _own_names(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Answers a request, or passes it on to what this stands around."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

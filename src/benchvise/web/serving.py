@@ -72,7 +72,7 @@ class _Server(uvicorn.Server):
         self._begun()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn."""
+        """Ends what still runs for the pages, then the connections."""
         self._close()
         await super().shutdown(sockets)
 
@@ -84,17 +84,17 @@ class Impatient(H11Protocol):
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See uvicorn."""
+        """The request has to come from now on."""
         super().connection_made(transport)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """See uvicorn."""
+        """Takes a piece of a request; the time runs while more is to come."""
         super().data_received(data)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See uvicorn."""
+        """Nothing is waited for any more."""
         self._unwatch()
         super().connection_lost(exc)
 

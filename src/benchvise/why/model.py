@@ -20,6 +20,7 @@ from typing import Literal
 from benchvise.documents import computed, in_json
 from benchvise.measure.model import Better, SeriesSpec
 from benchvise.state.knobs import Setting
+from benchvise.text import Untrusted
 
 
 class Side(StrEnum):
@@ -424,7 +425,7 @@ class Origin:
     """The file."""
     line: int
     """Its line, counted from 1; 0 where it has none."""
-    text: str
+    text: Untrusted
     """What stands there."""
     certain: bool = True
     """Whether it is sure that this place wins."""

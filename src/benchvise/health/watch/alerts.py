@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from benchvise.health.watch.observation import Figure, Kind
+from benchvise.health.watch.observation import WatchedKind, WatchedValue
 
 # Within the time that a rule looks back, what happened is kept in so many slices at most.
 _SLICES = 50
@@ -22,7 +22,7 @@ _FORGOTTEN = 7 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AlertRule:
     """When to raise an alert.
 
     ``of`` is ``sensor``, ``counter`` (lasting ones too), ``level`` or ``event``; ``match`` are
@@ -47,16 +47,16 @@ class Rule:
     text: str = ""
     unit: str = ""
 
-    def covers(self, figure: Figure) -> bool:
+    def covers(self, figure: WatchedValue) -> bool:
         """Whether it is about figures like this one."""
-        kinds = {Kind.SENSOR: "sensor", Kind.LEVEL: "level"}
+        kinds = {WatchedKind.SENSOR: "sensor", WatchedKind.LEVEL: "level"}
         return (
             self.of == kinds.get(figure.kind, "counter")
             and (not self.unit or self.unit == figure.unit)
             and self._matches(figure.name)
         )
 
-    def covers_event(self, happening: Happening) -> bool:
+    def covers_event(self, happening: AlertEvent) -> bool:
         """Whether it is about such an event."""
         return (
             self.of == "event"
@@ -76,7 +76,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class AlertEvent:
     """An event as rules see it."""
 
     what: str
@@ -117,12 +117,12 @@ class Alert:
 
 
 def evaluate(
-    rules: Sequence[Rule],
+    rules: Sequence[AlertRule],
     states: Mapping[str, AlertState],
     now: float,
-    figures: Sequence[Figure],
+    figures: Sequence[WatchedValue],
     rises: Mapping[str, float],
-    happenings: Sequence[Happening],
+    happenings: Sequence[AlertEvent],
 ) -> tuple[list[Alert], dict[str, AlertState]]:
     """The alerts that begin or end now, and the new states.
 
@@ -156,17 +156,17 @@ def evaluate(
     return alerts, new
 
 
-def _keeps(rule: Rule) -> float:
+def _keeps(rule: AlertRule) -> float:
     return max(rule.within, rule.hold, _FORGOTTEN)
 
 
 def _levels(
-    rule: Rule,
+    rule: AlertRule,
     states: Mapping[str, AlertState],
     now: float,
-    figures: Sequence[Figure],
+    figures: Sequence[WatchedValue],
     rises: Mapping[str, float],
-    happenings: Sequence[Happening],
+    happenings: Sequence[AlertEvent],
 ) -> list[tuple[str, float, tuple[float, float], str, tuple[tuple[float, float], ...]]]:
     """Each subject of the rule with its level, bounds, unit, and what of it is remembered."""
     if rule.of in ("sensor", "level"):
@@ -210,7 +210,7 @@ def _remembered(
 
 
 def _judge(
-    rule: Rule,
+    rule: AlertRule,
     subject: str,
     state: AlertState,
     now: float,
@@ -238,7 +238,7 @@ def _judge(
 
 
 def _alert(
-    rule: Rule,
+    rule: AlertRule,
     subject: str,
     raised: bool,
     now: float,
@@ -252,7 +252,7 @@ def _alert(
 
 
 def _sentence(
-    rule: Rule, subject: str, raised: bool, level: float, bound: float, worst: float, unit: str
+    rule: AlertRule, subject: str, raised: bool, level: float, bound: float, worst: float, unit: str
 ) -> str:
     shown = f"{level:g} {unit}".strip()
     limit = f"{bound:g} {unit}".strip()

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from benchvise.health.watch.observation import Event, Kind
-from benchvise.health.watch.tracker import Change, Range
+from benchvise.health.watch.observation import WatchedKind, WatchEvent
+from benchvise.health.watch.tracker import SensorRange, WatchedChange
 
 By = Literal["day", "week"]
 
@@ -21,7 +21,7 @@ _SLACK = 2.5
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class WatchSpan:
     """A time in which a board was looked at every ``interval`` seconds without a gap.
 
     ``ending`` is why it ended, empty while it lasts or when nobody could say. ``cpu`` is the CPU
@@ -44,14 +44,14 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class WatchedMetric:
     """A figure with all that is kept of it."""
 
     name: str
-    kind: Kind
+    kind: WatchedKind
     unit: str
-    changes: tuple[Change, ...] = ()
-    ranges: tuple[Range, ...] = ()
+    changes: tuple[WatchedChange, ...] = ()
+    ranges: tuple[SensorRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class History:
     simulated: bool
     since: float
     until: float
-    spans: tuple[Span, ...]
-    metrics: tuple[Metric, ...]
-    events: tuple[Event, ...]
+    spans: tuple[WatchSpan, ...]
+    metrics: tuple[WatchedMetric, ...]
+    events: tuple[WatchEvent, ...]
     open_alerts: tuple[tuple[str, str, float], ...] = ()
 
 
@@ -81,7 +81,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnwatchedGap:
     """A time that was not watched, and why as far as it is known."""
 
     began: float
@@ -96,7 +96,7 @@ class Counted:
     ``over_gap`` says for each whether it may have risen in a period before, while nobody looked.
     """
 
-    metric: Metric
+    metric: WatchedMetric
     rises: tuple[float | None, ...]
     over_gap: tuple[bool, ...]
     now: float
@@ -118,40 +118,40 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class SensorReadings:
     """What a sensor read in each period: lowest, mean and highest; None where it did not."""
 
-    metric: Metric
+    metric: WatchedMetric
     figures: tuple[tuple[float, float, float] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class HistoryTable:
     """A history by periods. ``watched`` is the share of each that was watched, 0 to 1."""
 
     periods: tuple[Period, ...]
     watched: tuple[float, ...]
     counters: tuple[Counted, ...]
     events: tuple[tuple[str, tuple[int | None, ...]], ...]
-    sensors: tuple[Read, ...]
-    gaps: tuple[Gap, ...]
+    sensors: tuple[SensorReadings, ...]
+    gaps: tuple[UnwatchedGap, ...]
 
 
-def tabulate(history: History, by: By) -> Table:
+def tabulate(history: History, by: By) -> HistoryTable:
     """The history by days or weeks, from the first that was watched to the last."""
     periods = tuple(_periods(history, by))
     watched = tuple(_watched(history, period) for period in periods)
     counters = [
         _counted(metric, periods, watched)
         for metric in history.metrics
-        if metric.kind is not Kind.SENSOR and metric.changes
+        if metric.kind is not WatchedKind.SENSOR and metric.changes
     ]
     sensors = [
-        Read(metric, tuple(_read(metric, period) for period in periods))
+        SensorReadings(metric, tuple(_read(metric, period) for period in periods))
         for metric in history.metrics
-        if metric.kind is Kind.SENSOR
+        if metric.kind is WatchedKind.SENSOR
     ]
-    return Table(
+    return HistoryTable(
         periods,
         watched,
         tuple(sorted(counters, key=lambda one: (-one.rising, -abs(one.total), one.metric.name))),
@@ -194,7 +194,7 @@ def _watched(history: History, period: Period) -> float:
     return min(1.0, covered / (period.ended - period.began))
 
 
-def _counted(metric: Metric, periods: Sequence[Period], watched: Sequence[float]) -> Counted:
+def _counted(metric: WatchedMetric, periods: Sequence[Period], watched: Sequence[float]) -> Counted:
     rises: list[float | None] = []
     over_gap = []
     for period, share in zip(periods, watched, strict=True):
@@ -222,7 +222,7 @@ def _events(
         )
 
 
-def _read(metric: Metric, period: Period) -> tuple[float, float, float] | None:
+def _read(metric: WatchedMetric, period: Period) -> tuple[float, float, float] | None:
     """Lowest, mean and highest of the ranges that lie in the period, wholly or in part."""
     low, high, total, readings = float("inf"), float("-inf"), 0.0, 0.0
     for one in metric.ranges:
@@ -237,11 +237,11 @@ def _read(metric: Metric, period: Period) -> tuple[float, float, float] | None:
     return (low, total / readings, high) if readings else None
 
 
-def _gaps(history: History) -> Iterator[Gap]:
+def _gaps(history: History) -> Iterator[UnwatchedGap]:
     """Times between spans that are longer than looks are apart."""
     end, slack, why = None, 0.0, ""
     for span in sorted(history.spans, key=lambda one: one.began):
         if end is not None and span.began - end > slack:
-            yield Gap(end, span.began, why or "the watch was not running")
+            yield UnwatchedGap(end, span.began, why or "the watch was not running")
         if end is None or span.until >= end:
             end, slack, why = span.until, _SLACK * span.interval, span.ending

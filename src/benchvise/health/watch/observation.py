@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchvise.health.model import Mark
+from benchvise.health.model import LogMark
 
 _VARIES = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
 
 
-class Kind(StrEnum):
+class WatchedKind(StrEnum):
     """How a figure behaves, which decides what of it is worth keeping."""
 
     SENSOR = "sensor"
@@ -25,18 +25,18 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class WatchedValue:
     """One number of a board. ``limit`` is the highest value that the board itself allows."""
 
     name: str
-    kind: Kind
+    kind: WatchedKind
     value: float
     unit: str = ""
     limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WatchEvent:
     """Something that happened ``count`` times between ``at`` and ``last``, seconds since 1970.
 
     ``what`` is its class; ``severity`` is ``failing``, ``warning``, ``note``, or ``alert``.
@@ -66,7 +66,7 @@ class Observation:
     at: float
     boot: str
     uptime: float | None
-    figures: tuple[Figure, ...] = ()
-    events: tuple[Event, ...] = ()
-    mark_before: Mark | None = None
-    mark: Mark | None = None
+    figures: tuple[WatchedValue, ...] = ()
+    events: tuple[WatchEvent, ...] = ()
+    mark_before: LogMark | None = None
+    mark: LogMark | None = None

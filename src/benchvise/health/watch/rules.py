@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import UsageError
-from benchvise.health.watch.alerts import Rule
+from benchvise.health.watch.alerts import AlertRule
 from benchvise.quantities import seconds_or_none
 from benchvise.text import printable
 
@@ -23,12 +23,12 @@ _KEYS = {
 
 
 @cache
-def default_rules() -> tuple[Rule, ...]:
+def default_rules() -> tuple[AlertRule, ...]:
     """The rules that ship."""
     return _load(_DEFAULTS)[0]
 
 
-def load_rules(path: Path | None) -> tuple[Rule, ...]:
+def load_rules(path: Path | None) -> tuple[AlertRule, ...]:
     """The rules that ship, with those of a file: one of the same name takes its place.
 
     Raises UsageError that names the file, the rule and what is wrong with it.
@@ -40,7 +40,7 @@ def load_rules(path: Path | None) -> tuple[Rule, ...]:
     return (*(rule for rule in default_rules() if rule.name not in replaced), *own)
 
 
-def _load(path: Path) -> tuple[tuple[Rule, ...], set[str]]:
+def _load(path: Path) -> tuple[tuple[AlertRule, ...], set[str]]:
     try:
         if path.stat().st_size > _FILE_LIMIT:
             raise UsageError(f"{path}: over {_FILE_LIMIT >> 20} MiB of rules", "shorten it")
@@ -69,7 +69,7 @@ def _load(path: Path) -> tuple[tuple[Rule, ...], set[str]]:
     return tuple(rules), off
 
 
-def _rule(path: Path, name: str, entry: Mapping[str, Any]) -> Rule:
+def _rule(path: Path, name: str, entry: Mapping[str, Any]) -> AlertRule:
     unknown = sorted(set(entry) - _KEYS)
     if unknown:
         raise _wrong(
@@ -92,7 +92,7 @@ def _rule(path: Path, name: str, entry: Mapping[str, Any]) -> Rule:
     if rearm <= raise_at if low else rearm >= raise_at:
         side = "above" if low else "below"
         raise _wrong(path, name, "it would flutter", f"rearm has to be {side} the threshold")
-    return Rule(
+    return AlertRule(
         name=name,
         of=of,
         match=_patterns(path, name, entry.get("match", "*")),

@@ -1,8 +1,8 @@
-"""From one look at a board to the next: what counted up, what is new in the log, what it means.
+"""From one reading of a board to the next: what counted up, what is new in the log, what it means.
 
-Pure: what is remembered between two looks is a ``Memory``, which the store keeps with what came of
-it in one transaction. So a watch that was killed goes on where it was, and two of them on one
-board count nothing twice.
+Pure: what is remembered between two readings is a ``WatchMemory``, which the store keeps with what
+came of them in one transaction. So a watch that was killed goes on where it was, and two of them on
+one board count nothing twice.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import NamedTuple
 
-from benchvise.health.model import Mark
-from benchvise.health.watch.alerts import Alert, AlertState, Happening, Rule, evaluate
-from benchvise.health.watch.observation import Event, Figure, Kind, Observation
+from benchvise.health.model import LogMark
+from benchvise.health.watch.alerts import Alert, AlertEvent, AlertRule, AlertState, evaluate
+from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 
 RANGE_SECONDS = 1800.0
 """For how long the readings of a sensor become one range, while they differ."""
@@ -32,7 +32,7 @@ _KEPT_SECONDS = 90 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WatchedChange:
     """A figure is not what it was: it rose by ``delta`` after ``since``, at ``at`` at the latest.
 
     The first one of a figure has no ``delta``: what was before is not known. ``anew`` where the
@@ -47,7 +47,7 @@ class Change:
     anew: bool = False
 
 
-class Range(NamedTuple):
+class SensorRange(NamedTuple):
     """What a sensor read from ``began`` to ``until``: lowest, highest, and the sum of readings."""
 
     began: float
@@ -57,14 +57,14 @@ class Range(NamedTuple):
     high: float
     total: float
 
-    def with_value(self, at: float, value: float) -> Range:
+    def with_value(self, at: float, value: float) -> SensorRange:
         """With one reading more."""
-        return Range(self.began, at, self.readings + 1, min(self.low, value),
+        return SensorRange(self.began, at, self.readings + 1, min(self.low, value),
                      max(self.high, value), self.total + value)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class WatchMemory:
     """What is remembered of a board between two looks.
 
     ``values`` are the figures as last seen, with the time; ``ranges`` those of sensors that are
@@ -74,35 +74,37 @@ class Memory:
     at: float = 0.0
     boot: str = ""
     uptime: float | None = None
-    mark: Mark | None = None
+    mark: LogMark | None = None
     values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    ranges: Mapping[str, SensorRange] = field(default_factory=dict)
     alerts: Mapping[str, AlertState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WatchStep:
     """What came of one look, to be kept with the new ``memory``.
 
     ``named`` are the values that are new. ``ranges`` are those that are complete.
     """
 
-    memory: Memory
-    named: tuple[Figure, ...] = ()
-    changes: tuple[Change, ...] = ()
-    ranges: tuple[tuple[str, Range], ...] = ()
-    events: tuple[Event, ...] = ()
+    memory: WatchMemory
+    named: tuple[WatchedValue, ...] = ()
+    changes: tuple[WatchedChange, ...] = ()
+    ranges: tuple[tuple[str, SensorRange], ...] = ()
+    events: tuple[WatchEvent, ...] = ()
     alerts: tuple[Alert, ...] = ()
     rebooted: bool = False
 
 
-def advance(memory: Memory, seen: Observation, rules: Sequence[Rule], longest: float) -> Step:
+def advance(
+    memory: WatchMemory, seen: Observation, rules: Sequence[AlertRule], longest: float
+) -> WatchStep:
     """The next step from what was remembered and what is seen now.
 
     Between looks that are more than ``longest`` seconds apart there is a gap: ranges end there.
     """
     if 0 <= memory.at - seen.at < longest:  # another watch of this board was faster
-        return Step(memory)  # (and where it is more, the host's clock was set back)
+        return WatchStep(memory)  # (and where it is more, the host's clock was set back)
     figures = tuple(figure for figure in seen.figures[:_FIGURES] if isfinite(figure.value))
     rebooted = _rebooted(memory, seen)
     changes = tuple(_changes(memory, seen.at, figures, rebooted))
@@ -114,9 +116,9 @@ def advance(memory: Memory, seen: Observation, rules: Sequence[Rule], longest: f
         seen.at,
         figures,
         {change.name: change.delta for change in changes if change.delta},
-        [Happening(event.what, event.text, event.count, event.last) for event in events],
+        [AlertEvent(event.what, event.text, event.count, event.last) for event in events],
     )
-    now = Memory(
+    now = WatchMemory(
         at=seen.at,
         boot=seen.boot,
         uptime=seen.uptime,
@@ -126,17 +128,19 @@ def advance(memory: Memory, seen: Observation, rules: Sequence[Rule], longest: f
         alerts=states,
     )
     named = tuple(figure for figure in figures if figure.name not in memory.values)
-    return Step(now, named, changes, tuple(ended), tuple(events), tuple(alerts), rebooted)
+    return WatchStep(now, named, changes, tuple(ended), tuple(events), tuple(alerts), rebooted)
 
 
-def note(memory: Memory, event: Event, rules: Sequence[Rule]) -> Step:
+def note(memory: WatchMemory, event: WatchEvent, rules: Sequence[AlertRule]) -> WatchStep:
     """The step of something that the watch itself met, such as a connection that is lost."""
-    happening = Happening(event.what, event.text, event.count, event.last)
+    happening = AlertEvent(event.what, event.text, event.count, event.last)
     alerts, states = evaluate(rules, memory.alerts, event.last, (), {}, [happening])
-    return Step(replace(memory, alerts=states), events=(event,), alerts=tuple(alerts))
+    return WatchStep(replace(memory, alerts=states), events=(event,), alerts=tuple(alerts))
 
 
-def _values(memory: Memory, at: float, figures: Sequence[Figure]) -> dict[str, tuple[float, float]]:
+def _values(
+    memory: WatchMemory, at: float, figures: Sequence[WatchedValue]
+) -> dict[str, tuple[float, float]]:
     """What the figures are; a device that is off for a while is known again when it comes back."""
     values = {name: one for name, one in memory.values.items() if at - one[1] < _KEPT_SECONDS}
     for figure in figures:
@@ -145,7 +149,7 @@ def _values(memory: Memory, at: float, figures: Sequence[Figure]) -> dict[str, t
     return dict(list(values.items())[-2 * _FIGURES :])
 
 
-def _rebooted(memory: Memory, seen: Observation) -> bool:
+def _rebooted(memory: WatchMemory, seen: Observation) -> bool:
     if not memory.at:
         return False
     if memory.boot and seen.boot:
@@ -155,10 +159,12 @@ def _rebooted(memory: Memory, seen: Observation) -> bool:
     return seen.uptime + _UPTIME_SLACK < memory.uptime + (seen.at - memory.at)
 
 
-def _changes(memory: Memory, at: float, figures: Sequence[Figure], rebooted: bool) -> list[Change]:
+def _changes(
+    memory: WatchMemory, at: float, figures: Sequence[WatchedValue], rebooted: bool
+) -> list[WatchedChange]:
     found = []
     for figure in figures:
-        if figure.kind is Kind.SENSOR:
+        if figure.kind is WatchedKind.SENSOR:
             continue
         before = memory.values.get(figure.name)
         change = _change(figure, before, at, rebooted)
@@ -168,38 +174,38 @@ def _changes(memory: Memory, at: float, figures: Sequence[Figure], rebooted: boo
 
 
 def _change(
-    figure: Figure, before: tuple[float, float] | None, at: float, rebooted: bool
-) -> Change | None:
+    figure: WatchedValue, before: tuple[float, float] | None, at: float, rebooted: bool
+) -> WatchedChange | None:
     """How a figure differs from what it was; None where it does not."""
     if before is None:
-        return Change(figure.name, at, at, figure.value, None)
+        return WatchedChange(figure.name, at, at, figure.value, None)
     value, since = before[0], min(before[1], at)
-    if figure.kind is Kind.LEVEL:
+    if figure.kind is WatchedKind.LEVEL:
         anew, delta = False, figure.value - value
-    elif figure.kind is Kind.COUNTER and (rebooted or figure.value < value):
+    elif figure.kind is WatchedKind.COUNTER and (rebooted or figure.value < value):
         # Counted from 0 since. What was counted between the last look and the end is lost.
         anew, delta = value > 0 or figure.value > 0, figure.value
     elif figure.value < value:  # a lasting one: another device, of which nothing is known
-        return Change(figure.name, since, at, figure.value, None, anew=True)
+        return WatchedChange(figure.name, since, at, figure.value, None, anew=True)
     else:
         anew, delta = False, figure.value - value
     if not delta and figure.value == value:
         return None
-    return Change(figure.name, since, at, figure.value, delta, anew)
+    return WatchedChange(figure.name, since, at, figure.value, delta, anew)
 
 
 def _ranges(
-    memory: Memory, at: float, figures: Sequence[Figure], longest: float
-) -> tuple[list[tuple[str, Range]], dict[str, Range]]:
+    memory: WatchMemory, at: float, figures: Sequence[WatchedValue], longest: float
+) -> tuple[list[tuple[str, SensorRange]], dict[str, SensorRange]]:
     """The ranges that are complete, and those that are open now.
 
     One whose readings are all the same stays open however long: what is unchanged is not written
     again.
     """
-    ended: list[tuple[str, Range]] = []
+    ended: list[tuple[str, SensorRange]] = []
     still = dict(memory.ranges)
     for figure in figures:
-        if figure.kind is not Kind.SENSOR:
+        if figure.kind is not WatchedKind.SENSOR:
             continue
         value = figure.value
         open_one = still.get(figure.name)
@@ -210,14 +216,14 @@ def _ranges(
                 still[figure.name] = open_one.with_value(at, value)
                 continue
             ended.append((figure.name, open_one))
-        still[figure.name] = Range(at, at, 1, value, value, value)
+        still[figure.name] = SensorRange(at, at, 1, value, value, value)
     for name, one in list(still.items()):
         if abs(at - one.until) > longest:  # the sensor is gone
             ended.append((name, still.pop(name)))
     return ended, still
 
 
-def _logged(memory: Memory, seen: Observation) -> list[Event]:
+def _logged(memory: WatchMemory, seen: Observation) -> list[WatchEvent]:
     """What the log says that is not known yet; what is too much for one look is only counted.
 
     Where another watch of this board continued at the same mark meanwhile, it has all of it.
@@ -230,7 +236,7 @@ def _logged(memory: Memory, seen: Observation) -> list[Event]:
     ]
     kept = events[:_EVENTS_A_LOOK]
     for event in events[_EVENTS_A_LOOK:]:
-        like = Event(event.what, BEYOND, event.at, event.last, event.count, event.severity)
+        like = WatchEvent(event.what, BEYOND, event.at, event.last, event.count, event.severity)
         if kept[-1].what == event.what and kept[-1].text == BEYOND:
             like = replace(like, at=kept[-1].at, count=kept[-1].count + event.count)
             kept.pop()
@@ -239,23 +245,23 @@ def _logged(memory: Memory, seen: Observation) -> list[Event]:
 
 
 def _around(
-    memory: Memory,
+    memory: WatchMemory,
     seen: Observation,
-    changes: Sequence[Change],
-    figures: Sequence[Figure],
+    changes: Sequence[WatchedChange],
+    figures: Sequence[WatchedValue],
     rebooted: bool,
-) -> list[Event]:
+) -> list[WatchEvent]:
     """What is known from the look itself: a reboot, counters that began anew without one."""
     events = []
     if rebooted:
         # When it was: between the last look and when the uptime began.
         at = seen.at - seen.uptime if seen.uptime is not None else seen.at
         at = min(max(at, memory.at), seen.at)
-        events.append(Event(REBOOTED, "the board was booted anew", at, at, 1, "warning"))
+        events.append(WatchEvent(REBOOTED, "the board was booted anew", at, at, 1, "warning"))
     kinds = {figure.name: figure.kind for figure in figures}
     for change in changes:
-        if change.anew and not (rebooted and kinds[change.name] is Kind.COUNTER):
+        if change.anew and not (rebooted and kinds[change.name] is WatchedKind.COUNTER):
             was = memory.values[change.name][0]
             text = f"{change.name} went from {was:g} to {change.value:g}"
-            events.append(Event(COUNTER_RESET, text, change.at, change.at, 1, "note"))
+            events.append(WatchEvent(COUNTER_RESET, text, change.at, change.at, 1, "note"))
     return events

@@ -33,7 +33,7 @@ from benchvise.measure.hostside.url import (
     BOARD,
     DEFAULT_URL,
     ID,
-    Answer,
+    FirstAnswer,
     first_answer,
     resolved_url,
     split_url,
@@ -181,7 +181,7 @@ def _board_itself(order: Order) -> tuple[HostMessage, int]:
 
 
 def _begin(
-    order: Order, generator: Generator, traffic: Traffic, answer: Answer, on_board: bool
+    order: Order, generator: Generator, traffic: Traffic, answer: FirstAnswer, on_board: bool
 ) -> BeginMessage:
     caveats = [LOOPBACK_CAVEAT] if on_board else []
     begin = {

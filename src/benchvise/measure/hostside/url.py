@@ -26,7 +26,7 @@ _LETTERS = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FirstAnswer:
     """What the server said to a first request; ``size`` is that of the body in bytes."""
 
     status: int
@@ -75,7 +75,7 @@ def resolved_url(url: str, board: Board) -> str:
     return url.replace(BOARD, in_url(address))
 
 
-def first_answer(url: str, *, is_asked_for: bool) -> Answer:
+def first_answer(url: str, *, is_asked_for: bool) -> FirstAnswer:
     """Asks once, to see that the server is there and what it sends.
 
     MeasurementError when the answer is not good; NotAvailable when there is none and nobody has
@@ -106,7 +106,7 @@ def first_answer(url: str, *, is_asked_for: bool) -> Answer:
             + (f" (it has moved to {where})" if where else ""),
             "name a page that is there: url=http://HOST/PAGE",
         )
-    return Answer(response.status, size, printable(response.getheader("server", ""), 60))
+    return FirstAnswer(response.status, size, printable(response.getheader("server", ""), 60))
 
 
 def _body_size(response: http.client.HTTPResponse) -> int:

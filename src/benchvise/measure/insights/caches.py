@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchvise.measure.insights.insight import Insight, Point, differing, named, points
+from benchvise.measure.insights.insight import Insight, SeriesPoint, differing, named, points
 from benchvise.measure.knees import GridCell, GridKnee, Knee, grid_knees, infer_caches
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import quantity
@@ -60,9 +60,9 @@ def switching_knees(run: RunRecord) -> list[Insight]:
     return found
 
 
-def _curves(measured: Sequence[Point], *over: str) -> list[list[Point]]:
+def _curves(measured: Sequence[SeriesPoint], *over: str) -> list[list[SeriesPoint]]:
     """Points that differ in these parameters only, in the run's order."""
-    curves: dict[tuple[tuple[str, str], ...], list[Point]] = {}
+    curves: dict[tuple[tuple[str, str], ...], list[SeriesPoint]] = {}
     for point in measured:
         if point.low > 0 or "processes" in over:
             curves.setdefault(point.others(*over), []).append(point)

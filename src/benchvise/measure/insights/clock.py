@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchvise.documents import number_at, object_at
-from benchvise.measure.insights.insight import Insight, Point, change, points
+from benchvise.measure.insights.insight import Insight, SeriesPoint, change, points
 from benchvise.measure.model import ProcessRecord, RunRecord
 from benchvise.measure.validity import quantity
 
@@ -23,7 +23,7 @@ class _Clock:
     """A CPU's clock: what was measured, what is advertised, and who advertises it."""
 
     cpu: str
-    measured: Point
+    measured: SeriesPoint
     advertised: float
     source: str
 
@@ -68,7 +68,7 @@ def advertised_clocks(run: RunRecord) -> list[Insight]:
     ]
 
 
-def _clock(run: RunRecord, point: Point) -> list[_Clock]:
+def _clock(run: RunRecord, point: SeriesPoint) -> list[_Clock]:
     """None where nothing is said."""
     begin = point.series.processes[0].begin
     cpu = str(begin.get("cpu"))
@@ -102,7 +102,7 @@ def sustained_clocks(run: RunRecord) -> list[Insight]:
     return found
 
 
-def _sustained(point: Point, processes: Sequence[ProcessRecord]) -> Insight:
+def _sustained(point: SeriesPoint, processes: Sequence[ProcessRecord]) -> Insight:
     """By the process that changed the most: a board that was warm already changes no more."""
     rows = [_course(process) for process in processes]
     course = max(rows, key=lambda row: abs(row.last / row.first - 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchvise.measure.insights.insight import (
     Insight,
-    Point,
+    SeriesPoint,
     change,
     differing,
     named,
@@ -51,14 +51,14 @@ def huge_pages(run: RunRecord) -> list[Insight]:
     ]
 
 
-def _difference(base: Point, huge: Point) -> str:
+def _difference(base: SeriesPoint, huge: SeriesPoint) -> str:
     return (
         f"{quantity(base.median - huge.median, base.series.unit)} "
         f"({change(base.median / huge.median)})"
     )
 
 
-def _sentence(stable: list[tuple[Point, Point]], names: list[str]) -> str:
+def _sentence(stable: list[tuple[SeriesPoint, SeriesPoint]], names: list[str]) -> str:
     base, huge = max(stable, key=lambda pair: pair[0].median - pair[1].median)
     if base.median / huge.median < _CLEARLY:
         return "Base pages cost a load nothing that shows, at any size that was measured."

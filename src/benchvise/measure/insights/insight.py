@@ -28,7 +28,7 @@ class Insight:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SeriesPoint:
     """A measured series: its parameters, and its median if one number may stand for it.
 
     ``low`` and ``high`` are its smallest and largest samples.
@@ -55,7 +55,7 @@ class Point:
         return tuple(item for item in self.series.spec.params if item[0] not in names)
 
 
-def points(run: RunRecord, benchmark: str) -> list[Point]:
+def points(run: RunRecord, benchmark: str) -> list[SeriesPoint]:
     """The measured series of a benchmark, in the run's order."""
     found = []
     for series in run.series:
@@ -65,7 +65,7 @@ def points(run: RunRecord, benchmark: str) -> list[Point]:
             continue
         summary = summarise(series)
         found.append(
-            Point(
+            SeriesPoint(
                 series,
                 dict(series.spec.params),
                 median=summary.median,
@@ -77,7 +77,7 @@ def points(run: RunRecord, benchmark: str) -> list[Point]:
     return found
 
 
-def differing(members: Iterable[Point], *names: str) -> list[str]:
+def differing(members: Iterable[SeriesPoint], *names: str) -> list[str]:
     """Which parameters, besides these, are not the same in all of them."""
     found = list(members)
     return [
@@ -87,7 +87,7 @@ def differing(members: Iterable[Point], *names: str) -> list[str]:
     ]
 
 
-def named(point: Point, names: Iterable[str]) -> str:
+def named(point: SeriesPoint, names: Iterable[str]) -> str:
     """``size=64M, order=local``: the values of some of its parameters."""
     return ", ".join(f"{name}={point.params[name]}" for name in names if name in point.params)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from benchvise.measure.insights.insight import Insight, Point, differing, named, points
+from benchvise.measure.insights.insight import Insight, SeriesPoint, differing, named, points
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import quantity
 
@@ -13,7 +13,7 @@ from benchvise.measure.validity import quantity
 _STEP = 1.1
 _LEAST_OFFSETS = 4
 
-_Cost = tuple[int, Point]
+_Cost = tuple[int, SeriesPoint]
 
 
 def line_sizes(run: RunRecord) -> list[Insight]:

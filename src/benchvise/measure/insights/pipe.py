@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchvise.measure.insights.insight import Insight, Point, differing, named, points, times
+from benchvise.measure.insights.insight import Insight, SeriesPoint, differing, named, points, times
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import quantity
 
@@ -35,7 +35,7 @@ class _Rung:
 
     writer: str
     reader: str
-    best: Point
+    best: SeriesPoint
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ def pipe_ladders(run: RunRecord) -> list[Insight]:
     return [ladder for ladder in ladders if ladder]
 
 
-def _ladder(words: str, measured: Sequence[Point]) -> Insight | None:
+def _ladder(words: str, measured: Sequence[SeriesPoint]) -> Insight | None:
     rungs = [
         rung
         for writer in _WRITERS
@@ -93,7 +93,7 @@ def _ladder(words: str, measured: Sequence[Point]) -> Insight | None:
     )
 
 
-def _rung(writer: str, reader: str, measured: Sequence[Point]) -> _Rung | None:
+def _rung(writer: str, reader: str, measured: Sequence[SeriesPoint]) -> _Rung | None:
     members = [
         point
         for point in measured

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchvise.measure.insights.insight import Insight, Point, differing, named, points, times
+from benchvise.measure.insights.insight import Insight, SeriesPoint, differing, named, points, times
 from benchvise.measure.model import RunRecord
 
 _BENCHMARKS = ("memory.copy", "memory.read", "memory.libc_copy")
@@ -43,7 +43,7 @@ def _of_benchmark(run: RunRecord, benchmark: str) -> Insight | None:
     )
 
 
-def _written(untouched: Point, measured: list[Point]) -> Point | None:
+def _written(untouched: SeriesPoint, measured: list[SeriesPoint]) -> SeriesPoint | None:
     """The same with a written source: random bytes, or else zeros."""
     alike = [p for p in measured if p.others("source") == untouched.others("source")]
     for source in ("random", "zero"):
@@ -53,7 +53,9 @@ def _written(untouched: Point, measured: list[Point]) -> Point | None:
     return None
 
 
-def _sentence(benchmark: str, stable: list[tuple[Point, Point]], names: list[str]) -> str:
+def _sentence(
+    benchmark: str, stable: list[tuple[SeriesPoint, SeriesPoint]], names: list[str]
+) -> str:
     a, b = max(stable, key=lambda pair: pair[1].median / pair[0].median)
     ratio = b.median / a.median
     seen = (

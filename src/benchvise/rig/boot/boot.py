@@ -28,6 +28,7 @@ from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, BootEnd, BootOutcome, watch
 from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.faults import Fault
+from benchvise.text import Untrusted
 
 _NETWORK_SECONDS = 30.0
 _TRY_SECONDS = 2.0
@@ -104,7 +105,7 @@ class BoardBoot:
         try:
             activate()
         except (pexpect.ExceptionPexpect, ExecutionError) as error:
-            reason = str(getattr(error, "msg", error))
+            reason = Untrusted(str(getattr(error, "msg", error)))
             timeline.settle()
             return self._reported(
                 BootOutcome(BootEnd.NOT_LOGGED_IN, self._now(), 0.0, reason=reason)
@@ -124,7 +125,7 @@ class BoardBoot:
         except (pexpect.ExceptionPexpect, ExecutionError) as error:
             self._begun().settle()
             silent = self._now() - (self._begun().last_byte_s or 0.0)
-            reason = str(getattr(error, "msg", error))
+            reason = Untrusted(str(getattr(error, "msg", error)))
             outcome = BootOutcome(BootEnd.SHELL_LOST, self._now(), silent, reason=reason)
             raise self.failed(self._reported(outcome)) from error
 

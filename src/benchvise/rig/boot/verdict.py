@@ -20,6 +20,7 @@ from benchvise.rig.boot.timeline import BootEvent, Timeline
 from benchvise.rig.boot.watch import BootEnd, BootOutcome
 from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
+from benchvise.text import NO_TEXT, Untrusted
 
 _EVIDENCE = 200  # characters
 _JUNK_SHARE = 0.05
@@ -69,7 +70,7 @@ class BootVerdict:
 
     fault: Fault | None
     sentence: str
-    evidence: str = ""
+    evidence: Untrusted = NO_TEXT
 
     @property
     def remedy(self) -> str:
@@ -84,7 +85,7 @@ class BootReport:
     fault: Fault | None
     """What kept the board from booting; None when it booted."""
     sentence: str
-    evidence: str
+    evidence: Untrusted
     """Quoted from the console."""
     phases: Mapping[str, float]
     """Seconds since power on, in order."""
@@ -196,14 +197,13 @@ def _garbled(timeline: Timeline) -> BootVerdict | None:
 def _damaged(timeline: Timeline) -> BootVerdict | None:
     """A console that carries text, but not all of it, or not as it was sent."""
     quality = timeline.quality
-    example = _quoted(quality.example)
     total = quality.sound + quality.lost + quality.altered
     if quality.is_altering and quality.altered >= quality.lost:
         sentence = f"its console alters bytes: {quality.altered} of {total} known texts are wrong"
-        return BootVerdict(Fault.CONSOLE_GARBLED, sentence, example)
+        return BootVerdict(Fault.CONSOLE_GARBLED, sentence, quality.example)
     if quality.is_lossy:
         sentence = f"its console loses bytes: {quality.lost} of {total} known texts lack some"
-        return BootVerdict(Fault.CONSOLE_LOSSY, sentence, example)
+        return BootVerdict(Fault.CONSOLE_LOSSY, sentence, quality.example)
     end = timeline.open.strip()[-10:]
     whole = timeline.prompt is not None
     late = "kernel" in timeline.phases
@@ -321,13 +321,13 @@ def _login_prompts(timeline: Timeline) -> int:
     )
 
 
-def _last(timeline: Timeline) -> str:
+def _last(timeline: Timeline) -> Untrusted:
     return _quoted(timeline.last_text)
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: str) -> Untrusted:
     """As much of a line as is kept with a report."""
-    return text.strip()[:_EVIDENCE]
+    return Untrusted(text.strip()[:_EVIDENCE])
 
 
 def _times(count: int) -> str:

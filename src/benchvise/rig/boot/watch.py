@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from benchvise.rig.boot.patterns import BootPattern
 from benchvise.rig.boot.timeline import Timeline
+from benchvise.text import NO_TEXT, Untrusted
 
 SILENCE_SECONDS = 30.0
 """After so long without a word from it, a board is taken to hang."""
@@ -46,14 +47,14 @@ class BootOutcome:
     """How the watching ended, ``at_s`` seconds after power on.
 
     ``silent_s`` is for how long the board had said nothing then. ``pattern`` is the prompt or the
-    failure that ended it; ``reason`` what this machine's system says of the console.
+    failure that ended it; ``reason`` what the console's driver says, which may quote the board.
     """
 
     end: BootEnd
     at_s: float
     silent_s: float
     pattern: BootPattern | None = None
-    reason: str = ""
+    reason: Untrusted = NO_TEXT
 
     @property
     def is_good(self) -> bool:
@@ -94,7 +95,7 @@ def watch(
             data = read(wait)
         except (OSError, EOFError) as error:
             timeline.settle()
-            reason = str(error) or type(error).__name__
+            reason = Untrusted(str(error) or type(error).__name__)
             return BootOutcome(BootEnd.CONSOLE_LOST, now(), _silent(timeline, now()), reason=reason)
         if data and feeds:
             timeline.feed(clock(), data)

@@ -24,7 +24,7 @@ from benchvise.board.probes import posix_cksum
 from benchvise.errors import BoardUnusable
 from benchvise.rig.console.link import (
     ANSWER_SECONDS,
-    CommandOutput,
+    ConsoleResult,
     Damaged,
     Link,
     NoAnswer,
@@ -124,7 +124,7 @@ class ConsoleFiles:
             raise ValueError("that is no place of ours")
         self.place = place
 
-    def call(self, verb: str, *arguments: object, timeout: float = ANSWER_SECONDS) -> CommandOutput:
+    def call(self, verb: str, *arguments: object, timeout: float = ANSWER_SECONDS) -> ConsoleResult:
         """One call of the script, put again until it is answered."""
         return self.link.patiently(
             f"'{verb}'", lambda: self._call(verb, *arguments, timeout=timeout)
@@ -191,7 +191,7 @@ class ConsoleFiles:
 
         return self.link.patiently("'pack'", once)
 
-    def _call(self, verb: str, *arguments: object, timeout: float) -> CommandOutput:
+    def _call(self, verb: str, *arguments: object, timeout: float) -> ConsoleResult:
         word = new_word()
         self.link.write(b" " + self._typed(verb, word, *arguments) + b"\n")
         return self.link.collect(word, timeout)
@@ -305,7 +305,7 @@ class ConsoleFiles:
             output = " ".join(answer.lines[-2:]) or "nothing said"
         return output
 
-    def _fits(self, answer: CommandOutput, data: bytes) -> bool:
+    def _fits(self, answer: ConsoleResult, data: bytes) -> bool:
         """Whether the checksum in an answer is that of ``data``."""
         at = self._checksum_at(answer.lines)
         if at is None or answer.status:

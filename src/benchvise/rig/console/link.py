@@ -55,7 +55,7 @@ class Damaged(NoAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandOutput:
+class ConsoleResult:
     """What a command said, by lines, and its exit status."""
 
     lines: list[str]
@@ -76,14 +76,14 @@ class Link:
         self._splitter = LineSplitter()
         self._patience = _PATIENCE
 
-    def ask(self, command: str, timeout: float = ANSWER_SECONDS) -> CommandOutput:
+    def ask(self, command: str, timeout: float = ANSWER_SECONDS) -> ConsoleResult:
         """Runs a short command line. Raises NoAnswer."""
         word = new_word()
         # In the echo of this line, quotes and "%s" part what the output has in one piece.
         self.write(f" echo B''{word}; {command}; printf '\\nE%s %s.\\n' {word} $?\n".encode())
         return self.collect(word, timeout)
 
-    def collect(self, word: str, timeout: float, *, begun: bool = False) -> CommandOutput:
+    def collect(self, word: str, timeout: float, *, begun: bool = False) -> ConsoleResult:
         """The lines between ``B<word>`` and ``E<word> STATUS.``. Raises NoAnswer.
 
         With ``begun``, the first was seen before. ``timeout`` is how long the board may be silent
@@ -94,7 +94,7 @@ class Link:
         for text in self._texts(timeout):
             match = end.search(text)
             if match and lines is not None:
-                return CommandOutput([line for line in lines if line.strip()], int(match[1]))
+                return ConsoleResult([line for line in lines if line.strip()], int(match[1]))
             if lines is not None:
                 lines.append(text)
             elif begin in text:

@@ -23,6 +23,7 @@ from benchvise.board.probes import posix_cksum
 from benchvise.rig.console.lines import ConsoleLine, LineSplitter, LineWriter
 from benchvise.rig.console.link import Link, NoAnswer, Shell, new_word
 from benchvise.rig.faults import Fault
+from benchvise.text import NO_TEXT, Untrusted
 
 _STAMP_LENGTH = 14
 _STAMP_SOUND = re.compile(r"\[(?: {4}\d| {3}\d{2}| {2}\d{3}| \d{4}|\d{5,7})\.\d{6}\]")
@@ -56,7 +57,7 @@ class Quality:
         self.sound = 0
         self.lost = 0
         self.altered = 0
-        self.example = ""
+        self.example = NO_TEXT
         self._phrases = tuple(phrases)
         self._stamps = 0
 
@@ -103,7 +104,7 @@ class Quality:
             self.lost += 1
         else:
             return
-        self.example = self.example or spot.shown.strip()[:200]
+        self.example = self.example or Untrusted(spot.shown.strip()[:200])
 
 
 def damaged_stamp(text: str) -> Damage | None:

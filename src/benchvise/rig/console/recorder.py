@@ -77,7 +77,7 @@ class ConsoleRecorder:
             if self.listen is not None:
                 self.listen(now, data)
 
-    def sent(self, data: bytes) -> None:
+    def note_sent(self, data: bytes) -> None:
         """Notes that something was sent to the board."""
         if data:
             self._note(f"{self._clock()} tx {len(data)}\n")
@@ -200,7 +200,7 @@ def attach(console_driver: ConsoleDriver, recorder: ConsoleRecorder) -> None:
         return data
 
     def recorded_write(data: bytes) -> Any:
-        recorder.sent(data)
+        recorder.note_sent(data)
         return write(data)
 
     driver._read, driver._write = recorded_read, recorded_write

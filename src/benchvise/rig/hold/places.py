@@ -33,7 +33,7 @@ class PlaceOwner:
 def taker(rig: Path, place: str) -> PlaceOwner | None:
     """Who has the place; None when it is free. RigError when the coordinator does not know it."""
     session = _session(_address(rig))
-    return _taker(session, _found(session, place))
+    return _taker(session, _place(session, place))
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def acquired(rig: Path, place: str, what: str) -> Iterator[None]:
 def _take(address: str, place: str, note: Path) -> bool:
     """Takes the place; False when its user had taken it by hand before, and gives it back."""
     session = _session(address)
-    entry = _found(session, place)
+    entry = _place(session, place)
     has = _taker(session, entry)
     if has is not None:
         if not has.ours:
@@ -80,7 +80,7 @@ def _give_back(address: str, place: str, note: Path) -> None:
 
     with contextlib.suppress(RigError):
         session = _session(address)
-        entry = _found(session, place)
+        entry = _place(session, place)
         request = ReleasePlaceRequest(placename=entry.name, fromuser=_me(session))
         _run(session, session.stub.ReleasePlace(request))
         note.unlink(missing_ok=True)
@@ -150,7 +150,7 @@ def _run(session: Any, coroutine: Any, place: str = "") -> Any:
         ) from error
 
 
-def _found(session: Any, place: str) -> Any:
+def _place(session: Any, place: str) -> Any:
     """The place of that name, as labgrid's own RemotePlace would find it."""
     from labgrid.remote.client import Error
 

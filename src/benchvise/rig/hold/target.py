@@ -37,7 +37,7 @@ def open_target(path: Path, name: str) -> Any:
         target = environment.get_target(name)
     except (NoDriverFoundError, NoSupplierFoundError) as error:
         raise UsageError(
-            f"{path}: {name}: a driver lacks what it is for ({_said(error)})",
+            f"{path}: {name}: a driver lacks what it is for ({_message(error)})",
             "name it among the board's resources and drivers, before the driver that uses it",
         ) from error
     except (
@@ -50,14 +50,14 @@ def open_target(path: Path, name: str) -> Any:
         ValueError,
     ) as error:
         raise UsageError(
-            f"{path}: {name}: labgrid refuses it ({_said(error)})",
+            f"{path}: {name}: labgrid refuses it ({_message(error)})",
             "compare with `examples/rigs`; a driver stands below those that it uses",
         ) from error
     except Exception as error:
         # Drivers start programs when they are made, and a RemotePlace asks its coordinator.
         raise RigError(
             Fault.RIG_BROKEN,
-            f"{name}: labgrid cannot set it up ({_said(error)})",
+            f"{name}: labgrid cannot set it up ({_message(error)})",
             "see whether the programs, the coordinator and the exporter that it needs are there",
         ) from error
 
@@ -71,7 +71,7 @@ def open_target(path: Path, name: str) -> Any:
         ) from error
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """The message of an exception of labgrid's, and of what caused it."""
     message = str(getattr(error, "msg", "") or error)
     return f"{message}: {error.__cause__}" if error.__cause__ is not None else message

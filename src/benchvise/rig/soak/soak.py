@@ -25,6 +25,7 @@ from benchvise.rig.soak.statistics import (
     outliers,
     summarise,
 )
+from benchvise.text import NO_TEXT, Untrusted
 
 if TYPE_CHECKING:
     from benchvise.rig.boot.verdict import BootReport
@@ -52,7 +53,7 @@ class SoakBoot:
     number: int
     fault: str = ""
     sentence: str = ""
-    evidence: str = ""
+    evidence: Untrusted = NO_TEXT
     phases: Mapping[str, float] = field(default_factory=dict, metadata=in_json(name="phases_s"))
     console: str = ""
     conditions: str = ""
@@ -73,7 +74,7 @@ class SoakBoot:
         if self.cores:
             return ", ".join(f"{core.name} in {core.function}" for core in self.cores)
         reached = max(self.phases, key=lambda name: self.phases[name], default="power-on")
-        line = _STAMP.sub("", self.evidence)
+        line = _STAMP.sub("", self.evidence.raw)
         line = _NUMBER.sub("N", _HEX.sub("ADDRESS", line))
         return f"after {reached}: {line}" if line else f"after {reached}"
 
@@ -277,7 +278,7 @@ def _from_report(number: int, report: BootReport) -> SoakBoot:
         number,
         str(report.fault or ""),
         report.sentence if failed else "",
-        report.evidence if failed else "",
+        report.evidence if failed else NO_TEXT,
         dict(report.phases),
         report.console,
         f"began {report.restarts + 1} times" if report.restarts else "",

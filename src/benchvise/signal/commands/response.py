@@ -22,7 +22,7 @@ from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.configurations import Configuration, ResponseComparison
-    from benchvise.signal.distribution import DifferenceAt, Distribution, Effect
+    from benchvise.signal.distribution import Distribution, FactorEffect, TimesDifferenceAt
     from benchvise.signal.response import Edge, Responses
 
 _BARS = 48
@@ -122,7 +122,7 @@ _RATIO: ColumnSpec[Configuration] = ColumnSpec(
     "x first",
     ValueUnit.COUNT,
     _ratio,
-    lambda row: "strong" if row.relative and row.relative.shown else "muted",
+    lambda row: "strong" if row.relative and row.relative.significant else "muted",
     key="ratio_to_first",
     text=lambda row: (
         format_number(row.relative.ratio.value) if row.relative and row.relative.ratio else ""
@@ -245,7 +245,7 @@ def _histogram_table(configuration: Configuration) -> TableSpec[_Bin]:
     return TableSpec(f"{configuration.name}: histogram", _BIN_COLUMNS, bins)
 
 
-_EFFECT_COLUMNS: tuple[ColumnSpec[tuple[Effect, DifferenceAt]], ...] = (
+_EFFECT_COLUMNS: tuple[ColumnSpec[tuple[FactorEffect, TimesDifferenceAt]], ...] = (
     ColumnSpec(
         "Factor",
         ValueUnit.TEXT,
@@ -256,27 +256,29 @@ _EFFECT_COLUMNS: tuple[ColumnSpec[tuple[Effect, DifferenceAt]], ...] = (
         "Ratio of medians",
         ValueUnit.COUNT,
         lambda row: row[1].ratio.value if row[1].ratio else None,
-        lambda row: "strong" if row[1].shown else "muted",
+        lambda row: "strong" if row[1].significant else "muted",
         text=lambda row: format_number(row[1].ratio.value) if row[1].ratio else "",
     ),
     ColumnSpec("95 % interval", ValueUnit.NUMBER, lambda row: _number_range(row[1]), "muted"),
     ColumnSpec(
         "",
         ValueUnit.TEXT,
-        lambda row: "shown" if row[1].shown else "not shown",
-        lambda row: "plain" if row[1].shown else "muted",
+        lambda row: "shown" if row[1].significant else "not shown",
+        lambda row: "plain" if row[1].significant else "muted",
     ),
 )
 
 
-def _number_range(difference: DifferenceAt) -> str | None:
+def _number_range(difference: TimesDifferenceAt) -> str | None:
     if difference.ratio is None:
         return None
     interval = difference.ratio.interval
     return f"{format_number(interval.low)} to {format_number(interval.high)}"
 
 
-def _effect_table(effects: Sequence[Effect]) -> TableSpec[tuple[Effect, DifferenceAt]]:
+def _effect_table(
+    effects: Sequence[FactorEffect],
+) -> TableSpec[tuple[FactorEffect, TimesDifferenceAt]]:
     """What each factor does, at each setting of the others."""
     rows = [(effect, difference) for effect in effects for difference in effect.where]
     return TableSpec("Effects of the factors", _EFFECT_COLUMNS, rows)

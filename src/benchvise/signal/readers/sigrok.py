@@ -38,7 +38,7 @@ _MOST_PROBES = 64
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 Block = TypeVar("Block")
-Found = TypeVar("Found")
+Scanned = TypeVar("Scanned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _read(path: Path, archive: zipfile.ZipFile, options: ReadOptions) -> Capture
     names = _members(archive, metadata.capture_file)
 
     def look(data: bytes) -> BlockEdges:
-        return block_edges(_words(data, metadata.unit), mask)
+        return block_edges(_sample_numbers(data, metadata.unit), mask)
 
     if wanted and names:
         for block in _in_order(_blocks(archive, names, metadata.unit), look):
@@ -188,7 +188,7 @@ def _blocks(archive: zipfile.ZipFile, names: list[str], unit: int) -> Iterator[b
                     yield data
 
 
-def _in_order(blocks: Iterator[Block], look: Callable[[Block], Found]) -> Iterator[Found]:
+def _in_order(blocks: Iterator[Block], look: Callable[[Block], Scanned]) -> Iterator[Scanned]:
     """``look`` of each block, on all CPUs, in order, with few blocks in memory."""
     width = max(1, os.cpu_count() or 1)
     with ThreadPoolExecutor(width) as pool:
@@ -198,7 +198,7 @@ def _in_order(blocks: Iterator[Block], look: Callable[[Block], Found]) -> Iterat
             waiting += [pool.submit(look, block) for block in islice(blocks, 1)]
 
 
-def _words(data: bytes, unit: int) -> Words:
+def _sample_numbers(data: bytes, unit: int) -> Words:
     """The samples as unsigned numbers; sizes that no number has are widened."""
     if unit in _WORDS:
         return np.frombuffer(data, dtype=np.dtype(_WORDS[unit]).newbyteorder("<"))

@@ -82,7 +82,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
     try:
         with path.open("rb") as file:
             tick, variables, rest = _header(file, options)
-            start, end = _changes(path, _words(file, rest), variables)
+            start, end = _changes(path, _tokens(file, rest), variables)
     except _Damaged as error:
         raise CaptureError(
             f"{path}: the value change dump is damaged: {error}",
@@ -122,16 +122,16 @@ def _header(
         if word == b"timescale":
             scale = _TIMESCALE.fullmatch(body)
             if scale is None:
-                raise _Damaged(f"a time scale of '{_shown(body)}'")
+                raise _Damaged(f"a time scale of '{_message_text(body)}'")
             tick = Fraction(int(scale[1]), 10 ** _SECONDS[scale[2]])
         elif word == b"var":
             found = _VARIABLE.fullmatch(body)
             if found is None:
-                raise _Damaged(f"a variable '{_shown(body)}'")
+                raise _Damaged(f"a variable '{_message_text(body)}'")
             size = int(found[1])
             if number + size > _MOST_LINES:
                 raise _Damaged(f"more than {_MOST_LINES} lines")
-            bits = _bits(_shown(found[3]), size, number, options)
+            bits = _bits(_message_text(found[3]), size, number, options)
             variables.setdefault(found[2], []).extend(bits)
             number += size
     if tick is None:
@@ -148,7 +148,7 @@ def _bits(name: str, size: int, number: int, options: ReadOptions) -> list[_Bit]
     ]
 
 
-def _words(file: IO[bytes], rest: bytes) -> Iterator[bytes]:
+def _tokens(file: IO[bytes], rest: bytes) -> Iterator[bytes]:
     """The words of the body, however it is cut."""
     data = rest
     while True:
@@ -195,7 +195,7 @@ def _changes(
         elif word == b"$comment":
             comment = True
         elif sign != b"$":  # $dumpvars, $dumpoff, $end: around values
-            raise _Damaged(f"'{_shown(word)}' is no change of a value")
+            raise _Damaged(f"'{_message_text(word)}' is no change of a value")
         if edges > MOST_EDGES:
             raise too_many_edges(path)
     return start or 0, time
@@ -203,7 +203,7 @@ def _changes(
 
 def _time(word: bytes) -> int:
     if not word[1:].isdigit() or len(word) > 20 or (time := int(word[1:])) > _LATEST:
-        raise _Damaged(f"'{_shown(word)}' is no time")
+        raise _Damaged(f"'{_message_text(word)}' is no time")
     return time
 
 
@@ -214,5 +214,5 @@ def _bit_of(value: str, place: int) -> str:
     return "0" if value[:1] in ("0", "1", "") else value[0]
 
 
-def _shown(text: bytes) -> str:
+def _message_text(text: bytes) -> str:
     return printable(text.decode("utf-8", "replace").strip(), 60)

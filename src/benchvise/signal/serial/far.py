@@ -13,7 +13,7 @@ from benchvise.board.deploy import deploy
 from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read_message
 from benchvise.errors import BoardUnusable
 from benchvise.signal.serial.port import Flow, Port
-from benchvise.text import last_line, printable
+from benchvise.text import AnyText, last_line, printable
 
 READY_SECONDS = 10.0
 
@@ -80,8 +80,8 @@ def _await(board: Board, pipes: process.Pipes) -> None:
             raise _refused(board, f"it said nothing for {READY_SECONDS:g} s")
 
 
-def _refused(board: Board, reason: str) -> BoardUnusable:
+def _refused(board: Board, reason: AnyText) -> BoardUnusable:
     return BoardUnusable(
-        f"{board.name}: its end of the line cannot be used ({printable(reason, 200)})",
+        f"{board.name}: its end of the line cannot be used ({reason})",
         "name a serial port of the board that nothing else has open, its console least of all",
     )

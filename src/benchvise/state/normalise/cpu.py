@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchvise.quantities import format_cpus
-from benchvise.state.roles import Names, parse_interrupts
+from benchvise.state.roles import DeviceNames, parse_interrupts
 
 # What differs from core to core of a kind, or from moment to moment.
 _PERSONAL = frozenset(
@@ -39,7 +39,7 @@ def _field(line: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def interrupts(given: str, names: Names) -> dict[str, list[int]]:
+def interrupts(given: str, names: DeviceNames) -> dict[str, list[int]]:
     """Interrupt to its count on each CPU, of /proc/interrupts or /proc/softirqs.
 
     Numbered ones stand by the name of their handler; those that nobody handles are left out.
@@ -59,7 +59,7 @@ def interrupts(given: str, names: Names) -> dict[str, list[int]]:
     return found
 
 
-def _name(label: str, handled: Mapping[str, str], names: Names) -> str | None:
+def _name(label: str, handled: Mapping[str, str], names: DeviceNames) -> str | None:
     if not label.isdecimal():
         return label
     return names.called("irq", label) or handled.get(label) or None

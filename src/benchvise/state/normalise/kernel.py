@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from benchvise.state.roles import Names
+from benchvise.state.roles import DeviceNames
 
 CONFIG_LIMIT = 4 << 20
 """Bytes of a kernel configuration; real ones have under 400 kB."""
@@ -19,7 +19,7 @@ _SESSION = re.compile(r"\b(session-|user-|user@|run-[a-z]?)\d[\w-]*")
 _GZIP = b"\x1f\x8b"
 
 
-def command_line(given: str, names: Names) -> dict[str, str | bool | list[str]]:
+def command_line(given: str, names: DeviceNames) -> dict[str, str | bool | list[str]]:
     """Option to value, True for a word alone, a list for what is given more than once.
 
     The root device stands by its role; identifiers that differ from card to card are masked.
@@ -39,7 +39,7 @@ def command_line(given: str, names: Names) -> dict[str, str | bool | list[str]]:
     return found
 
 
-def _masked(key: str, value: str, names: Names) -> str:
+def _masked(key: str, value: str, names: DeviceNames) -> str:
     if key == "root" and (_ROOT_BY_ID.fullmatch(value) or value == "/dev/root"):
         return "root_part"
     return _MAC.sub("<mac>", _UUID.sub("<uuid>", names.text(value)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from benchvise.state.normalise.words import first_line
-from benchvise.state.roles import Names
+from benchvise.state.normalise.values import first_line
+from benchvise.state.roles import DeviceNames
 
 _POLICIES = ("other", "FIFO", "RR", "batch", "iso", "idle", "deadline", "ext")
 
@@ -16,7 +16,7 @@ def processes(given: object) -> dict[str, str]:
     return dict.fromkeys(_texts(given), "runs")
 
 
-def irq_threads(given: object, names: Names) -> dict[str, str]:
+def irq_threads(given: object, names: DeviceNames) -> dict[str, str]:
     """Interrupt thread to policy and priority; the number of the interrupt is left out."""
     found = {}
     for entry in given if isinstance(given, Sequence) and not isinstance(given, str) else ():

@@ -16,9 +16,9 @@ from benchvise.state.normalise import (
     programs,
     storage,
     tables,
-    words,
+    values,
 )
-from benchvise.state.roles import Names
+from benchvise.state.roles import DeviceNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +36,26 @@ class Normaliser:
     with_names: bool = False
     keeps_raw: bool = False
 
-    def apply(self, given: Any, names: Names) -> Any:
+    def apply(self, given: Any, names: DeviceNames) -> Any:
         """The value; ValueError when there is none in it."""
         return self.function(given, names) if self.with_names else self.function(given)
 
 
 NORMALISERS: dict[str, Normaliser] = {
-    "text": Normaliser(words.text),
-    "first_line": Normaliser(words.first_line),
-    "lines": Normaliser(words.lines),
-    "config_lines": Normaliser(words.config_lines),
-    "integer": Normaliser(words.integer),
-    "vector": Normaliser(words.vector),
-    "frequencies": Normaliser(words.frequencies),
-    "size": Normaliser(words.size),
-    "bracket": Normaliser(words.bracket, keeps_raw=True),
-    "word_set": Normaliser(words.word_set),
-    "comma_list": Normaliser(words.comma_list),
-    "presence": Normaliser(words.presence),
-    "cpu_list": Normaliser(words.cpu_list),
-    "cpu_mask": Normaliser(words.cpu_mask, keeps_raw=True),
+    "text": Normaliser(values.text),
+    "first_line": Normaliser(values.first_line),
+    "lines": Normaliser(values.lines),
+    "config_lines": Normaliser(values.config_lines),
+    "integer": Normaliser(values.integer),
+    "vector": Normaliser(values.vector),
+    "frequencies": Normaliser(values.frequencies),
+    "size": Normaliser(values.size),
+    "bracket": Normaliser(values.bracket, keeps_raw=True),
+    "word_set": Normaliser(values.word_set),
+    "comma_list": Normaliser(values.comma_list),
+    "presence": Normaliser(values.presence),
+    "cpu_list": Normaliser(values.cpu_list),
+    "cpu_mask": Normaliser(values.cpu_mask, keeps_raw=True),
     "colon_table": Normaliser(tables.colon_table),
     "equals_table": Normaliser(tables.equals_table),
     "space_table": Normaliser(tables.space_table),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from benchvise.state.mounts import Mount, is_made_up, parse_mounts
 from benchvise.state.normalise.tables import Cell, cell, colon_table
-from benchvise.state.roles import Names
+from benchvise.state.roles import DeviceNames
 
 MOUNTS = 100
 """More mounts than that are no board's own, but those of containers."""
@@ -34,7 +34,7 @@ _PRIVATE = (
 )
 
 
-def mounts(given: str, names: Names) -> dict[str, str]:
+def mounts(given: str, names: DeviceNames) -> dict[str, str]:
     """Mount point to ``source kind options``, of file systems that hold files; sources by role."""
     return {mount.point: _described(mount, names) for mount in _real(given)}
 
@@ -63,14 +63,14 @@ def _real(given: str) -> Iterator[Mount]:
             yield mount
 
 
-def _described(mount: Mount, names: Names) -> str:
+def _described(mount: Mount, names: DeviceNames) -> str:
     options = sorted(option for option in mount.options if not option.startswith(_PRIVATE))
     is_root = mount.point == "/" and mount.source == "/dev/root"
     source = "root_part" if is_root else names.text(mount.source).removeprefix("/dev/")
     return f"{source} {mount.kind} {','.join(options)}"
 
 
-def swaps(given: str, names: Names) -> list[str]:
+def swaps(given: str, names: DeviceNames) -> list[str]:
     """Kind, device and priority of each swap; how much of it is used is left out."""
     found = []
     for line in given.splitlines()[1:]:

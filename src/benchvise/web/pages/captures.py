@@ -13,7 +13,7 @@ from starlette.responses import Response
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.report.records import table as report_table
-from benchvise.report.response_figures import Sample, response_figure
+from benchvise.report.response_figures import ConfigurationTimes, response_figure
 from benchvise.report.response_page import figures_document
 from benchvise.report.tables import Table
 from benchvise.signal.commands import decode, info, infrared, uart
@@ -163,9 +163,9 @@ def _factors(request: Request, names: Sequence[str]) -> list[str]:
     return ["implementation", "condition"]
 
 
-def _samples(comparison: ResponseComparison) -> list[Sample]:
+def _samples(comparison: ResponseComparison) -> list[ConfigurationTimes]:
     return [
-        Sample(item.name, item.responses.seconds, int(item.responses.missed_at.size))
+        ConfigurationTimes(item.name, item.responses.seconds, int(item.responses.missed_at.size))
         for item in comparison.configurations
     ]
 
@@ -185,7 +185,7 @@ def _responses(document: dict[str, Any], served: ServedCapture) -> tuple[Any, An
     document["responses"] = encode(responses)
     rows = [Configuration(name, (name,), seen, shape, None)]
     table = report_table(response_command.configuration_table(rows))
-    figure = response_figure([Sample(name, seen.seconds, int(seen.missed_at.size))])
+    figure = response_figure([ConfigurationTimes(name, seen.seconds, int(seen.missed_at.size))])
     return (table, figure), figures_document([figure] if figure else [])
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
-from benchvise.measure.compare import Verdict
+from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.counters import counters_per_iteration, missing_counters
 from benchvise.measure.validity import Summary
 from benchvise.report.bars import bar_figures
@@ -183,7 +183,7 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
     more = {
         "rows": filtered,
         "families": list(dict.fromkeys(row.family for row in rows)),
-        "verdict_words": [str(word) for word in Verdict],
+        "verdict_words": [str(word) for word in SeriesVerdict],
         "series_url": series_url(request),
         **chart_context(Figures(data.format, (), (), (), parts)),
     }
@@ -215,15 +215,17 @@ def _row(data: ReportData, key: str, changes: Sequence[ChangeData | None]) -> Co
 
 def _rank(row: ComparedSeries) -> tuple[int, float]:
     """What changed goes first, the largest change on top; then as comparisons are sorted."""
-    order = [Verdict.UNSTABLE, Verdict.NO_DIFFERENCE, Verdict.NOT_COMPARABLE]
+    order = [SeriesVerdict.UNSTABLE, SeriesVerdict.NO_DIFFERENCE, SeriesVerdict.NOT_COMPARABLE]
     ratios = [
         max(change.ratio, 1 / change.ratio)
         for change in row.changes
-        if change and change.ratio and change.verdict in (Verdict.FASTER, Verdict.SLOWER)
+        if change
+        and change.ratio
+        and change.verdict in (SeriesVerdict.FASTER, SeriesVerdict.SLOWER)
     ]
     if ratios:
         return 0, -max(ratios)
-    return 1 + min(order.index(Verdict(word)) for word in row.verdicts), 0.0
+    return 1 + min(order.index(SeriesVerdict(word)) for word in row.verdicts), 0.0
 
 
 def series_url(request: Request) -> Callable[[str], str]:
@@ -253,7 +255,7 @@ class SeriesCounters:
 def _counters_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
     """The counters of the series that changed most."""
     rows = compared_series(data)
-    changed = [row for row in rows if row.verdicts & {Verdict.FASTER, Verdict.SLOWER}]
+    changed = [row for row in rows if row.verdicts & {SeriesVerdict.FASTER, SeriesVerdict.SLOWER}]
     tables = [_counters_of(shared.store, data, row) for row in changed[:COUNTED_SERIES]]
     document = {"changed": len(changed), "counters": encode(tables)}
     return PageTab(document, {"tables": tables, "series_url": series_url(request)})

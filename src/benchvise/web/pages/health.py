@@ -49,7 +49,7 @@ def overview(request: Request) -> Response:
 def board(request: Request) -> Response:
     """One board: its counters by day or week, what happened, its sensors."""
     shared = context(request)
-    name = _known(shared, request.path_params["board"])
+    name = _known_board(shared, request.path_params["board"])
     by = cast(By, request.query_params.get("by", "week"))
     if by not in _PERIODS:
         raise UsageError(f"by={by} is no period", "ask for day or week")
@@ -76,14 +76,14 @@ def board(request: Request) -> Response:
         since=request.query_params.get("since", "90d"),
         judged=judged,
         may_look=_may_look(shared, name),
-        **_shown(history, by),
+        **_history_parts(history, by),
     )
 
 
 def look(request: Request) -> Response:
     """Looks at a board now, and goes back to its page."""
     shared = context(request)
-    name = _known(shared, request.query_params.get("board", ""))
+    name = _known_board(shared, request.query_params.get("board", ""))
     if not _may_look(shared, name):
         raise Refused(
             f"to look at {name}, it may have to be switched on",
@@ -93,7 +93,7 @@ def look(request: Request) -> Response:
     return RedirectResponse(f"/health/{quote(name, safe='')}#now", 303)
 
 
-def _shown(history: History | None, by: By) -> dict[str, Any]:
+def _history_parts(history: History | None, by: By) -> dict[str, Any]:
     """What the template shows of a history."""
     if history is None:
         return {"tables": [], "figures": None, "island": None, "standing": "not watched"}
@@ -173,7 +173,7 @@ def _may_look(shared: Context, name: str) -> bool:
     return shared.settings.control or not is_rig(name)
 
 
-def _known(shared: Context, name: str) -> str:
+def _known_board(shared: Context, name: str) -> str:
     """The board of that name; NotFound for one that nobody has measured, watched or in a rig: a
     page cannot make this machine reach for any address."""
     if name in shared.store.watches.boards() or name in _names(shared):

@@ -29,7 +29,7 @@ from benchvise.report.spread import REACH, WIDTH
 from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import diff_snapshots
-from benchvise.state.model import Entry, Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.store import Store
 from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page, wants_json
@@ -293,7 +293,7 @@ def _entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
             yield _entry(kind, entry)
 
 
-def _entry(kind: str, entry: Entry) -> dict[str, Any]:
+def _entry(kind: str, entry: StateEntry) -> dict[str, Any]:
     item = items_by_id().get(entry.item)
     return {
         "kind": kind,

@@ -28,7 +28,8 @@ def traces(request: Request) -> Response:
         "of": len(index.files()),
         "cut": index.cut,
         "traces": [
-            {**listed(file), **_known(file.path, file.size, file.changed)} for file in files[:SHOWN]
+            {**listed(file), **_known_facts(file.path, file.size, file.changed)}
+            for file in files[:SHOWN]
         ],
     }
     return page(request, "traces", document, title="Traces")
@@ -55,7 +56,7 @@ def _kind(path: Path, _size: int, _changed: float) -> str:
     return trace_kind(path)
 
 
-def _known(path: Path, size: int, changed: float) -> dict[str, Any]:
+def _known_facts(path: Path, size: int, changed: float) -> dict[str, Any]:
     """What is known without decoding: ``events`` and ``seconds`` where it was opened before."""
     try:
         facts = _opened(path, size, changed)

@@ -26,6 +26,7 @@ from benchvise.rig.compose.layers.layer import LayerPart
 from benchvise.rig.images import ImageError
 from benchvise.state.normalise.fdt import device_tree
 from benchvise.state.normalise.kernel import kernel_config
+from benchvise.text import Untrusted
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.image import image_files
@@ -143,7 +144,13 @@ class Images:
         means = suspect.means
         if isinstance(means, LayerMeans):
             return [
-                Origin(side, _KINDS[means.layer].value, part.file, line, text.splitlines()[0])
+                Origin(
+                    side,
+                    _KINDS[means.layer].value,
+                    part.file,
+                    line,
+                    Untrusted(text.splitlines()[0]),
+                )
                 for part in self._inside.get(means.layer, ())
                 for line, text in [_of_side(part, side)]
                 if part.name == means.part and text

@@ -21,10 +21,16 @@ from benchvise.errors import (
     SettingError,
     UsageError,
 )
-from benchvise.measure.model import Kind, SeriesSpec
+from benchvise.measure.model import MetricKind, SeriesSpec
 from benchvise.state.conditions import conditions
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.intervention import BroughtAlong, Intervention, Made, NotHeld, NotMade
+from benchvise.state.intervention import (
+    AppliedSetting,
+    BroughtAlong,
+    Intervention,
+    NotHeld,
+    NotMade,
+)
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
@@ -308,7 +314,7 @@ class LiveBench:
                 try:
                     intervention.apply(settings)
                 finally:
-                    self._note(arm.side, intervention.made, undone=False)
+                    self._note(arm.side, intervention.applied, undone=False)
                 with let_through():
                     process = measure(board, attributes)
                     intervention.check_held()
@@ -358,7 +364,7 @@ class LiveBench:
         except NotMade:
             return False
 
-    def _note(self, side: Side, changes: Sequence[Made], *, undone: bool) -> None:
+    def _note(self, side: Side, changes: Sequence[AppliedSetting], *, undone: bool) -> None:
         at = self.now()
         for change in reversed(changes) if undone else changes:
             old, new = (change.new, change.old) if undone else (change.old, change.new)
@@ -368,7 +374,7 @@ class LiveBench:
         """What the last intervention had set is as before now."""
         last = self._interventions.pop(side, None)
         if last is not None:
-            self._note(side, last.made, undone=True)
+            self._note(side, last.applied, undone=True)
 
     # -- a connection that lasts -------------------------------------------------------------------
 
@@ -404,7 +410,7 @@ class LiveBench:
     def _is_set(self, side: Side) -> bool:
         """Whether something was set when contact was lost."""
         last = self._interventions.get(side)
-        return last is not None and bool(last.made)
+        return last is not None and bool(last.applied)
 
     def _note_boots(self, side: Side) -> None:
         board = self._live[side]
@@ -422,10 +428,12 @@ class LiveBench:
 
     # -- the beginning -----------------------------------------------------------------------------
 
-    def _first(self, spec: SeriesSpec) -> tuple[Metric, Kind, dict[Side, Mapping[str, object]]]:
+    def _first(
+        self, spec: SeriesSpec
+    ) -> tuple[Metric, MetricKind, dict[Side, Mapping[str, object]]]:
         """What is measured, by a process on each live board; the kinds have to agree."""
         command = spec if spec.benchmark.startswith("command.") else None
-        kinds: dict[Side, Kind] = {}
+        kinds: dict[Side, MetricKind] = {}
         hosts: dict[Side, Mapping[str, object]] = {}
         for side, board in self._live.items():
             started = self.now()

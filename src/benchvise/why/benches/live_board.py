@@ -26,10 +26,10 @@ from benchvise.errors import (
     SettingError,
     UsageError,
 )
-from benchvise.measure.model import Kind, SeriesSpec, measured_kind
+from benchvise.measure.model import MetricKind, SeriesSpec, measured_kind
 from benchvise.measure.registry import Registry
 from benchvise.measure.sources import Sources, board_registry
-from benchvise.measure.suite import Entry
+from benchvise.measure.suite import SuiteEntry
 from benchvise.state import journal
 from benchvise.state.intervention import Intervention, intervening, read_boot_id
 from benchvise.state.restore import restore
@@ -80,7 +80,7 @@ class LiveBoard:
         self,
         board: Board,
         reopen: Callable[[], Board],
-        entry: Entry,
+        entry: SuiteEntry,
         *,
         patience_s: float = PATIENCE_S,
     ) -> None:
@@ -118,14 +118,14 @@ class LiveBoard:
 
     # -- measuring ---------------------------------------------------------------------------------
 
-    def first(self) -> tuple[Process, Kind]:
+    def first(self) -> tuple[Process, MetricKind]:
         """A process that counts for nothing: it fills caches, and tells what is measured, how long
         that takes, and what the value is."""
         begun = time.monotonic()
         process = self.process(self.spec)
         described = self.registry.get(self.spec.benchmark)
         kind = measured_kind(
-            process.begin, Kind(described.unit, described.better, described.counted)
+            process.begin, MetricKind(described.unit, described.better, described.counted)
         )
         elapsed = [n / 1e9 for n in (s.get("elapsed_ns") for s in process.samples) if is_count(n)]
         if self.is_command and "warmup" not in self.entry.params:

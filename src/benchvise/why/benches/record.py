@@ -10,7 +10,7 @@ from typing import Any
 from benchvise.documents import whole_at
 from benchvise.errors import UsageError
 from benchvise.measure.model import (
-    Kind,
+    MetricKind,
     ProcessRecord,
     RunRecord,
     SeriesRecord,
@@ -46,7 +46,7 @@ class Record:
             f"it measured {keys}; measure the same there by `benchvise run`",
         )
 
-    def trials(self, spec: SeriesSpec, kind: Kind, side: Side) -> tuple[Trial, ...]:
+    def trials(self, spec: SeriesSpec, kind: MetricKind, side: Side) -> tuple[Trial, ...]:
         """A trial for each process of the run, numbered from 1."""
         series = self.series(spec)
         if series is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchvise.board import Board
 from benchvise.errors import BenchviseError, BoardUnreachable
-from benchvise.measure.suite import Entry
+from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
 from benchvise.rig.hold.boot_session import BootSession
@@ -72,7 +72,7 @@ class RigBench:
         self,
         seats: Mapping[Side, BootSession],
         images: Mapping[Side, Path],
-        entry: Entry,
+        entry: SuiteEntry,
         say: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._begun = time.monotonic()

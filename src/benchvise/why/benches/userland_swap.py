@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from benchvise.errors import BoardUnusable, MeasurementError
 from benchvise.measure.model import SeriesSpec
-from benchvise.text import last_line
+from benchvise.text import Untrusted, last_line
 from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland import (
@@ -83,7 +83,7 @@ class UserlandSwap:
             why_not = f"the boards are of different kinds: {good.abi[0]} and {bad.abi[0]}"
         elif good.parts == bad.parts:
             return []
-        return [_whole(_told(good, bad), _told(bad, good), why_not)]
+        return [_whole(_closure_summary(good, bad), _closure_summary(bad, good), why_not)]
 
     def parts(self) -> list[Suspect]:
         """The files of the closures that differ, loader and C library as one."""
@@ -158,7 +158,7 @@ class UserlandSwap:
         part = suspect.means.part if isinstance(suspect.means, LayerMeans) else ""
         closure = self._closure(side)
         return [
-            Origin(side, "file", file.path, 0, f"SHA-256 {file.digest}")
+            Origin(side, "file", file.path, 0, Untrusted(f"SHA-256 {file.digest}"))
             for _, file in sorted(closure.files.items())
             if part in ("", file.part) and closure.parts[file.part]
             != self._closure(side.other).parts.get(file.part)
@@ -220,7 +220,7 @@ def _whole(good: str, bad: str, why_not: str) -> Suspect:
     )  # fmt: skip
 
 
-def _told(closure: Closure, other: Closure) -> str:
+def _closure_summary(closure: Closure, other: Closure) -> str:
     """How many files, and which parts are not as on the other side."""
     differ = [part for part, digest in closure.parts.items() if other.parts.get(part) != digest]
     return f"{len(closure.files)} files, its own: {', '.join(differ[:4]) or 'none'}"

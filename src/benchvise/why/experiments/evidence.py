@@ -110,8 +110,8 @@ class EvidenceLog:
         line = self._lines[self._next]
         if line["kind"] != kind or line["key"] != list(key):
             raise UsageError(
-                f"{self._path} line {self._next + 1}: recorded was {_said(line)}, and now the "
-                f"diagnosis comes to {_said({'kind': kind, 'key': list(key)})}",
+                f"{self._path} line {self._next + 1}: recorded was {_line_label(line)}, "
+                f"and now the diagnosis comes to {_line_label({'kind': kind, 'key': list(key)})}",
                 "boards, options or benchvise itself have changed since: begin anew in another "
                 "directory",
             )
@@ -157,7 +157,7 @@ def _parsed(path: Path, number: int, text: bytes) -> Mapping[str, Any]:
     return line  # type: ignore[no-any-return]
 
 
-def _said(line: Mapping[str, Any]) -> str:
+def _line_label(line: Mapping[str, Any]) -> str:
     words = ", ".join(line["key"])[:200]
     return f"'{line['kind']}' of {words}" if words else f"'{line['kind']}'"
 

@@ -129,7 +129,7 @@ def gap_by_all_in(lab: Laboratory, blocks: Blocks, changed: str, bad: str) -> Me
     return measured
 
 
-def shown(leads: Floats, floor: float) -> bool:
+def shows_gap(leads: Floats, floor: float) -> bool:
     """Whether paired differences show a gap beyond the noise floor."""
     if abs(estimate.shift(leads).value) <= floor:
         return False
@@ -146,7 +146,7 @@ def _live(lab: Laboratory) -> MeasuredGap:
     blocks.more(FIRST)
     while blocks.count < MOST:
         leads = blocks.gained("good", "bad")
-        if shown(leads, _floor_between(lab, [blocks.goodness("good"), blocks.goodness("bad")])):
+        if shows_gap(leads, _floor_between(lab, [blocks.goodness("good"), blocks.goodness("bad")])):
             break
         if leads.size >= _HOPELESS_AFTER and estimate.p_value(leads) > _HOPELESS:
             break
@@ -169,7 +169,7 @@ def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float) 
         p=estimate.p_value(leads),
         trials=blocks.numbers,
     )
-    return MeasuredGap(gap, PairedGap(leads), shown(leads, floor))
+    return MeasuredGap(gap, PairedGap(leads), shows_gap(leads, floor))
 
 
 def _recorded(lab: Laboratory, good: Floats) -> MeasuredGap:

@@ -201,11 +201,11 @@ class Laboratory:
         try:
             trial = self.bench.measure(arm)
         except ArmRefused as error:
-            return {"refused": list(error.suspects)} | _words(error)
+            return {"refused": list(error.suspects)} | _error_record(error)
         except NotAvailable as error:
-            return {"not_available": True} | _words(error)
+            return {"not_available": True} | _error_record(error)
         except MeasurementError as error:
-            return {"failed": True} | _words(error)
+            return {"failed": True} | _error_record(error)
         except BoardUnreachable:
             self.lost = arm
             raise
@@ -303,7 +303,7 @@ def _key(arm: Arm) -> tuple[str, ...]:
     return (str(arm.side), *arm.ids)
 
 
-def _words(error: ArmRefused | MeasurementError | NotAvailable) -> dict[str, Any]:
+def _error_record(error: ArmRefused | MeasurementError | NotAvailable) -> dict[str, Any]:
     return {"message": error.message, "remedy": error.remedy}
 
 

@@ -74,7 +74,7 @@ class ConfirmedCause:
                 return suspect.good if side is Side.GOOD else suspect.bad
         return None
 
-    def shown(self, side: Side) -> str:
+    def values_of(self, side: Side) -> str:
         """The values of a side, as shown."""
         return self.good if side is Side.GOOD else self.bad
 

@@ -137,7 +137,7 @@ def _score(card: Card, case: ConfirmedCause) -> float:
     points = _relevance(card, case.metric, case.suspects)
     if not card.needs:
         return points
-    amount = _needed(card, case)
+    amount = _amount_needed(card, case)
     if amount is None:
         return points + _NOT_COUNTED
     own = max(arm.get("rss_bytes", 0.0) for arm in (case.without, case.repaired))
@@ -145,7 +145,7 @@ def _score(card: Card, case: ConfirmedCause) -> float:
     return points + _COUNTED if enough else -math.inf
 
 
-def _needed(card: Card, case: ConfirmedCause) -> float | None:
+def _amount_needed(card: Card, case: ConfirmedCause) -> float | None:
     """How much there is of what a card needs: as counted, or as the benchmark was told; None where
     nobody knows."""
     seen = [arm[card.needs] for arm in (case.without, case.repaired) if card.needs in arm]
@@ -299,7 +299,7 @@ def _artefact(card: Card, case: ConfirmedCause) -> str:
     """The sentence, where what it needs was seen; where that could not be looked at it says so."""
     if not card.artefact:
         return ""
-    amount = _needed(card, case) if card.needs else None
+    amount = _amount_needed(card, case) if card.needs else None
     if card.needs and amount is None:
         return (
             f"whether '{printable(case.metric.name, 80)}' reads memory that it never wrote could "

@@ -38,7 +38,7 @@ def zero_page(case: ConfirmedCause) -> Prediction:
     caches = dict(_data_caches(case))
     sentences = []
     for side in (Side.BAD, Side.GOOD):
-        mode, page = case.shown(side), sizes[side]
+        mode, page = case.values_of(side), sizes[side]
         where = next((f"fits the {n} of {size(s)}" for n, s in caches.items() if page <= s), "")
         where = where or ("fits no cache" if caches else "the caches are not known")
         sentences.append(f"with {mode} the page of zeros has {size(page)} and {where}")

@@ -115,7 +115,7 @@ def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
             continue  # of a command line a word goes, and not the line
         file = "/" + printable(origin.file, 200).lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
-        text = f"remove line {origin.line} of {file}{doubt}: {printable(origin.text, 120)}"
+        text = f"remove line {origin.line} of {file}{doubt}: {origin.text:120}"
         mark = _mark(suspect, origin)
         if _IN_A_FILE.search(origin.kind) and mark:
             script = f"{origin.line}{{/{mark}/s/^/{_COMMENTED} /}}"
@@ -129,7 +129,7 @@ def _mark(suspect: Suspect, origin: Origin) -> str:
     settings = means.to_good if isinstance(means, SettingMeans) else ()
     for setting in settings:
         word = setting.knob.path.rpartition("/")[2]
-        if re.fullmatch(r"\w+", word) and word in origin.text:
+        if re.fullmatch(r"\w+", word) and word in origin.text.raw:
             return word
     return ""
 

@@ -1,6 +1,6 @@
 """Proof of an origin: a boot with tracing on, told by the command line, that shows who wrote what.
 
-words("aarch64") -> str                       to add to the kernel's command line for one boot
+tracing_arguments("aarch64") -> str              to add to the kernel's command line for one boot
 written_in(trace, "/sys/…") -> (Writer, …)    which processes wrote a file during that boot, when
 with_proof(origin, writers) -> Origin         the origin, with what was seen
 
@@ -69,7 +69,7 @@ class Writer:
     program: str = ""
 
 
-def words(arch: str) -> str:
+def tracing_arguments(arch: str) -> str:
     """The words to add to the command line of one boot; UsageError for an unknown architecture."""
     if arch not in _SECOND_ARGUMENT:
         raise UsageError(

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from benchvise.rig.images.boot_files.extlinux import chosen
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
-from benchvise.why.provenance.defaults import words
+from benchvise.why.provenance.defaults import boot_words
 from benchvise.why.provenance.files import Tree, lines_of
 from benchvise.why.provenance.quoting import split
 from benchvise.why.provenance.sysctl import path_of
@@ -66,7 +66,7 @@ def find(tree: Tree) -> Iterator[Assignment]:
     for line, text, edited in _lines(tree):
         rank += 1
         when = (Stage.COMMAND_LINE, int(not edited), rank)
-        for at, word in enumerate(_words(text)):
+        for at, word in enumerate(_kernel_words(text)):
             if "$" in word:
                 continue
             doubt = ""
@@ -84,7 +84,7 @@ def _of_running(tree: Tree) -> Iterator[Assignment]:
         text = tree.text(path).rstrip("\0\n")
         if text:
             line = Line(path, 1, text)
-            for at, word in enumerate(_words(text)):
+            for at, word in enumerate(_kernel_words(text)):
                 for target, value in sets(word):
                     yield Assignment(
                         "command line", line, target, value,
@@ -103,7 +103,7 @@ def sets(word: str) -> Iterator[tuple[str, str]]:
     if name.startswith("sysctl."):
         yield path_of(name.removeprefix("sysctl.")), value
         return
-    known = words().get(name.replace("-", "_"))
+    known = boot_words().get(name.replace("-", "_"))
     if known is not None:
         yield from known.files(value)
     module, dot, parameter = name.replace("-", "_").partition(".")
@@ -111,7 +111,7 @@ def sets(word: str) -> Iterator[tuple[str, str]]:
         yield f"/sys/module/{module}/parameters/{parameter}", value if equals else "Y"
 
 
-def _words(text: str) -> list[str]:
+def _kernel_words(text: str) -> list[str]:
     """The words for the kernel: what follows ``--`` is for init."""
     words = split(text)
     return words[: words.index("--")] if "--" in words else words

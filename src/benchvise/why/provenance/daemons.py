@@ -204,7 +204,7 @@ def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
         elif section == "script" and name == "script":
             script = value.replace("${i:PROFILE_DIR}", path.rpartition("/")[0])
             run = Run(tree)
-            run.words(line, [script, "start"])
+            run.command(line, [script, "start"])
             yield from assignments(run.written, kind, when)
         elif section == "bootloader" and name.startswith("cmdline"):
             for word in value.lstrip("+").split():

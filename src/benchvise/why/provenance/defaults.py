@@ -36,7 +36,7 @@ class Option:
     value: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
 
-    def given(self, setting: str) -> str | None:
+    def file_value(self, setting: str) -> str | None:
         """What the file holds when the option has this setting; None when it does not decide."""
         if self.values:
             return self.values.get(setting)
@@ -46,8 +46,8 @@ class Option:
 
 
 @cache
-def words() -> Mapping[str, Word]:
-    """The words, by name."""
+def boot_words() -> Mapping[str, Word]:
+    """The words of the command line, by name."""
     return {
         record["name"]: Word(record["name"], tuple(record["paths"]), record.get("values", {}))
         for record in _data()["word"]

@@ -39,7 +39,7 @@ def find(tree: Tree) -> Iterator[Assignment]:
         yield Assignment("kernel config", line, f"config:{name}", setting.strip('"'), when)
         for option in options():
             if option.name == name:
-                value = option.given(setting)
+                value = option.file_value(setting)
                 if value is not None:
                     yield Assignment("kernel config", line, option.path, value, when)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchvise.state.catalogue import items_by_id
-from benchvise.text import printable
+from benchvise.text import NO_TEXT, Untrusted, printable
 from benchvise.why.model import NOT_FOUND, Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import FileSource
@@ -131,7 +131,7 @@ def _origin(assignment: Assignment, side: Side) -> Origin:
         assignment.kind,
         printable(assignment.line.file, _SHOWN),
         assignment.line.number,
-        assignment.text,
+        Untrusted(assignment.text),
         assignment.certain,
         printable(assignment.note, _SHOWN),
     )
@@ -146,5 +146,12 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
         f"no line of {survey.files} files sets it ({'; '.join(KINDS)} were searched{unread}): "
         "it is what the kernel or its driver begins with, or was set since the system started"
     )
-    return Origin(side, NOT_FOUND, printable(places, 300) or "the running system", 0, "", False,
-                  printable(note, 900))  # fmt: skip
+    return Origin(
+        side,
+        NOT_FOUND,
+        printable(places, 300) or "the running system",
+        0,
+        NO_TEXT,
+        certain=False,
+        note=printable(note, 900),
+    )

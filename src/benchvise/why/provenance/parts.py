@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchvise.text import Untrusted
 from benchvise.why.model import LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance.assignment import Line
 from benchvise.why.provenance.survey import Survey
@@ -41,5 +42,5 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     )
     known = next((a for a in survey.assignments if a.line == line), None)
     kind = known.kind if known is not None else KIND
-    origin = Origin(side, kind, line.file, line.number, line.text.strip()[:300])
+    origin = Origin(side, kind, line.file, line.number, Untrusted(line.text.strip()[:300]))
     return replace(origin, note=known.note, certain=known.certain) if known is not None else origin

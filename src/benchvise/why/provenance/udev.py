@@ -212,7 +212,7 @@ def _run(
     when: tuple[int, ...],
 ) -> Iterator[Assignment]:  # fmt: skip
     run = Run(tree)
-    run.words(line, split(_substituted(command, home, kernel)))
+    run.command(line, split(_substituted(command, home, kernel)))
     doubt = _unmet(tree, device, home)
     for index, found in enumerate(run.written):
         notes = "; ".join(note for note in (found.note, doubt) if note)

@@ -122,7 +122,7 @@ def _unit(
     at = 0
     for name in _COMMANDS:
         for command, line in unit.values(name):
-            run.words(line, _words(command, instance))
+            run.command(line, _exec_words(command, instance))
             when = (stage, 500 + rank, at)
             yield from assignments(run.written, "systemd unit", when, doubt)
             run.written.clear()
@@ -325,7 +325,7 @@ def _environment(tree: Tree, unit: SystemdUnit) -> dict[str, Text]:
     return given
 
 
-def _words(command: str, instance: str) -> list[str]:
+def _exec_words(command: str, instance: str) -> list[str]:
     """The words of an Exec line: without its prefixes, with the specifiers of the instance."""
     at = instance.partition("@")[2].rpartition(".")[0]
     text = command.lstrip(_PREFIXES)

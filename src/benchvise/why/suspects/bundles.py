@@ -15,8 +15,8 @@ from benchvise.state import places
 from benchvise.state.catalogue import knobs
 from benchvise.state.globs import ByPath
 from benchvise.state.knobs import Setting, canonical, marked_choices, present_value, same
-from benchvise.state.model import Entry, Item, Knob, Snapshot
-from benchvise.state.roles import Names
+from benchvise.state.model import Item, Knob, Snapshot, StateEntry
+from benchvise.state.roles import DeviceNames
 from benchvise.text import printable
 from benchvise.why.model import Layer, SettingMeans, Suspect
 from benchvise.why.suspects.reduction import Tie, ties
@@ -93,8 +93,8 @@ def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Kn
     return KnobChange(
         item,
         knob,
-        _shown(values_good),
-        _shown(values_bad),
+        _values_text(values_good),
+        _values_text(values_bad),
         tuple(sorted(members)),
         to_good,
         to_bad,
@@ -107,7 +107,7 @@ def _values(table: Mapping[str, KnobFile], covered: set[str]) -> dict[str, str]:
     return {name: file.value for name, file in table.items() if name in covered}
 
 
-def _shown(values: Mapping[str, str]) -> str:
+def _values_text(values: Mapping[str, str]) -> str:
     """The one value, or each with the devices that have it."""
     by_value: dict[str, list[str]] = defaultdict(list)
     for name, value in values.items():
@@ -259,17 +259,17 @@ class KnobFiles:
     """A snapshot by its knobs. ``by_knob`` has the files of each knob by the entries' names."""
 
     by_knob: Mapping[str, Mapping[str, KnobFile]] = field(default_factory=dict)
-    entries_at: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    entries_at: Mapping[str, tuple[StateEntry, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> KnobFiles:
         """The view of a snapshot; an entry that was taken twice counts by its first item."""
-        at: dict[str, list[Entry]] = defaultdict(list)
+        at: dict[str, list[StateEntry]] = defaultdict(list)
         for entry in snapshot.settings:
             if entry.missing is None and entry.path:
                 at[entry.path].append(entry)
         entries = {path: tuple(group_entries) for path, group_entries in at.items()}
-        files, names = ByPath(entries), Names(roles=snapshot.roles)
+        files, names = ByPath(entries), DeviceNames(roles=snapshot.roles)
         by_knob = {}
         for knob_name, (_, knob) in knobs().items():
             glob = names.fill(knob.path)
@@ -284,7 +284,9 @@ class KnobFiles:
         return tuple(entry.name for entry in self.entries_at.get(path, ()))
 
 
-def _knob_file(knob: Knob, entry: Entry, entries: Mapping[str, tuple[Entry, ...]]) -> KnobFile:
+def _knob_file(
+    knob: Knob, entry: StateEntry, entries: Mapping[str, tuple[StateEntry, ...]]
+) -> KnobFile:
     text = text_of(entry)
     offered = marked_choices(entry.path, text) if knob.kind == "choice" else ()
     beside = entries.get(places.list_beside(entry.path), ())
@@ -293,7 +295,7 @@ def _knob_file(knob: Knob, entry: Entry, entries: Mapping[str, tuple[Entry, ...]
     return KnobFile(entry.name, entry.path, present_value(knob, entry.path, text), offered)
 
 
-def text_of(entry: Entry) -> str:
+def text_of(entry: StateEntry) -> str:
     """The text of a file, as far as its entry kept it."""
     if entry.raw is not None:
         return entry.raw

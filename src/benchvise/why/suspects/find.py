@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchvise.state.diff import Difference, Kind, Part, diff_snapshots
-from benchvise.state.model import Entry, Flip, Snapshot
+from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, diff_snapshots
+from benchvise.state.model import Flip, Snapshot, StateEntry
 from benchvise.text import printable
 from benchvise.why.model import Layer, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.suspects.bundles import KnobFiles, knob_changes, suspects_of
@@ -132,7 +132,7 @@ _REASONS = {
 
 def fixed_suspects(differences: Iterable[Difference]) -> Iterator[Suspect]:
     """One suspect for each item, or for each independent part of one, in the order given."""
-    groups: dict[str, list[tuple[Difference, Part]]] = {}
+    groups: dict[str, list[tuple[Difference, DifferencePart]]] = {}
     for difference in differences:
         for part in difference.parts:
             groups.setdefault(_id_of(difference, part), []).append((difference, part))
@@ -140,7 +140,7 @@ def fixed_suspects(differences: Iterable[Difference]) -> Iterator[Suspect]:
         yield _fixed_suspect(name, members)
 
 
-def _id_of(difference: Difference, part: Part) -> str:
+def _id_of(difference: Difference, part: DifferencePart) -> str:
     entry = difference.entry
     if entry.name in _BY_PART:
         return f"{entry.item}:{printable(part.key, 60)}"
@@ -151,7 +151,7 @@ def _id_of(difference: Difference, part: Part) -> str:
     return entry.item
 
 
-def _fixed_suspect(name: str, members: Sequence[tuple[Difference, Part]]) -> Suspect:
+def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart]]) -> Suspect:
     first = members[0][0]
     item = first.item
     layer = layer_of(first.entry.item)
@@ -177,9 +177,9 @@ def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
     if reason is not None:
         return reason
     if len({difference.kind for difference in differences}) == 1:
-        if differences[0].kind is Kind.ONLY_A:
+        if differences[0].kind is DifferenceKind.ONLY_A:
             return "the bad side does not have it"
-        if differences[0].kind is Kind.ONLY_B:
+        if differences[0].kind is DifferenceKind.ONLY_B:
             return "the good side does not have it"
     difference = differences[0]
     flips = difference.item.flips if difference.item is not None else ()
@@ -188,7 +188,7 @@ def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
     return "it can only be looked at"
 
 
-def _member_labels(members: Sequence[tuple[Difference, Part]]) -> list[str]:
+def _member_labels(members: Sequence[tuple[Difference, DifferencePart]]) -> list[str]:
     """What tells the members apart: nothing for one alone."""
     if len(members) == 1:
         return [""]
@@ -253,12 +253,14 @@ def _release(kernel: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
-def process_suspects(difference: Difference) -> tuple[tuple[Suspect, ...], tuple[Part, ...]]:
+def process_suspects(
+    difference: Difference,
+) -> tuple[tuple[Suspect, ...], tuple[DifferencePart, ...]]:
     """The suspects in what a process inherits, and the parts that no flip covers."""
     suspects: list[Suspect] = []
-    left: list[Part] = []
+    left: list[DifferencePart] = []
     for part in difference.parts:
-        suspect = _made(difference, part)
+        suspect = _suspect_of(difference, part)
         if suspect is None:
             left.append(part)
         elif suspect not in suspects:
@@ -266,7 +268,7 @@ def process_suspects(difference: Difference) -> tuple[tuple[Suspect, ...], tuple
     return tuple(suspects), tuple(left)
 
 
-def _made(difference: Difference, part: Part) -> Suspect | None:
+def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | None:
     name = difference.entry.name
     if name == "timer.resolution/of the probe" and part.key == "slack_ns":
         return _process_suspect(difference, "timer.resolution:slack", "timer_slack", part.a, part.b)
@@ -283,7 +285,7 @@ def _made(difference: Difference, part: Part) -> Suspect | None:
     return None
 
 
-def _io(entry: Entry | None) -> str | None:
+def _io(entry: StateEntry | None) -> str | None:
     value = entry.value if entry is not None else None
     if not isinstance(value, Mapping):
         return None
@@ -294,7 +296,7 @@ def _io(entry: Entry | None) -> str | None:
     return f"{kind}:{value.get('io_level', 4) if value.get('io_class') else 4}"
 
 
-def _scheduling(entry: Entry | None) -> str | None:
+def _scheduling(entry: StateEntry | None) -> str | None:
     value = entry.value if entry is not None else None
     if not isinstance(value, Mapping):
         return None

@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from benchvise.state.catalogue import items_by_id, knobs
-from benchvise.state.diff import Difference, Part
+from benchvise.state.diff import Difference, DifferencePart
 from benchvise.state.model import Family, Knob
 from benchvise.why.model import Layer, Metric
 
@@ -168,7 +168,7 @@ def _identifying(difference: Difference) -> tuple[Difference, str]:
     return replace(difference, parts=tuple(kept)), ""
 
 
-def _identity(name: str, part: Part) -> str:
+def _identity(name: str, part: DifferencePart) -> str:
     for record in _rules()["identity"]:
         if fnmatchcase(name, record["entry"]):
             patterns = record.get("part", ["*"])
@@ -238,7 +238,7 @@ def _sets(difference: Difference, moved: set[str]) -> str:
     return ""
 
 
-def _knobs_set_by(difference: Difference, part: Part, moved: set[str]) -> tuple[str, ...]:
+def _knobs_set_by(difference: Difference, part: DifferencePart, moved: set[str]) -> tuple[str, ...]:
     """The differing knobs that a part of the command line or of a file of init settings sets."""
     name = difference.entry.name
     if name == "kernel.command_line/options":

@@ -24,6 +24,7 @@ from benchvise.rig.virtual.harts.machine import (
     boot,
 )
 from benchvise.rig.virtual.harts.program import MOST_HARTS, build, form_named
+from benchvise.text import Untrusted
 
 RANDOM = "random"
 HART_IDS = "hart-ids"
@@ -156,7 +157,7 @@ def _record(number: int, conditions: str, result: HartsBoot, directory: Path | N
         good,
         fault=str(Fault.HANG),
         sentence=sentence(result),
-        evidence=(result.console.splitlines() or [b""])[-1].decode("ascii", "replace"),
+        evidence=Untrusted((result.console.splitlines() or [b""])[-1].decode("ascii", "replace")),
         console=console,
         cores=result.cores,
     )

@@ -17,7 +17,7 @@ from benchvise.why.provenance.shell.state import (
     Next,
     Result,
     Return,
-    Stop,
+    ScriptStop,
 )
 from benchvise.why.provenance.shell.text import UNKNOWN, Text, spaced
 
@@ -28,7 +28,7 @@ _VIRTUAL = ("/sys/", "/proc/", "/dev/")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class BuiltinCall:
     """A command as it is run: its words behind the name, its input, the line it stands in."""
 
     line: Line
@@ -41,14 +41,14 @@ class Call:
         return [word.text for word in self.words]
 
 
-def _echo(_run: Run, call: Call) -> Result:
+def _echo(_run: Run, call: BuiltinCall) -> Result:
     words = list(call.words)
     while words and words[0].text in ("-n", "-e", "-E", "-ne", "-en"):
         words.pop(0)
     return Result(True, spaced(words))
 
 
-def _printf(_run: Run, call: Call) -> Result:
+def _printf(_run: Run, call: BuiltinCall) -> Result:
     if not call.words:
         return Result()
     form = call.words[0].text.replace("\\n", "\n").replace("\\t", "\t")
@@ -62,7 +62,7 @@ def _printf(_run: Run, call: Call) -> Result:
     return Result(True, Text(out.strip("\n"), spaced(call.words).source))
 
 
-def _tee(run: Run, call: Call) -> Result:
+def _tee(run: Run, call: BuiltinCall) -> Result:
     value = Text(UNKNOWN) if call.stdin is None else call.stdin
     for word in call.words:
         if not word.text.startswith("-"):
@@ -70,7 +70,7 @@ def _tee(run: Run, call: Call) -> Result:
     return Result(True, call.stdin)
 
 
-def _cat(run: Run, call: Call) -> Result:
+def _cat(run: Run, call: BuiltinCall) -> Result:
     if not call.words:
         return Result(True, call.stdin)
     path = call.words[0].text
@@ -81,12 +81,12 @@ def _cat(run: Run, call: Call) -> Result:
     return Result(True, Text(first.text, first)) if first and len(lines) <= 2 else UNKNOWABLE
 
 
-def _test(_run: Run, call: Call) -> Result:
+def _test(_run: Run, call: BuiltinCall) -> Result:
     given = call.texts
     return Result(tests.holds(given[:-1] if given[-1:] in (["]"], ["]]"]) else given))
 
 
-def _set(run: Run, call: Call) -> Result:
+def _set(run: Run, call: BuiltinCall) -> Result:
     if call.words and call.words[0].text == "--":
         run.state.arguments = call.words[1:]
     elif call.words and not call.words[0].text.startswith(("-", "+")):
@@ -94,7 +94,7 @@ def _set(run: Run, call: Call) -> Result:
     return Result()
 
 
-def _declare(run: Run, call: Call) -> Result:
+def _declare(run: Run, call: BuiltinCall) -> Result:
     for word in call.words:
         name, equals, value = word.text.partition("=")
         if equals and name.isidentifier():
@@ -102,35 +102,35 @@ def _declare(run: Run, call: Call) -> Result:
     return Result()
 
 
-def _shift(run: Run, call: Call) -> Result:
+def _shift(run: Run, call: BuiltinCall) -> Result:
     count = call.words[0].text if call.words else "1"
     run.state.arguments = run.state.arguments[int(count[:4]) if count.isdecimal() else 1 :]
     return Result()
 
 
-def _exit(_run: Run, _call: Call) -> Result:
-    raise Stop
+def _exit(_run: Run, _call: BuiltinCall) -> Result:
+    raise ScriptStop
 
 
-def _return(_run: Run, _call: Call) -> Result:
+def _return(_run: Run, _call: BuiltinCall) -> Result:
     raise Return
 
 
-def _next(_run: Run, _call: Call) -> Result:
+def _next(_run: Run, _call: BuiltinCall) -> Result:
     raise Next
 
 
-def _cd(run: Run, call: Call) -> Result:
+def _cd(run: Run, call: BuiltinCall) -> Result:
     if call.words:
         run.state.directory = posixpath.join(run.state.directory, call.words[0].text)
     return Result()
 
 
-def _eval(run: Run, call: Call) -> Result:
+def _eval(run: Run, call: BuiltinCall) -> Result:
     return run.nested_text(call.line, spaced(call.words), [])
 
 
-def _shell(run: Run, call: Call) -> Result:
+def _shell(run: Run, call: BuiltinCall) -> Result:
     words = list(call.words)
     while words and words[0].text.startswith(("-", "+")):
         option = words.pop(0).text
@@ -143,13 +143,13 @@ def _shell(run: Run, call: Call) -> Result:
     return UNKNOWABLE
 
 
-def _source(run: Run, call: Call) -> Result:
+def _source(run: Run, call: BuiltinCall) -> Result:
     if call.words and UNKNOWN not in call.words[0].text:
         run.sourced(posixpath.join("/", call.words[0].text), call.words[1:])
     return Result()
 
 
-def _seq(_run: Run, call: Call) -> Result:
+def _seq(_run: Run, call: BuiltinCall) -> Result:
     given = [text for text in call.texts if text.lstrip("-").isdecimal() and len(text) < 9]
     if len(given) != len(call.words) or not 1 <= len(given) <= 3:
         return UNKNOWABLE
@@ -160,13 +160,13 @@ def _seq(_run: Run, call: Call) -> Result:
     return Result(True, Text(" ".join(map(str, range(first, values[-1] + 1, step)))))
 
 
-def _ls(_run: Run, call: Call) -> Result:
+def _ls(_run: Run, call: BuiltinCall) -> Result:
     paths = [word for word in call.words if not word.text.startswith("-")]
     are_patterns = all(p.text.startswith("/") and is_pattern(p.text) for p in paths)
     return Result(True, spaced(paths)) if paths and are_patterns else UNKNOWABLE
 
 
-def _find(_run: Run, call: Call) -> Result:
+def _find(_run: Run, call: BuiltinCall) -> Result:
     """``find DIRECTORY -name NAME``: any file of that name below it."""
     given = call.texts
     if len(given) > 2 and given[0].startswith("/") and "-name" in given[1:-1]:
@@ -175,7 +175,7 @@ def _find(_run: Run, call: Call) -> Result:
     return UNKNOWABLE
 
 
-def _run_parts(run: Run, call: Call) -> Result:
+def _run_parts(run: Run, call: BuiltinCall) -> Result:
     arguments = [Text(text[6:]) for text in call.texts if text.startswith("--arg=")]
     for directory in [text for text in call.texts if text.startswith("/")][:4]:
         run.state.tree.need(f"{directory}/*")
@@ -184,7 +184,7 @@ def _run_parts(run: Run, call: Call) -> Result:
     return Result()
 
 
-def _sysctl(run: Run, call: Call) -> Result:
+def _sysctl(run: Run, call: BuiltinCall) -> Result:
     """``sysctl -w name=value``; the words may hold variables of a configuration file."""
     source = spaced(call.words).source
     for target, value, own in commands.sysctl(call.texts, run.state.tree):
@@ -193,7 +193,7 @@ def _sysctl(run: Run, call: Call) -> Result:
     return Result()
 
 
-BUILTINS: Mapping[str, Callable[[Run, Call], Result]] = {
+BUILTINS: Mapping[str, Callable[[Run, BuiltinCall], Result]] = {
     "echo": _echo, "printf": _printf, "tee": _tee, "cat": _cat, "[": _test, "[[": _test,
     "test": _test, "set": _set, "local": _declare, "export": _declare, "readonly": _declare,
     "declare": _declare, "typeset": _declare, "shift": _shift, "exit": _exit,

@@ -18,7 +18,7 @@ from benchvise.why.provenance.sysctl import path_of, setting_of
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProgramCall:
     """The words behind a program's name, and the system that it is called in."""
 
     words: Sequence[str]
@@ -44,7 +44,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProgramSetting:
     """What is set; ``line`` where that stands in another file than the call."""
 
     target: str
@@ -52,7 +52,7 @@ class Found:
     line: Line | None = None
 
 
-Sets = Iterator[Found]
+Sets = Iterator[ProgramSetting]
 
 
 def sysctl(words: Sequence[str], tree: Tree) -> Iterator[tuple[str, str, Line | None]]:
@@ -77,7 +77,7 @@ def sysctl(words: Sequence[str], tree: Tree) -> Iterator[tuple[str, str, Line | 
             yield path_of(name), value, None
 
 
-def _ip(call: Call) -> Sets:
+def _ip(call: ProgramCall) -> Sets:
     words = list(call.words)
     if ("link" not in words and "l" not in words) or "set" not in words:
         return
@@ -86,19 +86,19 @@ def _ip(call: Call) -> Sets:
     for word, file in (("txqueuelen", "tx_queue_len"), ("qlen", "tx_queue_len"), ("mtu", "mtu")):
         value = call.after(word)
         if value is not None and device:
-            yield Found(f"/sys/class/net/{device}/{file}", value)
+            yield ProgramSetting(f"/sys/class/net/{device}/{file}", value)
 
 
-def _ifconfig(call: Call) -> Sets:
+def _ifconfig(call: ProgramCall) -> Sets:
     if not call.words:
         return
     for word, file in (("txqueuelen", "tx_queue_len"), ("mtu", "mtu")):
         value = call.after(word)
         if value is not None:
-            yield Found(f"/sys/class/net/{call.words[0]}/{file}", value)
+            yield ProgramSetting(f"/sys/class/net/{call.words[0]}/{file}", value)
 
 
-def _tc(call: Call) -> Sets:
+def _tc(call: ProgramCall) -> Sets:
     words = [word for word in call.words if not word.startswith("-")]
     if len(words) < 4 or words[0] not in ("qdisc", "class", "filter"):
         return
@@ -112,7 +112,7 @@ def _tc(call: Call) -> Sets:
     for word in ("parent", "handle"):
         if word in rest:
             del rest[rest.index(word) : rest.index(word) + 2]
-    yield Found(f"{words[0]}:{device}", " ".join(word for word in rest if word != "root"))
+    yield ProgramSetting(f"{words[0]}:{device}", " ".join(word for word in rest if word != "root"))
 
 
 _ETHTOOL = {
@@ -123,13 +123,13 @@ _ETHTOOL = {
 }  # fmt: skip
 
 
-def _ethtool(call: Call) -> Sets:
+def _ethtool(call: ProgramCall) -> Sets:
     if len(call.words) < 2 or call.words[0] not in _ETHTOOL:
         return
     group, device = _ETHTOOL[call.words[0]], call.words[1]
     rest = call.words[2:]
     for name, value in zip(rest[::2], rest[1::2], strict=False):
-        yield Found(f"ethtool:{device}/{group}/{name}", value)
+        yield ProgramSetting(f"ethtool:{device}/{group}/{name}", value)
 
 
 def _disk(device: str) -> str:
@@ -142,29 +142,29 @@ def _halved(sectors: str) -> str | None:
     return str(int(sectors) // 2) if sectors.isdecimal() and len(sectors) < 12 else None
 
 
-def _blockdev(call: Call) -> Sets:
+def _blockdev(call: ProgramCall) -> Sets:
     value = call.option("--setra", "--setfra")
     if value is not None:
         for device in call.words:
             if device.startswith("/dev/") or UNKNOWN in device:
-                yield Found(f"{_disk(device)}/queue/read_ahead_kb", _halved(value))
+                yield ProgramSetting(f"{_disk(device)}/queue/read_ahead_kb", _halved(value))
 
 
-def _hdparm(call: Call) -> Sets:
+def _hdparm(call: ProgramCall) -> Sets:
     for device in call.words:
         if not device.startswith("/dev/"):
             continue
         ahead = call.option("-a")
         if ahead is not None:
-            yield Found(f"{_disk(device)}/queue/read_ahead_kb", _halved(ahead))
+            yield ProgramSetting(f"{_disk(device)}/queue/read_ahead_kb", _halved(ahead))
         cache = call.option("-W")
         if cache in ("0", "1"):
             word = "write back" if cache == "1" else "write through"
-            yield Found(f"{_disk(device)}/queue/write_cache", word)
+            yield ProgramSetting(f"{_disk(device)}/queue/write_cache", word)
         for letter in "ABSMQ":
             value = call.option(f"-{letter}")
             if value is not None and value.isdecimal():
-                yield Found(f"hdparm:{posixpath.basename(device)}/{letter}", value)
+                yield ProgramSetting(f"hdparm:{posixpath.basename(device)}/{letter}", value)
 
 
 _POLICY = "/sys/devices/system/cpu/cpufreq/policy"
@@ -182,12 +182,12 @@ def kilohertz(text: str) -> str | None:
         return None
 
 
-def _frequency_set(call: Call) -> Sets:
+def _frequency_set(call: ProgramCall) -> Sets:
     cpus = call.option("-c", "--cpu")
     policy = f"{_POLICY}{cpus}" if cpus is not None and cpus.isdecimal() else f"{_POLICY}*"
     governor = call.option("-g", "--governor")
     if governor is not None:
-        yield Found(f"{policy}/scaling_governor", governor)
+        yield ProgramSetting(f"{policy}/scaling_governor", governor)
     both = call.option("-f", "--freq")
     for options, file in (
         (("-d", "--min"), "scaling_min_freq"),
@@ -195,27 +195,29 @@ def _frequency_set(call: Call) -> Sets:
     ):
         value = call.option(*options) or both
         if value is not None:
-            yield Found(f"{policy}/{file}", kilohertz(value))
+            yield ProgramSetting(f"{policy}/{file}", kilohertz(value))
 
 
-def _cpupower(call: Call) -> Sets:
+def _cpupower(call: ProgramCall) -> Sets:
     words = list(call.words)
     cpus: list[str] = []
     if words[:1] in (["-c"], ["--cpu"]):
         cpus, words = [words[0], *words[1:2]], words[2:]
     if words[:1] == ["frequency-set"]:
-        yield from _frequency_set(Call([*cpus, *words[1:]], call.tree))
+        yield from _frequency_set(ProgramCall([*cpus, *words[1:]], call.tree))
     elif words[:1] == ["idle-set"]:
-        inner = Call(words[1:], call.tree)
+        inner = ProgramCall(words[1:], call.tree)
         for option, value in (("-d", "1"), ("--disable", "1"), ("-e", "0"), ("--enable", "0")):
             state = inner.option(option)
             if state is not None and state.isdecimal():
-                yield Found(f"/sys/devices/system/cpu/cpu*/cpuidle/state{state}/disable", value)
+                yield ProgramSetting(
+                    f"/sys/devices/system/cpu/cpu*/cpuidle/state{state}/disable", value
+                )
         if inner.option("-D", "--disable-by-latency") is not None:
-            yield Found("/sys/devices/system/cpu/cpu*/cpuidle/state*/disable", "1")
+            yield ProgramSetting("/sys/devices/system/cpu/cpu*/cpuidle/state*/disable", "1")
 
 
-def _modprobe(call: Call) -> Sets:
+def _modprobe(call: ProgramCall) -> Sets:
     """``modprobe NAME option=value …``, ``modprobe -a NAME …``."""
     words = [word for word in call.words if not word.startswith("-")]
     options = {"-r", "--remove"} & set(call.words)
@@ -223,121 +225,121 @@ def _modprobe(call: Call) -> Sets:
         return
     modules = [posixpath.basename(word).split(".ko")[0].replace("-", "_") for word in words]
     for module in modules if "-a" in call.words or "--all" in call.words else modules[:1]:
-        yield Found(f"module:{module}", "loaded")
+        yield ProgramSetting(f"module:{module}", "loaded")
     for word in words[1:]:
         name, equals, value = word.partition("=")
         if equals:
-            yield Found(f"/sys/module/{modules[0]}/parameters/{name}", value)
+            yield ProgramSetting(f"/sys/module/{modules[0]}/parameters/{name}", value)
 
 
-def _mount(call: Call) -> Sets:
+def _mount(call: ProgramCall) -> Sets:
     options = call.option("-o", "--options")
     if options is not None and call.words:
-        yield Found(f"mount:{call.words[-1]}", options.removeprefix("remount,"))
+        yield ProgramSetting(f"mount:{call.words[-1]}", options.removeprefix("remount,"))
 
 
-def _swapon(call: Call) -> Sets:
+def _swapon(call: ProgramCall) -> Sets:
     for word in call.words:
         if word.startswith("/"):
-            yield Found(f"swap:{word}", "on")
+            yield ProgramSetting(f"swap:{word}", "on")
 
 
-def _swapoff(call: Call) -> Sets:
+def _swapoff(call: ProgramCall) -> Sets:
     for word in call.words:
         if word.startswith("/") or word == "-a":
-            yield Found("swap:*" if word == "-a" else f"swap:{word}", "off")
+            yield ProgramSetting("swap:*" if word == "-a" else f"swap:{word}", "off")
 
 
-def _dmesg(call: Call) -> Sets:
+def _dmesg(call: ProgramCall) -> Sets:
     level = call.option("-n", "--console-level")
     if level is not None:
-        yield Found("/proc/sys/kernel/printk", level)
+        yield ProgramSetting("/proc/sys/kernel/printk", level)
 
 
-def _klogd(call: Call) -> Sets:
+def _klogd(call: ProgramCall) -> Sets:
     level = call.option("-c")
     if level is not None:
-        yield Found("/proc/sys/kernel/printk", level)
+        yield ProgramSetting("/proc/sys/kernel/printk", level)
 
 
-def _iw(call: Call) -> Sets:
+def _iw(call: ProgramCall) -> Sets:
     words = list(call.words)
     if "power_save" in words and "set" in words:
         device = call.after("dev") or words[0]
-        yield Found(f"iw:{device}/power_save", call.after("power_save"))
+        yield ProgramSetting(f"iw:{device}/power_save", call.after("power_save"))
     if words[:2] == ["reg", "set"] and len(words) > 2:
-        yield Found("iw:regulatory domain", words[2])
+        yield ProgramSetting("iw:regulatory domain", words[2])
 
 
-def _iwconfig(call: Call) -> Sets:
+def _iwconfig(call: ProgramCall) -> Sets:
     power = call.after("power")
     if power is not None:
-        yield Found(f"iw:{call.words[0]}/power_save", power)
+        yield ProgramSetting(f"iw:{call.words[0]}/power_save", power)
 
 
-def _powertop(call: Call) -> Sets:
+def _powertop(call: ProgramCall) -> Sets:
     if "--auto-tune" in call.words:
-        yield Found("/sys/bus/*/devices/*/power/control", "auto")
-        yield Found(
+        yield ProgramSetting("/sys/bus/*/devices/*/power/control", "auto")
+        yield ProgramSetting(
             "/sys/class/scsi_host/host*/link_power_management_policy", "med_power_with_dipm"
         )
-        yield Found("/proc/sys/kernel/nmi_watchdog", "0")
-        yield Found("/proc/sys/vm/dirty_writeback_centisecs", "1500")
+        yield ProgramSetting("/proc/sys/kernel/nmi_watchdog", "0")
+        yield ProgramSetting("/proc/sys/vm/dirty_writeback_centisecs", "1500")
 
 
-def _ulimit(call: Call) -> Sets:
+def _ulimit(call: ProgramCall) -> Sets:
     letters = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice",
                "u": "nproc", "v": "as"}  # fmt: skip
     words = [word for word in call.words if word not in ("-S", "-H")]
     if len(words) == 2 and words[0].lstrip("-") in letters:
-        yield Found(f"limit:{letters[words[0].lstrip('-')]}", words[1])
+        yield ProgramSetting(f"limit:{letters[words[0].lstrip('-')]}", words[1])
 
 
-def _chrt(call: Call) -> Sets:
+def _chrt(call: ProgramCall) -> Sets:
     policies = {"-f": "FIFO", "--fifo": "FIFO", "-r": "RR", "--rr": "RR", "-b": "BATCH",
                 "--batch": "BATCH", "-i": "IDLE", "--idle": "IDLE", "-o": "OTHER",
                 "-d": "DEADLINE"}  # fmt: skip
     policy = next((policies[word] for word in call.words if word in policies), "")
     priority = next((word for word in call.words if word.isdecimal()), "")
     if policy and priority:
-        yield Found("process:policy", f"{policy} {priority}")
+        yield ProgramSetting("process:policy", f"{policy} {priority}")
 
 
-def _taskset(call: Call) -> Sets:
+def _taskset(call: ProgramCall) -> Sets:
     words = [word for word in call.words if not word.startswith("-")]
     if words:
-        yield Found("process:affinity", words[0])
+        yield ProgramSetting("process:affinity", words[0])
 
 
-def _tuned(call: Call) -> Sets:
+def _tuned(call: ProgramCall) -> Sets:
     profile = call.after("profile")
     if profile is not None:
-        yield Found("tuned:profile", profile)
+        yield ProgramSetting("tuned:profile", profile)
 
 
-def _systemctl(call: Call) -> Sets:
+def _systemctl(call: ProgramCall) -> Sets:
     if "set-property" in call.words:
         words = [word for word in call.words if not word.startswith("-")]
         for word in words[2:]:
             name, _, value = word.partition("=")
-            yield Found(f"unit:{words[1]}/{name}", value)
+            yield ProgramSetting(f"unit:{words[1]}/{name}", value)
 
 
-def _cgset(call: Call) -> Sets:
+def _cgset(call: ProgramCall) -> Sets:
     given = call.option("-r")
     if given is not None and call.words:
         name, _, value = given.partition("=")
-        yield Found(f"/sys/fs/cgroup/{call.words[-1].strip('/')}/{name}", value)
+        yield ProgramSetting(f"/sys/fs/cgroup/{call.words[-1].strip('/')}/{name}", value)
 
 
-def _stty(call: Call) -> Sets:
+def _stty(call: ProgramCall) -> Sets:
     device = call.option("-F", "--file")
     if device is not None:
         rest = [word for word in call.words if word not in ("-F", device)]
-        yield Found(f"stty:{posixpath.basename(device)}", " ".join(rest))
+        yield ProgramSetting(f"stty:{posixpath.basename(device)}", " ".join(rest))
 
 
-COMMANDS: Mapping[str, Callable[[Call], Sets]] = {
+COMMANDS: Mapping[str, Callable[[ProgramCall], Sets]] = {
     "ip": _ip, "ifconfig": _ifconfig, "tc": _tc, "ethtool": _ethtool, "blockdev": _blockdev,
     "hdparm": _hdparm, "cpufreq-set": _frequency_set, "cpupower": _cpupower,
     "modprobe": _modprobe, "insmod": _modprobe, "mount": _mount, "swapon": _swapon,

@@ -27,7 +27,7 @@ class Expansion:
         self._state = state
         self._capture = capture
 
-    def words(self, words: Iterable[Word]) -> list[Text]:
+    def expand(self, words: Iterable[Word]) -> list[Text]:
         """All words that these become, as many as a command may have."""
         found: list[Text] = []
         for word in words:
@@ -46,7 +46,7 @@ class Expansion:
                 continue
             value = self._piece(piece)
             whole = piece.kind == "text" or piece.quoted
-            parts = [value] if whole else value.words()
+            parts = [value] if whole else value.split()
             if not whole and last is not None and value.text[:1].isspace():
                 fields.append(last)
                 last = None

@@ -18,7 +18,7 @@ from benchvise.why.provenance.assignment import Line
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern
 from benchvise.why.provenance.shell import commands, tests
-from benchvise.why.provenance.shell.builtins import BUILTINS, Call
+from benchvise.why.provenance.shell.builtins import BUILTINS, BuiltinCall
 from benchvise.why.provenance.shell.expansion import Expansion
 from benchvise.why.provenance.shell.state import (
     DEEPEST,
@@ -27,16 +27,16 @@ from benchvise.why.provenance.shell.state import (
     Next,
     Result,
     Return,
+    ScriptStop,
     State,
-    Stop,
     Written,
 )
 from benchvise.why.provenance.shell.syntax import (
     Case,
     Chain,
+    CompoundCommand,
     For,
     Function,
-    Group,
     If,
     Node,
     Pipeline,
@@ -53,7 +53,7 @@ _PATHS = ("/usr/local/sbin", "/usr/local/bin")
 _MORE_PATHS = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _VIRTUAL = ("/sys/", "/proc/", "/dev/")
 _OF_KERNEL = ("/sys/", "/proc/", UNKNOWN, "/dev/cpuset/", "/cgroup/")
-_ENDS = (Stop, Return, Next, RecursionError)
+_ENDS = (ScriptStop, Return, Next, RecursionError)
 
 _UNDER_CONDITION = "it is run only under a condition"
 _IN_ONE_CASE = "it is run in one case of several"
@@ -84,7 +84,7 @@ class Run:
         with self.state.inside(line.file, [line], [Text(word) for word in arguments]):
             self._quietly(lambda: self._do(body, None))
 
-    def words(self, line: Line, words: Sequence[str]) -> None:
+    def command(self, line: Line, words: Sequence[str]) -> None:
         """One command of a line, its words already taken apart: variables in them are filled."""
         with self.state.inside(line.file, [line], []):
             filled = [self._filled(word) for word in words]
@@ -161,11 +161,11 @@ class Run:
 
     def _do(self, node: Node, stdin: Text | None) -> Result:
         if not self.state.tree.spend():
-            raise Stop
+            raise ScriptStop
         match node:
             case Simple():
                 return self._simple(node, stdin)
-            case Group():
+            case CompoundCommand():
                 return self._group(node, stdin)
             case Chain():
                 return self._chain(node, stdin)
@@ -185,10 +185,10 @@ class Run:
 
     def _perhaps(self, node: Node, stdin: Text | None, reason: str) -> None:
         """What may be run: if it would end the script, the script goes on all the same."""
-        with self.state.doubting(reason), suppress(Stop, Return, Next):
+        with self.state.doubting(reason), suppress(ScriptStop, Return, Next):
             self._do(node, stdin)
 
-    def _group(self, node: Group, stdin: Text | None) -> Result:
+    def _group(self, node: CompoundCommand, stdin: Text | None) -> Result:
         given = self._input(node.redirects, stdin)
         status: bool | None = True
         out: Text | None = Text("")
@@ -231,7 +231,7 @@ class Run:
         return Result(None)
 
     def _for(self, node: For, stdin: Text | None) -> Result:
-        words = self.state.arguments if node.words is None else self._expansion.words(node.words)
+        words = self.state.arguments if node.words is None else self._expansion.expand(node.words)
         for word in words[:MOST_ROUNDS]:
             for found in self._files(word):
                 self.state.variables[node.variable] = found
@@ -270,7 +270,7 @@ class Run:
 
     def _simple(self, node: Simple, stdin: Text | None) -> Result:
         line = self.state.line(node.line)
-        words = self._expansion.words(node.words)
+        words = self._expansion.expand(node.words)
         if not words:
             for name, word in node.given:
                 value = self._expansion.joined(word)
@@ -295,17 +295,19 @@ class Run:
         if name in self.state.functions:
             return self._call(line, self.state.functions[name], words[1:], stdin)
         if base in BUILTINS:
-            return BUILTINS[base](self, Call(line, words[1:], stdin))
+            return BUILTINS[base](self, BuiltinCall(line, words[1:], stdin))
         if base in commands.COMMANDS:
-            return self._known(line, base, words, stdin)
+            return self._known_program(line, base, words, stdin)
         if base in tests.UNKNOWABLE:
             return Result(None, Text(UNKNOWN))
         self._follow(line, name, words[1:])
         return Result(None if base in tests.ASKING else True, Text(UNKNOWN))
 
-    def _known(self, line: Line, base: str, words: Sequence[Text], stdin: Text | None) -> Result:
+    def _known_program(
+        self, line: Line, base: str, words: Sequence[Text], stdin: Text | None
+    ) -> Result:
         """A program whose words say what it sets."""
-        call = commands.Call([word.text for word in words[1:]], self.state.tree)
+        call = commands.ProgramCall([word.text for word in words[1:]], self.state.tree)
         for found in commands.COMMANDS[base](call):
             target = Text(found.target, next((w.source for w in words if w.source), None))
             source = _source_of(found.value, words[1:])
@@ -375,7 +377,10 @@ class Run:
             return Text(UNKNOWN)
         state = self.state
         out = None
-        with state.inside(state.file, state.lines, state.arguments), suppress(Stop, Return, Next):
+        with (
+            state.inside(state.file, state.lines, state.arguments),
+            suppress(ScriptStop, Return, Next),
+        ):
             out = self._do(_parsed_text(text), None).out
         return Text(UNKNOWN) if out is None else Text(out.text.rstrip("\n"), out.source, out.also)
 
@@ -410,10 +415,10 @@ def _source_of(value: str | None, words: Sequence[Text]) -> Line | None:
     return (same or numbers[-1:] or [None])[0]
 
 
-def _parsed(lines: Sequence[Line]) -> Group:
+def _parsed(lines: Sequence[Line]) -> CompoundCommand:
     return parse([line.text for line in lines])
 
 
 @lru_cache(maxsize=2048)
-def _parsed_text(text: str) -> Group:
+def _parsed_text(text: str) -> CompoundCommand:
     return parse(text.split("\n"), 0)

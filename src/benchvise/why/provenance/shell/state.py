@@ -32,7 +32,7 @@ class Written:
     note: str = ""
 
 
-class Stop(Exception):  # noqa: N818
+class ScriptStop(Exception):  # noqa: N818
     """``exit``, or no more steps may be taken."""
 
 

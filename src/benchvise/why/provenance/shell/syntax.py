@@ -50,7 +50,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CompoundCommand:
     """Commands in braces or parentheses, or a whole script; with redirections of all."""
 
     body: tuple[Node, ...]
@@ -98,13 +98,13 @@ class Function:
     body: Node
 
 
-Node = Simple | Pipeline | Chain | Group | If | For | While | Case | Function
+Node = Simple | Pipeline | Chain | CompoundCommand | If | For | While | Case | Function
 
 
-def parse(lines: Sequence[str], first: int = 1) -> Group:
+def parse(lines: Sequence[str], first: int = 1) -> CompoundCommand:
     """The commands of a script; ``first`` is the number of its first line."""
     parser = _Parser(list(tokens(lines, first)))
-    return Group(tuple(parser.script()))
+    return CompoundCommand(tuple(parser.script()))
 
 
 _ENDS = {"then", "else", "elif", "fi", "do", "done", "esac", "}"}
@@ -188,7 +188,7 @@ class _Parser:
                 self._at += 1
                 body = self._list(())
                 self._take(")")
-                return Group(tuple(body), self._redirects())
+                return CompoundCommand(tuple(body), self._redirects())
             if word in _COMPOUND:
                 return self._redirected(_COMPOUND[word](self))
             if word and self._sign(1) == "(" and self._sign(2) == ")":
@@ -244,7 +244,7 @@ class _Parser:
 
     def _redirected(self, node: Node) -> Node:
         redirects = self._redirects()
-        return Group((node,), redirects) if redirects else node
+        return CompoundCommand((node,), redirects) if redirects else node
 
     # What the reserved words begin
 
@@ -252,13 +252,13 @@ class _Parser:
         branches: list[tuple[Node | None, Node]] = []
         self._at += 1
         while True:
-            condition = Group(tuple(self._list(("then",))))
+            condition = CompoundCommand(tuple(self._list(("then",))))
             self._word("then")
-            branches.append((condition, Group(tuple(self._list(("elif", "else", "fi"))))))
+            branches.append((condition, CompoundCommand(tuple(self._list(("elif", "else", "fi"))))))
             word = self._plain()
             self._at += 1
             if word == "else":
-                branches.append((None, Group(tuple(self._list(("fi",))))))
+                branches.append((None, CompoundCommand(tuple(self._list(("fi",))))))
                 self._word("fi")
             if word != "elif":
                 if word not in ("else", "fi"):
@@ -287,12 +287,12 @@ class _Parser:
 
     def _while(self) -> Node:
         self._at += 1
-        condition = Group(tuple(self._list(("do",))))
+        condition = CompoundCommand(tuple(self._list(("do",))))
         return While(condition, self._done())
 
     def _done(self) -> Node:
         self._word("do")
-        body = Group(tuple(self._list(("done",))))
+        body = CompoundCommand(tuple(self._list(("done",))))
         self._word("done")
         return body
 
@@ -319,7 +319,7 @@ class _Parser:
                     patterns.append(token.word)
                 self._at += 1
             self._take(")")
-            branches.append((tuple(patterns), Group(tuple(self._list(("esac",))))))
+            branches.append((tuple(patterns), CompoundCommand(tuple(self._list(("esac",))))))
             if self._sign() == ";;":
                 self._at += 1
 
@@ -327,7 +327,7 @@ class _Parser:
         self._at += 1
         body = self._list(("}",))
         self._word("}")
-        return Group(tuple(body))
+        return CompoundCommand(tuple(body))
 
     def _function(self) -> Node:
         self._at += 1

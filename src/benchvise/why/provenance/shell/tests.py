@@ -63,10 +63,10 @@ def holds(words: Sequence[str], deepest: int = _DEEPEST) -> bool | None:
     if given[:1] == ["!"]:
         inner = holds(given[1:], deepest - 1)
         return None if inner is None else not inner
-    return _one(given)
+    return _single_test(given)
 
 
-def _one(given: list[str]) -> bool | None:
+def _single_test(given: list[str]) -> bool | None:
     if len(given) == 2 and given[0] in _FILE_TESTS:
         if given[1].startswith(_CHANGING) or UNKNOWN in given[1].partition("/")[0]:
             return None

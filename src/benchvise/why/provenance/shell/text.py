@@ -41,7 +41,7 @@ class Text:
         kept = tuple(text[:LONGEST] for text in also[:_MOST_ALSO])
         return Text((self.text + other.text)[:LONGEST], self.source or other.source, kept)
 
-    def words(self) -> list[Text]:
+    def split(self) -> list[Text]:
         """The words that it is split into at white space."""
         words = self.text.split()
         if len(words) == 1:

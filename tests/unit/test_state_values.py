@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchvise.state.normalise import tables, words
+from benchvise.state.normalise import tables, values
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,14 @@ from benchvise.state.normalise import tables, words
     ],
 )
 def test_bracket(text: str, active: str) -> None:
-    assert words.bracket(text) == active
+    assert values.bracket(text) == active
 
 
 def test_bracket_without_a_choice_is_refused() -> None:
     with pytest.raises(ValueError, match="active"):
-        words.bracket("always madvise never")
+        values.bracket("always madvise never")
     with pytest.raises(ValueError):
-        words.bracket("")
+        values.bracket("")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_bracket_without_a_choice_is_refused() -> None:
     ],
 )
 def test_cpu_mask(mask: str, cpus: str) -> None:
-    assert words.cpu_mask(mask) == cpus
+    assert values.cpu_mask(mask) == cpus
 
 
 @pytest.mark.parametrize(
@@ -55,55 +55,55 @@ def test_cpu_mask(mask: str, cpus: str) -> None:
     [("0-3\n", "0-3"), ("0-1,2,3", "0-3"), ("\n", ""), ("4,0,2", "0,2,4"), ("0 1 2 3 \n", "0-3")],
 )
 def test_cpu_list(given_list: str, cpus: str) -> None:
-    assert words.cpu_list(given_list) == cpus
+    assert values.cpu_list(given_list) == cpus
 
 
 @pytest.mark.parametrize("text", ["0-4294967295", "3-1", "x", "-1", "0-3-5", "1" * 5000])
 def test_what_is_no_list_of_cpus_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        words.cpu_list(text)
+        values.cpu_list(text)
 
 
 @given(st.sets(st.integers(0, 200)))
 def test_a_mask_and_a_list_of_the_same_cpus_are_equal(cpus: set[int]) -> None:
     text = f"{sum(1 << cpu for cpu in cpus):x}"
-    assert words.cpu_mask(text) == words.cpu_list(",".join(map(str, cpus)))
+    assert values.cpu_mask(text) == values.cpu_list(",".join(map(str, cpus)))
 
 
 @pytest.mark.parametrize(
     ("function", "text", "value"),
     [
-        (words.integer, "-1\n", -1),
-        (words.integer, "0x1f", 31),
-        (words.vector, "4096\t131072\t6291456\n", [4096, 131072, 6291456]),
-        (words.vector, "1920,1080", [1920, 1080]),
-        (words.frequencies, "1800000 1500000 600000 \n", [600000, 1500000, 1800000]),
-        (words.size, "32K\n", 32768),
-        (words.size, "1024 kB", 1 << 20),
-        (words.size, "3M", 3 << 20),
-        (words.word_set, "powersave  performance\n", ["performance", "powersave"]),
-        (words.comma_list, "lockdown,capability,apparmor", ["lockdown", "capability", "apparmor"]),
+        (values.integer, "-1\n", -1),
+        (values.integer, "0x1f", 31),
+        (values.vector, "4096\t131072\t6291456\n", [4096, 131072, 6291456]),
+        (values.vector, "1920,1080", [1920, 1080]),
+        (values.frequencies, "1800000 1500000 600000 \n", [600000, 1500000, 1800000]),
+        (values.size, "32K\n", 32768),
+        (values.size, "1024 kB", 1 << 20),
+        (values.size, "3M", 3 << 20),
+        (values.word_set, "powersave  performance\n", ["performance", "powersave"]),
+        (values.comma_list, "lockdown,capability,apparmor", ["lockdown", "capability", "apparmor"]),
         (
-            words.first_line,
+            values.first_line,
             "\n\ngcc (Debian 12.2.0-14) 12.2.0\nCopyright",
             "gcc (Debian 12.2.0-14) 12.2.0",
         ),
-        (words.presence, "", True),
+        (values.presence, "", True),
     ],
 )
 def test_values(function: Any, text: str, value: object) -> None:
     assert function(text) == value
 
 
-@pytest.mark.parametrize("function", [words.integer, words.vector, words.size, words.cpu_mask])
+@pytest.mark.parametrize("function", [values.integer, values.vector, values.size, values.cpu_mask])
 def test_what_is_no_number_is_refused(function: Any) -> None:
     with pytest.raises(ValueError):
         function("enabled")
 
 
 def test_lines_are_bounded() -> None:
-    assert len(words.lines("x\n" * 10_000)) == words.LINES
-    assert len(words.lines("x" * 10_000)[0]) == words.LINE_LENGTH
+    assert len(values.lines("x\n" * 10_000)) == values.LINES
+    assert len(values.lines("x" * 10_000)[0]) == values.LINE_LENGTH
 
 
 def test_config_lines_are_what_acts() -> None:
@@ -114,7 +114,7 @@ echo madvise > /sys/kernel/mm/transparent_hugepage/enabled
    ; a comment of sysctl.conf
 exit 0
 """
-    assert words.config_lines(text) == [
+    assert values.config_lines(text) == [
         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         "exit 0",
     ]

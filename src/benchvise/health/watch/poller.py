@@ -1,0 +1,220 @@
+"""Polling a board: one connection that is kept, what a reading becomes, and what that costs.
+
+The cost of a watch is the CPU time of everything that it runs on the board: of the probe with the
+processes that answer its requests, and, on a board behind SSH, of the session of the SSH server
+with all that was started in it. Where this machine is the board, the watch itself runs there too
+and is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from benchvise.board import Board
+from benchvise.board.channel import ProbeChannel, open_channel
+from benchvise.board.messages import FileValue
+from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, Sensor
+from benchvise.health.reading import board_config, read
+from benchvise.health.sensors import CONFIG
+from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
+from benchvise.state.globs import ByPath
+
+SLOW_SECONDS = 1800.0
+"""How often programs are started on the board, for SMART: that costs more than all the rest."""
+
+LOG_LOST = "kernel log lost"
+
+# Counters that are no counts: they stay as they are until something happens, or go down again.
+_LEVELS = frozenset({"mmc-life", "mmc-pre-eol", "md-degraded", "ubi-reserve", "ubi-read-only"})
+_DISK_LEVELS = ("pending", "offline uncorrectable", "life ", "spare", "critical warning", "failed")
+# They rise on a disk that is well, all the time.
+_UNINTERESTING = ("hours on", "spare threshold, %")
+_TEMPERATURE = "temperature, °C"
+# What a chip may say of its limit: others have it at 0, or at what they can show at most.
+_LIMITS = (40.0, 126.0)
+
+
+_SERVERS = ("sshd", "dropbear")
+_TICK = 0.01  # USER_HZ is 100 on all that Linux runs on but Alpha and ia64
+
+
+class ChannelPoller:
+    """An open board with its probe, polled over one channel.
+
+    ``on_close`` is closed with it: what holds the board.
+
+    Raises what opening a channel raises.
+    """
+
+    def __init__(self, board: Board, *, simulated: bool) -> None:
+        self.simulated = simulated
+        self.on_close: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
+        self._board = board
+        self._channel = open_channel(board)
+        self._cost = _ConnectionCost(board, self._channel)
+        self._config = board_config(ByPath(self._channel.read(CONFIG)))
+        self._asked: float | None = None
+
+    def poll(self, mark: LogMark | None) -> Observation:
+        """Reads the board once; the kernel log from where ``mark`` says."""
+        slow = self._asked is None or time.monotonic() - self._asked >= SLOW_SECONDS
+        reading = read(self._board, self._channel, mark=mark, config=self._config, commands=slow)
+        if slow:
+            self._asked = time.monotonic()
+        return observed(reading, mark, programs=slow)
+
+    def cpu(self) -> float | None:
+        """The CPU time in seconds that this cost on the board since it was opened."""
+        return self._cost.seconds()
+
+    def close(self) -> None:
+        """Closes the channel, and what holds the board."""
+        self._channel.close()
+        with self.on_close:
+            pass
+
+
+def observed(
+    reading: HealthReading, before: LogMark | None, *, programs: bool = True
+) -> Observation:
+    """A reading as figures and events; ``programs`` when it asked programs of the board too."""
+    at = datetime.fromisoformat(reading.taken).timestamp()
+    mark = reading.log.mark
+    return Observation(
+        at=at,
+        boot=reading.boot_id,
+        uptime=reading.uptime,
+        figures=tuple(_figures(reading, programs=programs)),
+        events=tuple(_events(reading, at)),
+        mark_before=before,
+        mark=before if mark is None else mark,
+    )
+
+
+def _figures(reading: HealthReading, *, programs: bool) -> Iterator[WatchedValue]:
+    names = [_name(sensor) for sensor in reading.sensors]
+    for sensor, name in zip(reading.sensors, names, strict=True):
+        if not sensor.fault and sensor.unit != "J":  # joules only ever rise
+            shown = name if names.count(name) == 1 else f"{name} {sensor.feature}"
+            yield WatchedValue(shown, WatchedKind.SENSOR, sensor.value, sensor.unit, _limit(sensor))
+    for counter in reading.counters:
+        yield WatchedValue(counter.key, _kind(counter), counter.value)
+    for disk in reading.disks:
+        yield from _disk(disk)
+    cooled = sum(one.startswith("cooling device") for one in reading.held_down)
+    yield WatchedValue("clocks held down by cooling", WatchedKind.LEVEL, cooled)
+    if programs or reading.flags:  # without programs, no flags may just be flags not asked for
+        now = sum(on for on in reading.flags.values())
+        yield WatchedValue("firmware flags (supply, heat)", WatchedKind.LEVEL, now)
+
+
+def _name(sensor: Sensor) -> str:
+    return f"{sensor.chip}/{sensor.label or sensor.feature}"
+
+
+def _limit(sensor: Sensor) -> float | None:
+    if sensor.kind != "temperature":
+        return None
+    limit = sensor.limits.get("crit", sensor.limits.get("emergency"))
+    return limit if limit is not None and _LIMITS[0] <= limit <= _LIMITS[1] else None
+
+
+def _kind(counter: BoardCounter) -> WatchedKind:
+    if counter.id in _LEVELS:
+        return WatchedKind.LEVEL
+    return WatchedKind.LASTING if counter.kept else WatchedKind.COUNTER
+
+
+def _disk(disk: Disk) -> Iterator[WatchedValue]:
+    if disk.passed is not None:
+        name = f"{disk.device} fails by its own verdict"
+        yield WatchedValue(name, WatchedKind.LEVEL, float(not disk.passed))
+    for name, value in disk.values.items():
+        if name in _UNINTERESTING:
+            continue
+        if name == _TEMPERATURE:
+            yield WatchedValue(f"{disk.device} temperature", WatchedKind.SENSOR, value, "°C")
+            continue
+        kind = WatchedKind.LEVEL if name.startswith(_DISK_LEVELS) else WatchedKind.LASTING
+        shown, _, unit = name.partition(", ")
+        yield WatchedValue(f"{disk.device} {shown}", kind, value, unit)
+
+
+def _events(reading: HealthReading, at: float) -> Iterator[WatchEvent]:
+    booted = None if reading.uptime is None else at - reading.uptime
+    for event in reading.log.events:
+        first, last = (
+            at if booted is None or seconds is None else booted + seconds
+            for seconds in (event.first, event.last)
+        )
+        yield WatchEvent(
+            event.rule.log_class,
+            event.newest.raw,
+            first,
+            last,
+            event.count,
+            event.rule.severity.value,
+        )
+    if reading.log.gap:
+        text = "lines were lost before they could be read: look more often"
+        yield WatchEvent(LOG_LOST, text, at, at, 1, "warning")
+
+
+# -- what it costs ---------------------------------------------------------------------------------
+
+
+class _ConnectionCost:
+    """The CPU time that one connection costs the board."""
+
+    def __init__(self, board: Board, channel: ProbeChannel) -> None:
+        self._local = board.kind == "local"
+        self._channel = channel
+        self._server: int | None = None
+        if channel.place is not None and not self._local:
+            probe = _stats(channel, [channel.place[0]])
+            parent = next((stat.parent for stat in probe.values()), 0)
+            server = _stats(channel, [parent]).get(parent) if parent > 1 else None
+            if server is not None and server.name.startswith(_SERVERS):
+                self._server = parent
+
+    def seconds(self) -> float | None:
+        """The CPU time so far; None where it cannot be read."""
+        if self._channel.place is None:
+            return None
+        probe = self._channel.place[0]
+        pids = [probe] if self._server is None else [probe, self._server]
+        found = _stats(self._channel, pids)
+        if probe not in found:
+            return None
+        own = sum(os.times()[:4]) if self._local else 0.0
+        return own + sum(stat.spent for stat in found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    """Name, parent and CPU time of a process, that of its ended children counted."""
+
+    name: str
+    parent: int
+    spent: float
+
+
+def _stats(channel: ProbeChannel, pids: Sequence[int]) -> dict[int, _Stat]:
+    paths = {f"/proc/{pid}/stat": pid for pid in pids}
+    found = {}
+    for path, answer in channel.read(paths).items():
+        if path not in paths or not isinstance(answer, FileValue):
+            continue
+        head, _, rest = str(answer.value).rpartition(")")
+        items = rest.split()
+        try:
+            ticks = sum(int(items[index]) for index in (11, 12, 13, 14))
+            found[paths[path]] = _Stat(head.partition("(")[2], int(items[1]), ticks * _TICK)
+        except (IndexError, ValueError):
+            continue
+    return found
