@@ -29,8 +29,7 @@ from benchvise.kernel_log import LogClass, LogRule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
-from benchvise.report.records import csv_headings
-from benchvise.report.trace_tables import described_columns
+from benchvise.report.records import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
@@ -97,10 +96,9 @@ def _csv_columns(path: str) -> Iterator[str]:
         yield from _table(
             ("column", "what the table calls it"),
             [
-                (f"`{name}`", column.heading)
-                for column in record.columns
-                if column.name
-                for name in csv_headings(column)
+                (f"`{name}`", heading)
+                for heading, _, names in described_columns(record.columns)
+                for name in names
             ],
         )
 
@@ -137,8 +135,8 @@ def analyses_page() -> str:
             lines += _table(
                 ("column", "unit", "in CSV"),
                 [
-                    (header, unit, ", ".join(f"`{name}`" for name in names))
-                    for header, unit, names in described_columns(shape)
+                    (heading, unit.description, ", ".join(f"`{name}`" for name in names))
+                    for heading, unit, names in described_columns(shape.columns)
                 ],
             )
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from trace_data import trace
 from trace_report import Line, report
 
 from benchvise.cli.main import run
-from benchvise.report.trace_tables import described_columns
+from benchvise.report.records import described_columns
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.trace.catalogue.record import TraceAnalysis
 
@@ -301,7 +301,9 @@ def test_every_analysis_has_csv_and_markdown(
         assert run(["trace", analysis.name, str(recording), *ends, *words, layout]) == 0
         lines = capsys.readouterr().out.splitlines()
         if layout == "--csv":
-            names = [name for _, _, csv_names in described_columns(shape) for name in csv_names]
+            names = [
+                name for _, _, csv_names in described_columns(shape.columns) for name in csv_names
+            ]
             header = lines[0].split(",")
             assert [name for name in names if name != "from_…_ns"] == header[
                 : len(names) - ("from_…_ns" in names)

@@ -11,18 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-Tone = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
-"""How much a cell of a table wants to be seen."""
-
-CellValue: TypeAlias = str | int | float | tuple[float, float] | None
-"""A value in the unit of its column, an interval of two, or nothing."""
+from benchvise.table import ColumnSpec, TableSpec
 
 Observer: TypeAlias = Callable[[str], None]
 """Is told what a command is doing, one line at a time."""
 
-RowT = TypeVar("RowT")
 OptionsT = TypeVar("OptionsT")
 ResultT = TypeVar("ResultT")
 
@@ -64,64 +59,6 @@ class ObservedOptions:
     """Options of a command that takes its time; ``observe`` has no flag: the caller sets it."""
 
     observe: Observer = ignore
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSpec(Generic[RowT]):
-    """A column: how its value is read from a row, and in which unit it is.
-
-    ``name`` heads it in CSV (empty: it is not there), ``heading`` in tables. ``unit`` is ``s``,
-    ``Hz``, ``B/s``, ``share`` (of one), empty for plain numbers; None for text, which stands left.
-    ``text`` is what tables show in place of the value in its unit. The values of an ``interval``
-    are pairs.
-    """
-
-    name: str
-    heading: str
-    value: Callable[[RowT], CellValue]
-    unit: str | None = None
-    text: Callable[[RowT], str] | None = None
-    tone: Tone | Callable[[RowT], Tone] = "plain"
-    interval: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TableSpec(Generic[RowT]):
-    """A table before anybody has decided where it is shown.
-
-    Of more rows than ``limit`` the first are shown, and how many more there are is said with
-    ``more``: which option lists them.
-    """
-
-    title: str
-    columns: tuple[ColumnSpec[RowT], ...]
-    rows: Sequence[RowT]
-    remarks: tuple[str, ...] = ()
-    limit: int | None = None
-    more: str = "more (--json)"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedValue:
-    """A row of a table with two columns: what it is, and the value as text."""
-
-    name: str
-    text: str
-    tone: Tone = "plain"
-
-
-def named_values(
-    title: str,
-    rows: Sequence[NamedValue],
-    remarks: Sequence[str] = (),
-    headings: tuple[str, str] = ("", ""),
-) -> TableSpec[NamedValue]:
-    """A table of single values, one below the other."""
-    columns: tuple[ColumnSpec[NamedValue], ...] = (
-        ColumnSpec("name", headings[0], lambda row: row.name),
-        ColumnSpec("value", headings[1], lambda row: row.text, tone=lambda row: row.tone),
-    )
-    return TableSpec(title, columns, rows, tuple(remarks))
 
 
 def _nothing(_result: object) -> Sequence[str]:

@@ -18,17 +18,11 @@ import pytest
 from benchvise.cli.commands import PROGRAM, Command, Group
 from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import run
-from benchvise.command import (
-    ColumnSpec,
-    CommandArgument,
-    CommandOption,
-    CommandRecord,
-    TableSpec,
-    named_values,
-)
+from benchvise.command import CommandArgument, CommandOption, CommandRecord
 from benchvise.quantities import ABSENT
-from benchvise.report.records import csv_headings, csv_text, format_cell, table
+from benchvise.report.records import csv_text, described_columns, table
 from benchvise.signal.writing import write_session
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit, named_values
 
 SIGNAL = next(entry for entry in PROGRAM.entries if entry.name == "signal")
 HOSTILE = "=1+2\x1b[31m\u202e\n,\"'"
@@ -42,10 +36,10 @@ class Measured:
 
 
 COLUMNS: tuple[ColumnSpec[Measured], ...] = (
-    ColumnSpec("name", "Name", lambda row: row.name),
-    ColumnSpec("time", "Time", lambda row: row.seconds, "s", tone="strong"),
-    ColumnSpec("time", "95 %", lambda row: row.bounds, "s", interval=True),
-    ColumnSpec("", "Bar", lambda _row: "███"),
+    ColumnSpec("Name", ValueUnit.TEXT, lambda row: row.name),
+    ColumnSpec("Time", ValueUnit.SECONDS, lambda row: row.seconds, "strong"),
+    ColumnSpec("95 %", ValueUnit.SECONDS_RANGE, lambda row: row.bounds, key="time_s"),
+    ColumnSpec("Bar", ValueUnit.DRAWING, lambda _row: "███"),
 )
 ROWS = (Measured("a", 1.25e-6, (1e-6, 2e-6)), Measured(HOSTILE, None))
 
@@ -61,19 +55,20 @@ def test_values_are_shown_in_their_units() -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (12000, "", "12 000"),
-        (0.125, "share", "12.5 %"),
-        (4.2e6, "Hz", "4.20 MHz"),
-        ("8n1", None, "8n1"),
-        (None, "s", ABSENT),
+        (12000, ValueUnit.COUNT, "12 000"),
+        (0.125, ValueUnit.COARSE_SHARE, "12.5 %"),
+        (4.2e6, ValueUnit.HERTZ, "4.20 MHz"),
+        ("8n1", ValueUnit.TEXT, "8n1"),
+        (None, ValueUnit.SECONDS, ABSENT),
     ],
 )
-def test_units(value: Any, unit: str | None, text: str) -> None:
-    assert format_cell(value, unit) == text
+def test_units(value: Any, unit: ValueUnit, text: str) -> None:
+    column: ColumnSpec[Any] = ColumnSpec("Value", unit, lambda row: row)
+    assert table(TableSpec("T", (column,), (value,))).rows[0][0].text == text
 
 
 def test_rows_beyond_the_limit_are_counted_and_stay_in_csv() -> None:
-    spec = TableSpec("T", COLUMNS, ROWS * 5, limit=3, more="more (--limit N)")
+    spec = TableSpec("T", COLUMNS, ROWS * 5).first(3, "more (--limit N)")
     shown = table(spec)
     assert len(shown.rows) == 3
     assert shown.remarks == ("7 more (--limit N)",)
@@ -87,8 +82,8 @@ def test_csv_has_values_in_the_units_of_its_header_and_nothing_that_acts() -> No
     assert second[1:] == ["", "", ""]
     assert not second[0].startswith("=")
     assert second[0].isprintable()
-    rate: ColumnSpec[float] = ColumnSpec("speed", "Speed", lambda row: row, "B/s")
-    assert csv_headings(rate) == ("speed_B_per_s",)
+    rate: ColumnSpec[float] = ColumnSpec("Speed", ValueUnit.BYTES_PER_SECOND, lambda row: row)
+    assert next(described_columns([rate]))[2] == ["speed_bytes_per_s"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,9 +148,9 @@ def test_names_kinds_and_columns_are_unique() -> None:
     assert len({record.name for record in records}) == len(records) == 12
     assert {record.kind for record in records} <= set(json_kinds())
     for record in records:
-        headings = [h for c in record.columns if c.name for h in csv_headings(c)]
-        assert headings
-        assert len(set(headings)) == len(headings), record.name
+        names = [name for _, _, names in described_columns(record.columns) for name in names]
+        assert names
+        assert len(set(names)) == len(names), record.name
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from benchvise.cli.main import run
-from benchvise.report.trace_tables import answer_csv, answer_tables, described_columns
+from benchvise.report.records import csv_text, described_columns, table
+from benchvise.table import ColumnSpec, ValueUnit
 from benchvise.trace.analysis.distributions import QuantileBounds, TimeDistribution
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.trace.catalogue.record import (
-    AnswerColumn,
     TableShape,
     TraceAnalysis,
-    ValueUnit,
     durations,
+    with_cautions,
 )
 
 
@@ -39,7 +39,7 @@ def test_a_record_says_all_that_a_command_needs(analysis: TraceAnalysis[Any, Any
     ids=lambda shape: shape.name,
 )
 def test_columns_have_names_of_their_own_in_csv(shape: TableShape[Any]) -> None:
-    names = [name for _, _, csv_names in described_columns(shape) for name in csv_names]
+    names = [name for _, _, csv_names in described_columns(shape.columns) for name in csv_names]
     assert names and len(set(names)) == len(names)
     assert all(name and name == name.lower() and " " not in name for name in names)
 
@@ -60,41 +60,42 @@ SHAPE: TableShape[tuple[str, TimeDistribution | None]] = TableShape(
     "Waits",
     "more tasks",
     (
-        AnswerColumn("Task", ValueUnit.ACTOR, lambda row: row[0]),
+        ColumnSpec("Task", ValueUnit.ACTOR, lambda row: row[0]),
         *durations("Wait", lambda row: row[1], "median", "interval", "maximum", strong=True),
-        AnswerColumn("Pre-\nempted", ValueUnit.COUNT, lambda row: 0),
-        AnswerColumn(
+        ColumnSpec("Pre-\nempted", ValueUnit.COUNT, lambda row: 0),
+        ColumnSpec(
             "Late",
             ValueUnit.NS,
             lambda row: None,
-            otherwise=AnswerColumn("Late", ValueUnit.JIFFIES, lambda row: 4),
+            otherwise=ColumnSpec("Late", ValueUnit.JIFFIES, lambda row: 4),
         ),
-        AnswerColumn("Only CSV", ValueUnit.MOMENT, lambda row: 1_500_000_000, detail=True),
+        ColumnSpec("Only CSV", ValueUnit.MOMENT, lambda row: 1_500_000_000, detail=True),
     ),
 )
 
 
 def test_people_see_the_first_rows_in_handy_units_and_how_many_there_are_besides() -> None:
     filled = SHAPE.filled("Title", [("a", SPREAD), ("b", None), ("c", None)], "why", top=1)
-    (table,) = answer_tables([filled], ["LOST: 3 events"])
-    assert [column.name for column in table.columns][:3] == [
+    (cautioned,) = with_cautions([filled], ["LOST: 3 events"])
+    shown = table(cautioned)
+    assert [column.name for column in shown.columns][:3] == [
         "Task",
         "Wait\nmedian",
         "\n95 % interval",
     ]
-    assert [cell.text for cell in table.rows[0]] == [
+    assert [cell.text for cell in shown.rows[0]] == [
         "a", "2.00 ns", "1.00 to 3.00 ns", "3.00 ms", "0", "4 jiffies", "1.500000000",
     ]  # fmt: skip
-    assert [cell.tone for cell in table.rows[0]][1:5] == ["strong", "plain", "plain", "muted"]
-    assert table.remarks == ("LOST: 3 events", "not listed: 2 more tasks (--top 3)", "why")
-    (flat,) = answer_tables([filled], stacked=False)
+    assert [cell.tone for cell in shown.rows[0]][1:5] == ["strong", "plain", "plain", "muted"]
+    assert shown.remarks == ("LOST: 3 events", "not listed: 2 more tasks (--top 3)", "why")
+    flat = table(filled, stacked=False)
     assert [column.name for column in flat.columns][1:5] == [
         "Wait median", "Wait 95 % interval", "Wait max", "Preempted",
     ]  # fmt: skip
 
 
 def test_csv_has_all_rows_as_they_are() -> None:
-    text = answer_csv([SHAPE.filled("Title", [("=a", SPREAD), ("b", None)], top=1)])
+    text = csv_text(SHAPE.columns, [("=a", SPREAD), ("b", None)])
     first, second = csv.DictReader(io.StringIO(text))
     assert first == {
         "task": "'=a",
@@ -108,7 +109,7 @@ def test_csv_has_all_rows_as_they_are() -> None:
         "only_csv_ns": "1500000000",
     }
     assert second["wait_median_ns"] == "" and second["task"] == "b"
-    assert answer_csv([SHAPE.filled("Title", [])]).startswith("task,wait_median_ns,")
+    assert csv_text(SHAPE.columns, []).startswith("task,wait_median_ns,")
 
 
 @pytest.mark.parametrize(

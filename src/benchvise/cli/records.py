@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -20,9 +20,7 @@ from benchvise.command import (
     ResultT,
 )
 from benchvise.errors import UsageError
-
-if TYPE_CHECKING:
-    from benchvise.report.tables import Table
+from benchvise.table import ColumnSpec, TableSpec
 
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
@@ -38,32 +36,31 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
         if as_json:
             print_json(record.kind, record.document(result))
         elif as_csv:
-            from benchvise.report.records import csv_text
-
-            sys.stdout.write(csv_text(record.columns, record.rows(result)))
+            print_csv(record.columns, record.rows(result))
         else:
-            from benchvise.report.records import table
-
-            print_tables(map(table, record.tables(result, options)), as_markdown=as_markdown)
+            print_tables(record.tables(result, options), as_markdown=as_markdown)
         for line in record.messages(result):
             stderr().print(line, soft_wrap=True, markup=False)
         if code := record.exit_code(result):
             raise typer.Exit(code)
 
-    parameters = [*option_parameters(record.options), *format_parameters()]
-    run_record.__doc__ = record.help
-    run_record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run_record.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run_record
+    return command_function(run_record, record.help, option_parameters(record.options))
 
 
-def format_parameters() -> tuple[inspect.Parameter, ...]:
-    """The options that say how an answer is printed."""
-    return (
+def command_function(
+    run: Callable[..., None], text: str, options: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """``run`` as typer reads it: its help, its options, and those that say how it prints."""
+    parameters = [
+        *options,
         keyword("as_csv", CsvOption, False),
         keyword("as_markdown", MarkdownOption, False),
         keyword("as_json", JsonOption, False),
-    )
+    ]
+    run.__doc__ = text
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
 
 
 def check_format(*formats: bool) -> None:
@@ -72,18 +69,26 @@ def check_format(*formats: bool) -> None:
         raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
 
 
-def print_tables(tables: Iterable[Table], *, as_markdown: bool) -> None:
+def print_csv(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> None:
+    """Prints rows for spreadsheets and programs."""
+    from benchvise.report.records import csv_text
+
+    sys.stdout.write(csv_text(columns, rows))
+
+
+def print_tables(specs: Iterable[TableSpec[Any]], *, as_markdown: bool) -> None:
     """Prints tables for people, an empty line between them."""
     from benchvise.report.markdown import table_markdown
+    from benchvise.report.records import table
     from benchvise.report.terminal import rendered
 
-    for number, table in enumerate(tables):
+    for number, spec in enumerate(specs):
         if number:
             print()
         if as_markdown:
-            print(table_markdown(table), end="")
+            print(table_markdown(table(spec, stacked=False)), end="")
         else:
-            stdout().print(rendered(table))
+            stdout().print(rendered(table(spec)))
 
 
 def option_parameters(options: type) -> Iterator[inspect.Parameter]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,15 +10,16 @@ import typer
 from benchvise.cli.output import print_json, stderr, stdout
 from benchvise.cli.records import (
     check_format,
-    format_parameters,
+    command_function,
     given_options,
     keyword,
     option_parameters,
+    print_csv,
     print_tables,
 )
 from benchvise.errors import UsageError
 from benchvise.trace.catalogue.options import TraceRequest
-from benchvise.trace.catalogue.record import AnswerTable, TraceAnalysis
+from benchvise.trace.catalogue.record import TraceAnalysis, with_cautions
 
 if TYPE_CHECKING:
     from benchvise.trace.loaded import LoadedTrace
@@ -52,33 +52,26 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
             tables = [
                 filled
                 for filled in record.tables(answer, request)
-                if table is None or filled.shape.name == table
+                if table is None or filled.name == table
             ]
             if not tables:
                 raise UsageError(f"this answer has no table {table}", "name the actors")
             if as_csv:
-                _print_csv(tables)
+                print_csv(
+                    tables[0].columns,
+                    [row for t in tables if t.columns is tables[0].columns for row in t.rows],
+                )
             else:
-                from benchvise.report.trace_tables import answer_tables
-
-                cautions = record.cautions(traces)
-                shown = answer_tables(tables, cautions, stacked=not as_markdown)
-                print_tables(shown, as_markdown=as_markdown)
+                cautioned = with_cautions(tables, record.cautions(traces))
+                print_tables(cautioned, as_markdown=as_markdown)
                 _print_conclusions(record, answer)
         if record.fails(answer, request):
             raise typer.Exit(1)
 
-    parameters = [
-        *option_parameters(analysis.request),
-        *([keyword("table", _table_option(analysis), None)] if len(analysis.shapes) > 1 else []),
-        *format_parameters(),
-    ]
-    run_analysis.__doc__ = analysis.help
-    run_analysis.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run_analysis.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in parameters
-    }
-    return run_analysis
+    parameters = list(option_parameters(analysis.request))
+    if len(analysis.shapes) > 1:
+        parameters.append(keyword("table", _table_option(analysis), None))
+    return command_function(run_analysis, analysis.help, parameters)
 
 
 def _table_option(analysis: TraceAnalysis[Any, Any]) -> Any:
@@ -111,16 +104,10 @@ def _open(analysis: TraceAnalysis[Any, Any], request: TraceRequest) -> list[Load
     return [load_trace(path, since, until, use_cache=request.cache) for path in request.files]
 
 
-def _print_csv(tables: Sequence[AnswerTable[Any]]) -> None:
-    from benchvise.report.trace_tables import answer_csv
-
-    print(answer_csv([table for table in tables if table.shape is tables[0].shape]), end="")
-
-
 def _print_conclusions(analysis: TraceAnalysis[Any, Any], answer: object) -> None:
+    from benchvise.report.tables import Cell
     from benchvise.report.terminal import line
-    from benchvise.report.trace_tables import conclusion_cell
 
     for conclusion in analysis.conclusions(answer):
         stdout().print()
-        stdout().print(line(conclusion_cell(conclusion)))
+        stdout().print(line(Cell(conclusion.text, conclusion.tone)))

@@ -11,20 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from benchvise.command import (
-    ColumnSpec,
-    CommandArgument,
-    CommandOption,
-    CommandRecord,
-    ObservedOptions,
-    TableSpec,
-)
+from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
 from benchvise.errors import CaptureError, Interrupted, UsageError
 from benchvise.output_files import OutputTarget
 from benchvise.signal.commands import info
 from benchvise.signal.readers.options import parse_rate
 from benchvise.signal.recording import Analyser, Length, Recorder, Recording, local_analyser
 from benchvise.signal.recording import analysers as find_analysers
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.summary import CaptureSummary
@@ -224,7 +218,7 @@ class NoOptions:
     """Nothing to choose."""
 
 
-_ANALYSER_COLUMNS: tuple[ColumnSpec[str], ...] = (ColumnSpec("analyser", "Analyser", str),)
+_ANALYSER_COLUMNS: tuple[ColumnSpec[str], ...] = (ColumnSpec("Analyser", ValueUnit.TEXT, str),)
 
 ANALYSERS: CommandRecord[NoOptions, list[str]] = CommandRecord(
     name="analysers",

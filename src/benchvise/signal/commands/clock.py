@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import (
-    ColumnSpec,
-    CommandOption,
-    CommandRecord,
-    NamedValue,
-    TableSpec,
-    named_values,
-)
+from benchvise.command import CommandOption, CommandRecord
 from benchvise.errors import UsageError
 from benchvise.quantities import format_number
 from benchvise.signal.commands.options import LineOptions, format_seconds
+from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
     from benchvise.signal.clock import ClockReport
@@ -171,17 +165,26 @@ def _register_remarks(comparison: RegisterComparison, tolerance: float) -> Seque
 
 
 COLUMNS: tuple[ColumnSpec[ClockReport], ...] = (
-    ColumnSpec("line", "Line", lambda clock: clock.line),
-    ColumnSpec("frequency", "Frequency", lambda clock: clock.frequency, "Hz"),
-    ColumnSpec("error", "Standard error", lambda clock: clock.error, "Hz"),
-    ColumnSpec("periods", "Periods", lambda clock: clock.periods, ""),
-    ColumnSpec("duty", "Duty cycle", lambda clock: clock.duty, "share"),
-    ColumnSpec("jitter_rms", "Period jitter, rms", lambda clock: clock.jitter_rms, "s"),
-    ColumnSpec("jitter_peak", "Period jitter, peak", lambda clock: clock.jitter_peak, "s"),
-    ColumnSpec("cycle_jitter", "Cycle to cycle", lambda clock: clock.cycle_jitter, "s"),
-    ColumnSpec("drift", "Drift", lambda clock: clock.drift_ppm, "ppm"),
-    ColumnSpec("nominal", "Nominal frequency", lambda clock: clock.nominal, "Hz"),
-    ColumnSpec("off", "Off the nominal", lambda clock: clock.off_ppm, "ppm"),
+    ColumnSpec("Line", ValueUnit.TEXT, lambda clock: clock.line),
+    ColumnSpec("Frequency", ValueUnit.HERTZ, lambda clock: clock.frequency),
+    ColumnSpec("Standard error", ValueUnit.HERTZ, lambda clock: clock.error, key="error_Hz"),
+    ColumnSpec("Periods", ValueUnit.COUNT, lambda clock: clock.periods),
+    ColumnSpec("Duty cycle", ValueUnit.COARSE_SHARE, lambda clock: clock.duty, key="duty_share"),
+    ColumnSpec(
+        "Period jitter, rms", ValueUnit.SECONDS, lambda clock: clock.jitter_rms, key="jitter_rms_s"
+    ),
+    ColumnSpec(
+        "Period jitter, peak",
+        ValueUnit.SECONDS,
+        lambda clock: clock.jitter_peak,
+        key="jitter_peak_s",
+    ),
+    ColumnSpec(
+        "Cycle to cycle", ValueUnit.SECONDS, lambda clock: clock.cycle_jitter, key="cycle_jitter_s"
+    ),
+    ColumnSpec("Drift", ValueUnit.PPM, lambda clock: clock.drift_ppm),
+    ColumnSpec("Nominal frequency", ValueUnit.HERTZ, lambda clock: clock.nominal, key="nominal_Hz"),
+    ColumnSpec("Off the nominal", ValueUnit.PPM, lambda clock: clock.off_ppm, key="off_ppm"),
 )
 
 CLOCK = CommandRecord(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from benchvise.command import ColumnSpec, CommandOption, CommandRecord, TableSpec
+from benchvise.command import CommandOption, CommandRecord
 from benchvise.signal.commands.options import CaptureOptions
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.capture import Capture
@@ -87,10 +88,10 @@ def decoded_annotations(capture: Capture, annotations: Sequence[Annotation]) -> 
 
 
 COLUMNS: tuple[ColumnSpec[AnnotationDocument], ...] = (
-    ColumnSpec("at", "At", lambda row: row.at, "s"),
-    ColumnSpec("length", "For", lambda row: row.seconds, "s", tone="muted"),
-    ColumnSpec("decoder", "By", lambda row: row.decoder, tone="muted"),
-    ColumnSpec("text", "Says", lambda row: row.text),
+    ColumnSpec("At", ValueUnit.SECONDS, lambda row: row.at),
+    ColumnSpec("For", ValueUnit.SECONDS, lambda row: row.seconds, "muted", key="length_s"),
+    ColumnSpec("By", ValueUnit.TEXT, lambda row: row.decoder, "muted", key="decoder"),
+    ColumnSpec("Says", ValueUnit.TEXT, lambda row: row.text, key="text"),
 )
 
 
@@ -98,7 +99,7 @@ def table(decoded: DecodedAnnotations, limit: int) -> TableSpec[AnnotationDocume
     """The first annotations in the order of time."""
     rows = sorted(decoded.annotations, key=lambda row: row.at)
     title = f"{decoded.name}: {len(rows)} annotations"
-    return TableSpec(title, COLUMNS, rows, (), limit, "more (--limit N, --json)")
+    return TableSpec(title, COLUMNS, rows).first(limit, "more (--limit N, --json)")
 
 
 DECODE = CommandRecord(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from benchvise.command import ColumnSpec, CommandOption, CommandRecord, TableSpec
+from benchvise.command import CommandOption, CommandRecord
 from benchvise.errors import UsageError
 from benchvise.signal.commands.options import LineOptions
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.fsk import Keying, KeyingTone
@@ -53,20 +54,32 @@ def run(options: FskOptions) -> Keying:
 
 COLUMNS: tuple[ColumnSpec[KeyingTone], ...] = (
     ColumnSpec(
-        "frequency", "Frequency", lambda tone: tone.hertz, "Hz",
-        lambda tone: f"{tone.hertz:.1f} Hz", tone="strong",
+        "Frequency",
+        ValueUnit.HERTZ,
+        lambda tone: tone.hertz,
+        "strong",
+        text=lambda tone: f"{tone.hertz:.1f} Hz",
     ),
     ColumnSpec(
-        "spread", "Spread", lambda tone: tone.deviation, "Hz",
-        lambda tone: f"{tone.deviation:.1f} Hz", tone="muted",
+        "Spread",
+        ValueUnit.HERTZ,
+        lambda tone: tone.deviation,
+        "muted",
+        text=lambda tone: f"{tone.deviation:.1f} Hz",
     ),
-    ColumnSpec("symbols", "Symbols", lambda tone: tone.count, "", lambda tone: str(tone.count)),
     ColumnSpec(
-        "symbol", "Stands for", lambda tone: tone.symbol, "",
-        lambda tone: f"{tone.symbol:02b}", tone="strong",
+        "Symbols", ValueUnit.COUNT, lambda tone: tone.count, text=lambda tone: str(tone.count)
     ),
-    ColumnSpec("agreement", "Agree", lambda tone: tone.agreement, "share"),
-)  # fmt: skip
+    ColumnSpec(
+        "Stands for",
+        ValueUnit.COUNT,
+        lambda tone: tone.symbol,
+        "strong",
+        key="symbol",
+        text=lambda tone: f"{tone.symbol:02b}",
+    ),
+    ColumnSpec("Agree", ValueUnit.COARSE_SHARE, lambda tone: tone.agreement, key="agreement_share"),
+)
 
 
 def table(keying: Keying) -> TableSpec[KeyingTone]:

@@ -5,25 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchvise.command import ColumnSpec, CommandRecord, NamedValue, TableSpec, named_values
+from benchvise.command import CommandRecord
 from benchvise.quantities import format_value
 from benchvise.signal.commands.options import CaptureOptions, format_seconds
+from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
     from benchvise.signal.summary import CaptureSummary, LineSummary
 
 LINE_COLUMNS: tuple[ColumnSpec[LineSummary], ...] = (
     ColumnSpec(
-        "line",
         "Line",
+        ValueUnit.TEXT,
         lambda line: line.name,
-        tone=lambda line: "strong" if line.edges else "muted",
+        lambda line: "strong" if line.edges else "muted",
     ),
-    ColumnSpec("edges", "Edges", lambda line: line.edges, ""),
-    ColumnSpec("first_edge", "First edge", lambda line: line.first_edge, "s"),
-    ColumnSpec("shortest_level", "Shortest level", lambda line: line.shortest_level, "s"),
-    ColumnSpec("rate", "Rate", lambda line: line.rate, "Hz"),
-    ColumnSpec("high", "High", lambda line: line.high, "share"),
+    ColumnSpec("Edges", ValueUnit.COUNT, lambda line: line.edges),
+    ColumnSpec("First edge", ValueUnit.SECONDS, lambda line: line.first_edge),
+    ColumnSpec("Shortest level", ValueUnit.SECONDS, lambda line: line.shortest_level),
+    ColumnSpec("Rate", ValueUnit.HERTZ, lambda line: line.rate),
+    ColumnSpec("High", ValueUnit.COARSE_SHARE, lambda line: line.high),
 )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import ColumnSpec, CommandOption, CommandRecord, TableSpec
+from benchvise.command import CommandOption, CommandRecord
 from benchvise.quantities import format_value
 from benchvise.signal.commands.options import LineOptions, format_seconds
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.decoders import Annotation
@@ -44,23 +45,30 @@ def _codes(remote: Infrared) -> list[Annotation]:
 
 
 _CODE_COLUMNS: tuple[ColumnSpec[Annotation], ...] = (
-    ColumnSpec("", "Decoded", lambda code: code.text),
+    ColumnSpec("Decoded", ValueUnit.TEXT, lambda code: code.text),
 )
 _SPAN_COLUMNS: tuple[ColumnSpec[InfraredSpan], ...] = (
-    ColumnSpec("", "", lambda span: span.kind, tone=lambda s: "strong" if s.pulse else "muted"),
-    ColumnSpec("", "Length", lambda span: span.seconds, "s", lambda s: f"{s.seconds * 1e6:.0f} us"),
+    ColumnSpec(
+        "", ValueUnit.TEXT, lambda span: span.kind, lambda s: "strong" if s.pulse else "muted"
+    ),
+    ColumnSpec(
+        "Length",
+        ValueUnit.SECONDS,
+        lambda span: span.seconds,
+        text=lambda s: f"{s.seconds * 1e6:.0f} us",
+    ),
     ColumnSpec(
         "",
-        "",
+        ValueUnit.TEXT,
         lambda span: ("█" if span.pulse else "·") * min(_BARS, max(1, round(span.seconds * 1e4))),
     ),
 )
 
 COLUMNS: tuple[ColumnSpec[tuple[int, InfraredSpan]], ...] = (
-    ColumnSpec("frame", "Frame", lambda row: row[0], ""),
-    ColumnSpec("at", "At", lambda row: row[1].at, "s"),
-    ColumnSpec("kind", "Kind", lambda row: row[1].kind),
-    ColumnSpec("length", "Length", lambda row: row[1].seconds, "s"),
+    ColumnSpec("Frame", ValueUnit.COUNT, lambda row: row[0]),
+    ColumnSpec("At", ValueUnit.SECONDS, lambda row: row[1].at),
+    ColumnSpec("Kind", ValueUnit.TEXT, lambda row: row[1].kind),
+    ColumnSpec("Length", ValueUnit.SECONDS, lambda row: row[1].seconds),
 )
 
 
@@ -77,7 +85,7 @@ def tables(remote: Infrared, frames: int) -> list[TableSpec[Any]]:
     )
     protocol = remote.protocol.name if remote.protocol else "unknown protocol"
     title = f"{remote.line}: {protocol}, {len(remote.frames)} frames, {carrier}"
-    codes = TableSpec(title, _CODE_COLUMNS, _codes(remote), remote.notes, _CODES_LISTED)
+    codes = TableSpec(title, _CODE_COLUMNS, _codes(remote), remote.notes).first(_CODES_LISTED)
     return [codes, *(_frame_table(n, f) for n, f in enumerate(remote.frames[:frames], 1))]
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import (
-    ColumnSpec,
-    CommandArgument,
-    CommandOption,
-    CommandRecord,
-    NamedValue,
-    TableSpec,
-    named_values,
-)
+from benchvise.command import CommandArgument, CommandOption, CommandRecord
 from benchvise.errors import UsageError
 from benchvise.output_files import check_output_file, write_output
 from benchvise.quantities import format_value
@@ -23,6 +15,7 @@ from benchvise.signal.commands.spectrum import (
     format_symbols,
     spectrum_table,
 )
+from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
     from benchvise.signal.psk import ErrorRate, PskTransmission
@@ -102,25 +95,36 @@ def run(options: PskOptions) -> PskTransmission:
 
 
 COLUMNS: tuple[ColumnSpec[ErrorRate], ...] = (
-    ColumnSpec("ebn0", "Eb/N0", lambda row: row.ebn0_db, "dB", lambda row: f"{row.ebn0_db:g} dB"),
     ColumnSpec(
-        "rate",
+        "Eb/N0",
+        ValueUnit.DECIBEL,
+        lambda row: row.ebn0_db,
+        key="ebn0_dB",
+        text=lambda row: f"{row.ebn0_db:g} dB",
+    ),
+    ColumnSpec(
         "Bit errors",
+        ValueUnit.COUNT,
         lambda row: row.rate,
-        "",
-        lambda row: f"{row.rate:.2e}" if row.errors else f"none in {row.bits}",
-        tone="strong",
+        "strong",
+        key="rate",
+        text=lambda row: f"{row.rate:.2e}" if row.errors else f"none in {row.bits}",
     ),
     ColumnSpec(
-        "rate",
         "95 % interval",
+        ValueUnit.NUMBER_RANGE,
         lambda row: (row.low, row.high),
-        "",
-        lambda row: f"{row.low:.1e} to {row.high:.1e}",
-        tone="muted",
-        interval=True,
+        "muted",
+        key="rate",
+        text=lambda row: f"{row.low:.1e} to {row.high:.1e}",
     ),
-    ColumnSpec("ideal", "Ideal BPSK", lambda row: row.ideal, "", lambda row: f"{row.ideal:.2e}"),
+    ColumnSpec(
+        "Ideal BPSK",
+        ValueUnit.COUNT,
+        lambda row: row.ideal,
+        key="ideal",
+        text=lambda row: f"{row.ideal:.2e}",
+    ),
 )
 
 

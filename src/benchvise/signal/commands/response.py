@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import CellValue, ColumnSpec, CommandArgument, CommandOption, TableSpec
+from benchvise.command import CommandArgument, CommandOption
 from benchvise.quantities import format_number
 from benchvise.signal.commands.options import (
     ReadingOptions,
     format_seconds,
     format_seconds_range,
 )
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.configurations import Configuration, ResponseComparison
@@ -97,7 +98,7 @@ def _quantile(row: Configuration, share: float) -> float:
     return next(q.value for q in row.distribution.quantiles if q.share == share)
 
 
-def _median_interval(row: Configuration) -> CellValue:
+def _median_interval(row: Configuration) -> tuple[float, float] | None:
     interval = row.distribution.median.interval
     return None if interval is None else (interval.low, interval.high)
 
@@ -106,7 +107,7 @@ def _is_p99_bounded(row: Configuration) -> bool:
     return any(q.share == 0.99 and q.interval for q in row.distribution.quantiles)
 
 
-def _ratio(row: Configuration) -> CellValue:
+def _ratio(row: Configuration) -> float | None:
     relative = row.relative
     return None if relative is None or relative.ratio is None else relative.ratio.value
 
@@ -118,39 +119,45 @@ def _shape(row: Configuration) -> str:
 
 
 _RATIO: ColumnSpec[Configuration] = ColumnSpec(
-    "ratio_to_first",
     "x first",
+    ValueUnit.COUNT,
     _ratio,
-    "",
-    lambda row: (
+    lambda row: "strong" if row.relative and row.relative.significant else "muted",
+    key="ratio_to_first",
+    text=lambda row: (
         format_number(row.relative.ratio.value) if row.relative and row.relative.ratio else ""
     ),
-    tone=lambda row: "strong" if row.relative and row.relative.significant else "muted",
 )
 
 COLUMNS: tuple[ColumnSpec[Configuration], ...] = (
-    ColumnSpec("configuration", "Configuration", lambda row: row.name, tone="strong"),
-    ColumnSpec("n", "n", lambda row: row.distribution.count, ""),
+    ColumnSpec("Configuration", ValueUnit.TEXT, lambda row: row.name, "strong"),
+    ColumnSpec("n", ValueUnit.COUNT, lambda row: row.distribution.count),
     ColumnSpec(
-        "missed", "Missed", lambda row: int(row.responses.missed_at.size), "",
-        tone=lambda row: "bad" if row.responses.missed_at.size else "muted",
+        "Missed",
+        ValueUnit.COUNT,
+        lambda row: int(row.responses.missed_at.size),
+        lambda row: "bad" if row.responses.missed_at.size else "muted",
     ),
     ColumnSpec(
-        "extra", "Extra", lambda row: int(row.responses.extra_at.size), "",
-        tone=lambda row: "bad" if row.responses.extra_at.size else "muted",
+        "Extra",
+        ValueUnit.COUNT,
+        lambda row: int(row.responses.extra_at.size),
+        lambda row: "bad" if row.responses.extra_at.size else "muted",
     ),
-    ColumnSpec("median", "Median", lambda row: _quantile(row, 0.5), "s", tone="strong"),
-    ColumnSpec("median", "95 % interval", _median_interval, "s", tone="muted", interval=True),
-    ColumnSpec("min", "Min", lambda row: row.distribution.low, "s"),
-    ColumnSpec("p95", "p95", lambda row: _quantile(row, 0.95), "s"),
+    ColumnSpec("Median", ValueUnit.SECONDS, lambda row: _quantile(row, 0.5), "strong"),
+    ColumnSpec("95 % interval", ValueUnit.SECONDS_RANGE, _median_interval, "muted", key="median_s"),
+    ColumnSpec("Min", ValueUnit.SECONDS, lambda row: row.distribution.low),
+    ColumnSpec("p95", ValueUnit.SECONDS, lambda row: _quantile(row, 0.95)),
     ColumnSpec(
-        "p99", "p99", lambda row: _quantile(row, 0.99), "s",
-        tone=lambda row: "plain" if _is_p99_bounded(row) else "doubt",
+        "p99",
+        ValueUnit.SECONDS,
+        lambda row: _quantile(row, 0.99),
+        lambda row: "plain" if _is_p99_bounded(row) else "doubt",
     ),
-    ColumnSpec("max", "Max", lambda row: row.distribution.high, "s"),
+    ColumnSpec("Max", ValueUnit.SECONDS, lambda row: row.distribution.high),
     _RATIO,
-    ColumnSpec("", "Shape", _shape, tone="muted"),
-)  # fmt: skip
+    ColumnSpec("Shape", ValueUnit.DRAWING, _shape, "muted"),
+)
 
 
 def tables(comparison: ResponseComparison, *, histograms: bool = False) -> list[TableSpec[Any]]:
@@ -218,9 +225,11 @@ class _Bin:
 
 
 _BIN_COLUMNS: tuple[ColumnSpec[_Bin], ...] = (
-    ColumnSpec("", "Response", lambda row: format_seconds_range(row.low, row.high)),
-    ColumnSpec("", "Count", lambda row: row.count, ""),
-    ColumnSpec("", "", lambda row: "█" * round(_BARS * row.share) or ("▏" if row.count else "")),
+    ColumnSpec("Response", ValueUnit.TEXT, lambda row: format_seconds_range(row.low, row.high)),
+    ColumnSpec("Count", ValueUnit.COUNT, lambda row: row.count),
+    ColumnSpec(
+        "", ValueUnit.TEXT, lambda row: "█" * round(_BARS * row.share) or ("▏" if row.count else "")
+    ),
 )
 
 
@@ -237,28 +246,25 @@ def _histogram_table(configuration: Configuration) -> TableSpec[_Bin]:
 
 
 _EFFECT_COLUMNS: tuple[ColumnSpec[tuple[FactorEffect, TimesDifferenceAt]], ...] = (
-    ColumnSpec("", "Factor", lambda row: f"{row[0].factor}: {row[0].level} / {row[0].reference}"),
-    ColumnSpec("", "With", lambda row: row[1].setting),
     ColumnSpec(
-        "",
+        "Factor",
+        ValueUnit.TEXT,
+        lambda row: f"{row[0].factor}: {row[0].level} / {row[0].reference}",
+    ),
+    ColumnSpec("With", ValueUnit.TEXT, lambda row: row[1].setting),
+    ColumnSpec(
         "Ratio of medians",
+        ValueUnit.COUNT,
         lambda row: row[1].ratio.value if row[1].ratio else None,
-        "",
-        lambda row: format_number(row[1].ratio.value) if row[1].ratio else "",
-        tone=lambda row: "strong" if row[1].significant else "muted",
+        lambda row: "strong" if row[1].significant else "muted",
+        text=lambda row: format_number(row[1].ratio.value) if row[1].ratio else "",
     ),
+    ColumnSpec("95 % interval", ValueUnit.NUMBER, lambda row: _number_range(row[1]), "muted"),
     ColumnSpec(
         "",
-        "95 % interval",
-        lambda row: _number_range(row[1]),
-        "",
-        tone="muted",
-    ),
-    ColumnSpec(
-        "",
-        "",
+        ValueUnit.TEXT,
         lambda row: "shown" if row[1].significant else "not shown",
-        tone=lambda row: "plain" if row[1].significant else "muted",
+        lambda row: "plain" if row[1].significant else "muted",
     ),
 )
 

@@ -7,15 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import (
-    ColumnSpec,
-    CommandArgument,
-    CommandOption,
-    CommandRecord,
-    NamedValue,
-    ObservedOptions,
-    TableSpec,
-)
+from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
 from benchvise.errors import UsageError
 from benchvise.signal.aligning import DiscrepancyDocument, discrepancy_document
 from benchvise.signal.serial.classify import (
@@ -27,6 +19,7 @@ from benchvise.signal.serial.classify import (
     tally,
 )
 from benchvise.signal.serial.port import Flow
+from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.serial.exchange import Exchange, Way
@@ -168,32 +161,40 @@ def _far_end(options: SerialTestOptions, stack: ExitStack) -> FarEnd:
 
 def _count(name: str, heading: str, count: Callable[[Tally], int]) -> ColumnSpec[PatternResult]:
     return ColumnSpec(
-        name,
         heading,
+        ValueUnit.COUNT,
         lambda row: count(row.counts),
-        "",
-        lambda row: str(count(row.counts)),
-        tone=lambda row: "bad" if count(row.counts) else "muted",
+        lambda row: "bad" if count(row.counts) else "muted",
+        key=name,
+        text=lambda row: str(count(row.counts)),
     )
 
 
 COLUMNS: tuple[ColumnSpec[PatternResult], ...] = (
-    ColumnSpec("flow", "Flow", lambda row: str(row.setting.flow)),
-    ColumnSpec("baud", "Baud", lambda row: row.setting.baud, "", lambda r: str(r.setting.baud)),
-    ColumnSpec("chunk", "Chunk", lambda row: row.setting.chunk, "", lambda r: str(r.setting.chunk)),
+    ColumnSpec("Flow", ValueUnit.TEXT, lambda row: str(row.setting.flow)),
     ColumnSpec(
-        "pattern",
-        "Pattern",
-        lambda row: row.exchange.pattern.name,
-        tone=lambda row: "bad" if row.counts.wrong else "plain",
+        "Baud", ValueUnit.COUNT, lambda row: row.setting.baud, text=lambda r: str(r.setting.baud)
     ),
-    ColumnSpec("sent", "Sent", lambda row: row.counts.sent, "", lambda row: str(row.counts.sent)),
+    ColumnSpec(
+        "Chunk", ValueUnit.COUNT, lambda row: row.setting.chunk, text=lambda r: str(r.setting.chunk)
+    ),
+    ColumnSpec(
+        "Pattern",
+        ValueUnit.TEXT,
+        lambda row: row.exchange.pattern.name,
+        lambda row: "bad" if row.counts.wrong else "plain",
+    ),
+    ColumnSpec(
+        "Sent", ValueUnit.COUNT, lambda row: row.counts.sent, text=lambda row: str(row.counts.sent)
+    ),
     _count("lost", "Lost", lambda counts: counts.lost),
     _count("duplicated", "Doubled", lambda counts: counts.duplicated),
     _count("added", "Added", lambda counts: counts.added),
     _count("altered", "Altered", lambda counts: counts.altered),
     _count("stalls", "Halts", lambda counts: counts.stalls),
-    ColumnSpec("speed", "Speed", lambda row: row.speed, "B/s", tone="muted"),
+    ColumnSpec(
+        "Speed", ValueUnit.BYTES_PER_SECOND, lambda row: row.speed, "muted", key="speed_B_per_s"
+    ),
 )
 
 
@@ -202,12 +203,12 @@ def tables(test: SerialTest) -> list[TableSpec[Any]]:
     return [TableSpec("Serial line", COLUMNS, test.rows), _cause_table(test.causes)]
 
 
-_FINE: tuple[ColumnSpec[str], ...] = (ColumnSpec("", "", lambda text: text, tone="good"),)
+_FINE: tuple[ColumnSpec[str], ...] = (ColumnSpec("", ValueUnit.TEXT, lambda text: text, "good"),)
 _CAUSE_COLUMNS: tuple[ColumnSpec[NamedValue], ...] = (
     ColumnSpec(
-        "", "", lambda row: row.name, tone=lambda r: "bad" if r.tone == "strong" else "muted"
+        "", ValueUnit.TEXT, lambda row: row.name, lambda r: "bad" if r.tone == "strong" else "muted"
     ),
-    ColumnSpec("", "", lambda row: row.text, tone=lambda row: row.tone),
+    ColumnSpec("", ValueUnit.TEXT, lambda row: row.text, lambda row: row.tone),
 )
 
 

@@ -8,8 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
-from benchvise.command import ColumnSpec, CommandOption, TableSpec
+from benchvise.command import CommandOption
 from benchvise.quantities import format_value
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 _BARS = 40
 _FLOOR_DB = -80.0
@@ -45,15 +46,22 @@ class _Part:
 
 
 SPECTRUM_COLUMNS: tuple[ColumnSpec[SpectrumPoint], ...] = (
-    ColumnSpec("frequency", "Frequency", lambda row: row.hertz, "Hz"),
-    ColumnSpec("power", "Power", lambda row: row.decibel, "dB"),
+    ColumnSpec("Frequency", ValueUnit.HERTZ, lambda row: row.hertz),
+    ColumnSpec("Power", ValueUnit.DECIBEL, lambda row: row.decibel),
 )
 _PART_COLUMNS: tuple[ColumnSpec[_Part], ...] = (
-    ColumnSpec("", "From", lambda row: f"{format_hertz(row.low)} to {format_hertz(row.high)}"),
     ColumnSpec(
-        "", "Greatest", lambda row: row.greatest, "dB", lambda row: f"{row.greatest:.1f} dB"
+        "From", ValueUnit.TEXT, lambda row: f"{format_hertz(row.low)} to {format_hertz(row.high)}"
     ),
-    ColumnSpec("", "", lambda row: "█" * round(_BARS * max(0.0, 1 - row.greatest / _FLOOR_DB))),
+    ColumnSpec(
+        "Greatest",
+        ValueUnit.DECIBEL,
+        lambda row: row.greatest,
+        text=lambda row: f"{row.greatest:.1f} dB",
+    ),
+    ColumnSpec(
+        "", ValueUnit.TEXT, lambda row: "█" * round(_BARS * max(0.0, 1 - row.greatest / _FLOOR_DB))
+    ),
 )
 
 

@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from benchvise.command import (
-    CommandArgument,
-    CommandOption,
-    CommandRecord,
-    NamedValue,
-    TableSpec,
-    named_values,
-)
+from benchvise.command import CommandArgument, CommandOption, CommandRecord
 from benchvise.errors import UsageError
 from benchvise.output_files import check_output_file, write_output
 from benchvise.quantities import format_value
@@ -25,6 +18,7 @@ from benchvise.signal.commands.spectrum import (
     format_symbols,
     spectrum_table,
 )
+from benchvise.table import NamedValue, TableSpec, named_values
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import ColumnSpec, CommandOption, CommandRecord, TableSpec
+from benchvise.command import CommandOption, CommandRecord
 from benchvise.signal.commands.options import CaptureOptions
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.aligning import Discrepancy
@@ -75,7 +76,9 @@ def _faults(name: str, heading: str, fault: str) -> ColumnSpec[SerialLine]:
     def count(line: SerialLine) -> int:
         return sum(mark.fault == fault for mark in line.marks)
 
-    return ColumnSpec(name, heading, count, "", tone=lambda line: "bad" if count(line) else "muted")
+    return ColumnSpec(
+        heading, ValueUnit.COUNT, count, lambda line: "bad" if count(line) else "muted", key=name
+    )
 
 
 def _nearest(line: SerialLine) -> str:
@@ -83,17 +86,16 @@ def _nearest(line: SerialLine) -> str:
 
 
 COLUMNS: tuple[ColumnSpec[SerialLine], ...] = (
-    ColumnSpec("line", "Line", lambda line: line.line, tone="strong"),
+    ColumnSpec("Line", ValueUnit.TEXT, lambda line: line.line, "strong"),
     ColumnSpec(
-        "rate",
         "Rate",
+        ValueUnit.BAUD,
         lambda line: line.rate.measured,
-        "Bd",
-        lambda row: f"{row.rate.measured:.0f}",
+        text=lambda row: f"{row.rate.measured:.0f}",
     ),
-    ColumnSpec("nearest", "Nearest", lambda line: line.rate.standard, "Bd", _nearest),
-    ColumnSpec("frame", "Frame", lambda line: line.frame.name.partition(" ")[2]),
-    ColumnSpec("bytes", "Bytes", lambda line: len(line.data), ""),
+    ColumnSpec("Nearest", ValueUnit.BAUD, lambda line: line.rate.standard, text=_nearest),
+    ColumnSpec("Frame", ValueUnit.TEXT, lambda line: line.frame.name.partition(" ")[2]),
+    ColumnSpec("Bytes", ValueUnit.COUNT, lambda line: len(line.data)),
     _faults("frame_errors", "Frame errors", "frame error"),
     _faults("parity_errors", "Parity", "parity error"),
     _faults("breaks", "Breaks", "break"),
@@ -130,10 +132,12 @@ class _ByteRow:
 
 
 _BYTE_COLUMNS: tuple[ColumnSpec[_ByteRow], ...] = (
-    ColumnSpec("", "At", lambda row: row.at, "s"),
-    ColumnSpec("", "Bytes", lambda row: " ".join(f"{value:02x}" for value in row.values)),
-    ColumnSpec("", "Text", lambda row: _text(row.values)),
-    ColumnSpec("", "Wrong", lambda row: ", ".join(dict.fromkeys(row.faults)), tone="bad"),
+    ColumnSpec("At", ValueUnit.SECONDS, lambda row: row.at),
+    ColumnSpec(
+        "Bytes", ValueUnit.TEXT, lambda row: " ".join(f"{value:02x}" for value in row.values)
+    ),
+    ColumnSpec("Text", ValueUnit.TEXT, lambda row: _text(row.values)),
+    ColumnSpec("Wrong", ValueUnit.TEXT, lambda row: ", ".join(dict.fromkeys(row.faults)), "bad"),
 )
 
 
@@ -168,11 +172,21 @@ def _byte_rows(capture: Capture, line: SerialLine, rows: int) -> Iterator[_ByteR
 
 
 _LOG_COLUMNS: tuple[ColumnSpec[Discrepancy], ...] = (
-    ColumnSpec("", "", lambda row: str(row.change), tone="bad"),
-    ColumnSpec("", "Byte of the line", lambda row: row.sent_at, "", lambda row: str(row.sent_at)),
-    ColumnSpec("", "of the log", lambda row: row.received_at, "", lambda r: str(r.received_at)),
-    ColumnSpec("", "Line", lambda row: _hexadecimal(row.sent)),
-    ColumnSpec("", "Log", lambda row: _hexadecimal(row.received)),
+    ColumnSpec("", ValueUnit.TEXT, lambda row: str(row.change), "bad"),
+    ColumnSpec(
+        "Byte of the line",
+        ValueUnit.COUNT,
+        lambda row: row.sent_at,
+        text=lambda row: str(row.sent_at),
+    ),
+    ColumnSpec(
+        "of the log",
+        ValueUnit.COUNT,
+        lambda row: row.received_at,
+        text=lambda r: str(r.received_at),
+    ),
+    ColumnSpec("Line", ValueUnit.TEXT, lambda row: _hexadecimal(row.sent)),
+    ColumnSpec("Log", ValueUnit.TEXT, lambda row: _hexadecimal(row.received)),
 )
 
 
@@ -198,9 +212,7 @@ def _log_table(serial: SerialLines) -> TableSpec[Discrepancy]:
         _LOG_COLUMNS,
         changes,
         tuple(remarks),
-        _PLACES_LISTED,
-        "more places (--json)",
-    )
+    ).first(_PLACES_LISTED, "more places (--json)")
 
 
 def _document(serial: SerialLines) -> object:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import CommandOption, Tone
+from benchvise.command import CommandOption
+from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 from benchvise.trace.catalogue.options import (
     TOP,
     GroupedActors,
@@ -15,11 +16,8 @@ from benchvise.trace.catalogue.options import (
     PartOfTrace,
 )
 from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
     TableShape,
     TraceAnalysis,
-    ValueUnit,
     durations,
     incomplete_left_out,
     several,
@@ -71,8 +69,8 @@ _ACTORS: TableShape[ActorMetrics] = TableShape(
     "One line an actor: how often, how long, how late, how regular",
     "more actors",
     (
-        AnswerColumn("Actor", ValueUnit.ACTOR, lambda actor: actor.actor + several(actor.actors)),
-        AnswerColumn("Instances", ValueUnit.COUNT, lambda actor: actor.instances),
+        ColumnSpec("Actor", ValueUnit.ACTOR, lambda actor: actor.actor + several(actor.actors)),
+        ColumnSpec("Instances", ValueUnit.COUNT, lambda actor: actor.instances),
         *durations(
             "Execution", lambda actor: actor.execution, "median", "p99", "maximum", strong=True
         ),
@@ -88,9 +86,9 @@ _METRICS: TableShape[_MetricLine] = TableShape(
     "One actor: every metric of its instances",
     "more metrics",
     (
-        AnswerColumn("Actor", ValueUnit.ACTOR, lambda line: line.actor, detail=True),
-        AnswerColumn("Metric", ValueUnit.TEXT, lambda line: line.metric),
-        AnswerColumn("n", ValueUnit.COUNT, lambda line: line.values.count if line.values else 0),
+        ColumnSpec("Actor", ValueUnit.ACTOR, lambda line: line.actor, detail=True),
+        ColumnSpec("Metric", ValueUnit.TEXT, lambda line: line.metric),
+        ColumnSpec("n", ValueUnit.COUNT, lambda line: line.values.count if line.values else 0),
         *durations(
             "",
             lambda line: line.values,
@@ -104,17 +102,17 @@ _INSTANCES: TableShape[Instance] = TableShape(
     "Instances, each with its times",
     "more instances",
     (
-        AnswerColumn("Actor", ValueUnit.ACTOR, lambda instance: instance.actor),
-        AnswerColumn("CPU", ValueUnit.NUMBER, lambda instance: instance.cpu),
-        AnswerColumn("Woken at", ValueUnit.MOMENT, lambda instance: instance.ready),
-        AnswerColumn("Runs at", ValueUnit.MOMENT, lambda instance: instance.begin),
-        AnswerColumn("Ends at", ValueUnit.MOMENT, lambda instance: instance.end),
-        AnswerColumn("Execution", ValueUnit.NS, lambda instance: instance.execution),
-        AnswerColumn("Response", ValueUnit.NS, lambda instance: instance.response),
-        AnswerColumn("Latency", ValueUnit.NS, lambda instance: instance.latency),
-        AnswerColumn("Period", ValueUnit.NS, lambda instance: instance.period),
-        AnswerColumn("Parts", ValueUnit.COUNT, lambda instance: instance.fragments),
-        AnswerColumn("Woken by", ValueUnit.TEXT, _why_incomplete, _reason_tone),
+        ColumnSpec("Actor", ValueUnit.ACTOR, lambda instance: instance.actor),
+        ColumnSpec("CPU", ValueUnit.NUMBER, lambda instance: instance.cpu),
+        ColumnSpec("Woken at", ValueUnit.MOMENT, lambda instance: instance.ready),
+        ColumnSpec("Runs at", ValueUnit.MOMENT, lambda instance: instance.begin),
+        ColumnSpec("Ends at", ValueUnit.MOMENT, lambda instance: instance.end),
+        ColumnSpec("Execution", ValueUnit.NS, lambda instance: instance.execution),
+        ColumnSpec("Response", ValueUnit.NS, lambda instance: instance.response),
+        ColumnSpec("Latency", ValueUnit.NS, lambda instance: instance.latency),
+        ColumnSpec("Period", ValueUnit.NS, lambda instance: instance.period),
+        ColumnSpec("Parts", ValueUnit.COUNT, lambda instance: instance.fragments),
+        ColumnSpec("Woken by", ValueUnit.TEXT, _why_incomplete, _reason_tone),
     ),
 )
 
@@ -132,7 +130,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: ActorsRequest) -> list[Acto
     )
 
 
-def _tables(answer: list[ActorMetrics], request: ActorsRequest) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: list[ActorMetrics], request: ActorsRequest) -> Iterator[TableSpec[Any]]:
     if request.names and len(answer) <= _DETAILED:
         for actor in answer:
             yield _detail(actor)
@@ -148,7 +146,7 @@ def _tables(answer: list[ActorMetrics], request: ActorsRequest) -> Iterator[Answ
     )
 
 
-def _detail(actor: ActorMetrics) -> AnswerTable[_MetricLine]:
+def _detail(actor: ActorMetrics) -> TableSpec[_MetricLine]:
     name = actor.actor + several(actor.actors)
     lines = [
         _MetricLine(name, metric, values)
@@ -177,7 +175,7 @@ def _list_instances(traces: Sequence[LoadedTrace], request: ActorsRequest) -> li
     return describe(trace.analysis, instances_of(trace.analysis, chosen))
 
 
-def _instance_tables(answer: list[Instance], request: ActorsRequest) -> Iterator[AnswerTable[Any]]:
+def _instance_tables(answer: list[Instance], request: ActorsRequest) -> Iterator[TableSpec[Any]]:
     title = f"{len(answer)} instances of {request.instances}"
     yield _INSTANCES.filled(title, answer, top=request.top)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import CommandArgument, CommandOption, Tone
+from benchvise.command import CommandArgument, CommandOption
+from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 from benchvise.trace.catalogue.options import (
     TOP,
     IncompleteInstances,
@@ -15,13 +16,7 @@ from benchvise.trace.catalogue.options import (
     NamedActors,
     TraceRequest,
 )
-from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
-    TableShape,
-    TraceAnalysis,
-    ValueUnit,
-)
+from benchvise.trace.catalogue.record import TableShape, TraceAnalysis, interval_ends
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.compare import ActorRate, MetricChange, TraceComparison
@@ -68,22 +63,25 @@ _CHANGES: TableShape[MetricChange] = TableShape(
     "What changed, the clearest first",
     "more",
     (
-        AnswerColumn("Actor", ValueUnit.ACTOR, lambda change: change.actor),
-        AnswerColumn("Metric", ValueUnit.TEXT, lambda change: change.metric),
-        AnswerColumn("n A", ValueUnit.COUNT, lambda change: change.a.count),
-        AnswerColumn("n B", ValueUnit.COUNT, lambda change: change.b.count),
-        AnswerColumn("Median A", ValueUnit.NS, lambda change: change.a.median),
-        AnswerColumn("Median B", ValueUnit.NS, lambda change: change.b.median),
-        AnswerColumn(
+        ColumnSpec("Actor", ValueUnit.ACTOR, lambda change: change.actor),
+        ColumnSpec("Metric", ValueUnit.TEXT, lambda change: change.metric),
+        ColumnSpec("n A", ValueUnit.COUNT, lambda change: change.a.count),
+        ColumnSpec("n B", ValueUnit.COUNT, lambda change: change.b.count),
+        ColumnSpec("Median A", ValueUnit.NS, lambda change: change.a.median),
+        ColumnSpec("Median B", ValueUnit.NS, lambda change: change.b.median),
+        ColumnSpec(
             "Change", ValueUnit.RATIO, lambda change: change.ratio, _change_tone, key="ratio"
         ),
-        AnswerColumn(
-            "95 % of ratio", ValueUnit.RATIO_RANGE, lambda change: change.interval, "muted"
+        ColumnSpec(
+            "95 % of ratio",
+            ValueUnit.RATIO_RANGE,
+            lambda change: interval_ends(change.interval),
+            "muted",
         ),
-        AnswerColumn("Delta", ValueUnit.EFFECT, lambda change: change.delta),
-        AnswerColumn("p99 A", ValueUnit.NS, lambda change: change.a.p99),
-        AnswerColumn("p99 B", ValueUnit.NS, lambda change: change.b.p99),
-        AnswerColumn("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
+        ColumnSpec("Delta", ValueUnit.EFFECT, lambda change: change.delta),
+        ColumnSpec("p99 A", ValueUnit.NS, lambda change: change.a.p99),
+        ColumnSpec("p99 B", ValueUnit.NS, lambda change: change.b.p99),
+        ColumnSpec("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
     ),
 )
 _RATES: TableShape[ActorRate] = TableShape(
@@ -91,11 +89,11 @@ _RATES: TableShape[ActorRate] = TableShape(
     "How often each actor ran, and its share of a CPU",
     "more actors",
     (
-        AnswerColumn("Actor", ValueUnit.ACTOR, lambda rate: rate.actor),
-        AnswerColumn("Load A", ValueUnit.SHARE, lambda rate: rate.load[0]),
-        AnswerColumn("Load B", ValueUnit.SHARE, lambda rate: rate.load[1]),
-        AnswerColumn("Instances/s A", ValueUnit.PER_SECOND, lambda rate: rate.per_second[0]),
-        AnswerColumn(
+        ColumnSpec("Actor", ValueUnit.ACTOR, lambda rate: rate.actor),
+        ColumnSpec("Load A", ValueUnit.SHARE, lambda rate: rate.load[0]),
+        ColumnSpec("Load B", ValueUnit.SHARE, lambda rate: rate.load[1]),
+        ColumnSpec("Instances/s A", ValueUnit.PER_SECOND, lambda rate: rate.per_second[0]),
+        ColumnSpec(
             "B", ValueUnit.PER_SECOND, lambda rate: rate.per_second[1], key="instances_per_s_b"
         ),
     ),
@@ -113,7 +111,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: CompareRequest) -> TraceCom
     return compare(a.analysis, b.analysis, chosen, incomplete=request.incomplete)
 
 
-def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableSpec[Any]]:
     listed = [change for change in answer.changes if request.everything or change.changed]
     changed = sum(1 for change in answer.changes if change.changed)
     remarks = []

@@ -8,16 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import CommandOption, Tone
+from benchvise.command import CommandOption
 from benchvise.quantities import format_clock, format_count, format_size, format_value
+from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 from benchvise.trace.catalogue.options import OneTrace
-from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
-    TableShape,
-    TraceAnalysis,
-    ValueUnit,
-)
+from benchvise.trace.catalogue.record import TableShape, TraceAnalysis
 
 if TYPE_CHECKING:
     from benchvise.trace.description import ClockDescription
@@ -70,8 +65,8 @@ _PROPERTIES: TableShape[_Property] = TableShape(
     "The trace as a whole",
     "more properties",
     (
-        AnswerColumn("property", ValueUnit.TEXT, lambda line: line.name, "muted"),
-        AnswerColumn("value", ValueUnit.TEXT, lambda line: line.value),
+        ColumnSpec("property", ValueUnit.TEXT, lambda line: line.name, "muted"),
+        ColumnSpec("value", ValueUnit.TEXT, lambda line: line.value),
     ),
 )
 _STREAMS: TableShape[_StreamLine] = TableShape(
@@ -79,11 +74,11 @@ _STREAMS: TableShape[_StreamLine] = TableShape(
     "Its streams of events",
     "more streams",
     (
-        AnswerColumn("stream", ValueUnit.TEXT, lambda line: line.stream.name),
-        AnswerColumn("CPU", ValueUnit.NUMBER, lambda line: line.stream.cpu),
-        AnswerColumn("events", ValueUnit.COUNT, lambda line: line.stream.events),
-        AnswerColumn("bytes", ValueUnit.SIZE, lambda line: line.stream.bytes),
-        AnswerColumn("lost", ValueUnit.NUMBER, lambda line: line.lost, _lost_tone),
+        ColumnSpec("stream", ValueUnit.TEXT, lambda line: line.stream.name),
+        ColumnSpec("CPU", ValueUnit.NUMBER, lambda line: line.stream.cpu),
+        ColumnSpec("events", ValueUnit.COUNT, lambda line: line.stream.events),
+        ColumnSpec("bytes", ValueUnit.SIZE, lambda line: line.stream.bytes),
+        ColumnSpec("lost", ValueUnit.NUMBER, lambda line: line.lost, _lost_tone),
     ),
 )
 _TYPES: TableShape[_TypeLine] = TableShape(
@@ -91,11 +86,11 @@ _TYPES: TableShape[_TypeLine] = TableShape(
     "The types of events that occurred, the most frequent first",
     "rarer types",
     (
-        AnswerColumn("event", ValueUnit.TEXT, lambda line: line.kind.name),
-        AnswerColumn("system", ValueUnit.TEXT, lambda line: line.kind.system, "muted"),
-        AnswerColumn("events", ValueUnit.COUNT, lambda line: line.kind.count),
-        AnswerColumn("share", ValueUnit.SHARE, lambda line: line.share),
-        AnswerColumn("fields", ValueUnit.NUMBER, lambda line: line.kind.fields, "muted"),
+        ColumnSpec("event", ValueUnit.TEXT, lambda line: line.kind.name),
+        ColumnSpec("system", ValueUnit.TEXT, lambda line: line.kind.system, "muted"),
+        ColumnSpec("events", ValueUnit.COUNT, lambda line: line.kind.count),
+        ColumnSpec("share", ValueUnit.SHARE, lambda line: line.share),
+        ColumnSpec("fields", ValueUnit.NUMBER, lambda line: line.kind.fields, "muted"),
     ),
 )
 
@@ -122,7 +117,7 @@ def summarise(path: Path, *, use_cache: bool = True) -> TraceSummary:
     return replace(kept, path=str(path))
 
 
-def _tables(answer: TraceSummary, request: InfoRequest) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: TraceSummary, request: InfoRequest) -> Iterator[TableSpec[Any]]:
     properties = [_Property(name, value) for name, value in _properties(answer)]
     yield _PROPERTIES.filled(answer.path, properties, *_troubles(answer))
     streams = [

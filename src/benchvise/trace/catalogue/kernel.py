@@ -6,15 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
-from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
-    TableShape,
-    TraceAnalysis,
-    ValueUnit,
-    durations,
-)
+from benchvise.trace.catalogue.record import TableShape, TraceAnalysis, durations
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.block import Requests
@@ -36,14 +30,14 @@ class TimersRequest(PartOfTrace, ListedRows):
 
 # -- system calls ----------------------------------------------------------------------------------
 
-_CALL_COLUMNS: tuple[AnswerColumn[SystemCall], ...] = (
-    AnswerColumn("n", ValueUnit.COUNT, lambda call: call.count),
-    AnswerColumn("Errors", ValueUnit.COUNT, lambda call: call.errors),
+_CALL_COLUMNS: tuple[ColumnSpec[SystemCall], ...] = (
+    ColumnSpec("n", ValueUnit.COUNT, lambda call: call.count),
+    ColumnSpec("Errors", ValueUnit.COUNT, lambda call: call.errors),
     *durations("", lambda call: call.latency, "median", "p95", "p99", "maximum", strong=True),
-    AnswerColumn("Longest at", ValueUnit.MOMENT, lambda call: call.worst_at),
+    ColumnSpec("Longest at", ValueUnit.MOMENT, lambda call: call.worst_at),
     *durations("", lambda call: call.latency, "total"),
 )
-_NAME: AnswerColumn[SystemCall] = AnswerColumn("Call", ValueUnit.TEXT, lambda call: call.name)
+_NAME: ColumnSpec[SystemCall] = ColumnSpec("Call", ValueUnit.TEXT, lambda call: call.name)
 _CALLS: TableShape[SystemCall] = TableShape(
     "calls",
     "System calls by name, whoever made them",
@@ -51,14 +45,14 @@ _CALLS: TableShape[SystemCall] = TableShape(
     (
         _NAME,
         *_CALL_COLUMNS,
-        AnswerColumn("Longest by", ValueUnit.TEXT, lambda c: c.worst_actor, "muted"),
+        ColumnSpec("Longest by", ValueUnit.TEXT, lambda c: c.worst_actor, "muted"),
     ),
 )
 _BY_ACTOR: TableShape[SystemCall] = TableShape(
     "actors",
     "System calls by name and by who made them",
     "more lines",
-    (_NAME, AnswerColumn("Actor", ValueUnit.ACTOR, lambda call: call.actor), *_CALL_COLUMNS),
+    (_NAME, ColumnSpec("Actor", ValueUnit.ACTOR, lambda call: call.actor), *_CALL_COLUMNS),
 )
 
 
@@ -70,9 +64,7 @@ def _syscalls(traces: Sequence[LoadedTrace], request: SyscallsRequest) -> System
     return syscalls(trace.analysis, chosen, by_name=request.by_name, most=request.top)
 
 
-def _call_tables(
-    answer: SystemCalls, request: SyscallsRequest
-) -> Iterator[AnswerTable[SystemCall]]:
+def _call_tables(answer: SystemCalls, request: SyscallsRequest) -> Iterator[TableSpec[SystemCall]]:
     unfinished = sum(call.unfinished for call in answer.calls)
     remarks = [f"without an exit in the trace: {unfinished} calls, not in the metrics"]
     yield _CALLS.filled(
@@ -106,15 +98,15 @@ _REQUESTS: TableShape[Requests] = TableShape(
     "Requests by device and kind: in the queue, in the device, in all",
     "more kinds",
     (
-        AnswerColumn("Device", ValueUnit.TEXT, lambda kind: kind.device),
-        AnswerColumn("Kind", ValueUnit.TEXT, lambda kind: kind.kind),
-        AnswerColumn("n", ValueUnit.COUNT, lambda kind: kind.count),
+        ColumnSpec("Device", ValueUnit.TEXT, lambda kind: kind.device),
+        ColumnSpec("Kind", ValueUnit.TEXT, lambda kind: kind.kind),
+        ColumnSpec("n", ValueUnit.COUNT, lambda kind: kind.count),
         *durations("Queue", lambda kind: kind.queue, "median", "p99"),
         *durations("Device", lambda kind: kind.service, "median", "p99", "maximum", strong=True),
         *durations("In all", lambda kind: kind.total, "p99"),
-        AnswerColumn("Longest\nat", ValueUnit.MOMENT, lambda kind: kind.worst_at),
-        AnswerColumn("Bytes", ValueUnit.BYTES, lambda kind: kind.bytes),
-        AnswerColumn("Rate", ValueUnit.BYTES_PER_SECOND, lambda kind: kind.rate),
+        ColumnSpec("Longest\nat", ValueUnit.MOMENT, lambda kind: kind.worst_at),
+        ColumnSpec("Bytes", ValueUnit.BYTES, lambda kind: kind.bytes),
+        ColumnSpec("Rate", ValueUnit.BYTES_PER_SECOND, lambda kind: kind.rate),
     ),
 )
 
@@ -126,9 +118,7 @@ def _block(traces: Sequence[LoadedTrace], _request: PartOfTrace) -> list[Request
     return requests(trace.analysis)
 
 
-def _request_tables(
-    answer: list[Requests], _request: PartOfTrace
-) -> Iterator[AnswerTable[Requests]]:
+def _request_tables(answer: list[Requests], _request: PartOfTrace) -> Iterator[TableSpec[Requests]]:
     unfinished = sum(kind.unfinished for kind in answer)
     remarks = [f"not completed in the trace: {unfinished} requests, not in the metrics"]
     yield _REQUESTS.filled(
@@ -154,14 +144,14 @@ BLOCK = TraceAnalysis(
 # -- timers ----------------------------------------------------------------------------------------
 
 
-def _late(header: str, statistic: str) -> AnswerColumn[TimerMetrics]:
+def _late(header: str, statistic: str) -> ColumnSpec[TimerMetrics]:
     """How late timers ran: in ns, or in jiffies, which is what those of the wheel count."""
 
     def of(name: str) -> Callable[[TimerMetrics], object]:
         return lambda timer: getattr(getattr(timer, name), statistic, None)
 
-    jiffies = AnswerColumn(header, ValueUnit.JIFFIES, of("late_jiffies"))
-    return AnswerColumn(header, ValueUnit.NS, of("lateness"), otherwise=jiffies)
+    jiffies = ColumnSpec(header, ValueUnit.JIFFIES, of("late_jiffies"))
+    return ColumnSpec(header, ValueUnit.NS, of("lateness"), otherwise=jiffies)
 
 
 _TIMERS: TableShape[TimerMetrics] = TableShape(
@@ -169,14 +159,14 @@ _TIMERS: TableShape[TimerMetrics] = TableShape(
     "Timers by function: how late, how long, how regular",
     "more functions",
     (
-        AnswerColumn("Function", ValueUnit.TEXT, lambda timer: timer.function),
-        AnswerColumn("Kind", ValueUnit.TEXT, lambda timer: timer.kind, "muted"),
-        AnswerColumn("Timers", ValueUnit.COUNT, lambda timer: timer.timers),
-        AnswerColumn("Runs", ValueUnit.COUNT, lambda timer: timer.count),
+        ColumnSpec("Function", ValueUnit.TEXT, lambda timer: timer.function),
+        ColumnSpec("Kind", ValueUnit.TEXT, lambda timer: timer.kind, "muted"),
+        ColumnSpec("Timers", ValueUnit.COUNT, lambda timer: timer.timers),
+        ColumnSpec("Runs", ValueUnit.COUNT, lambda timer: timer.count),
         _late("Late\nmedian", "median"),
         _late("\np99", "p99"),
         _late("\nmax", "maximum"),
-        AnswerColumn("Latest\nat", ValueUnit.MOMENT, lambda timer: timer.latest_at),
+        ColumnSpec("Latest\nat", ValueUnit.MOMENT, lambda timer: timer.latest_at),
         *durations("Function", lambda timer: timer.execution, "median", "maximum"),
         *durations("Period", lambda timer: timer.period, "median"),
     ),
@@ -186,11 +176,11 @@ _TICKLESS: TableShape[Tickless] = TableShape(
     "Periods without tick, by CPU",
     "more CPUs",
     (
-        AnswerColumn("CPU", ValueUnit.NUMBER, lambda cpu: cpu.cpu),
-        AnswerColumn("Periods", ValueUnit.COUNT, lambda cpu: cpu.count),
-        AnswerColumn("Share", ValueUnit.SHARE, lambda cpu: cpu.share),
+        ColumnSpec("CPU", ValueUnit.NUMBER, lambda cpu: cpu.cpu),
+        ColumnSpec("Periods", ValueUnit.COUNT, lambda cpu: cpu.count),
+        ColumnSpec("Share", ValueUnit.SHARE, lambda cpu: cpu.share),
         *durations("", lambda cpu: cpu.length, "median", "p99", "maximum", strong=True),
-        AnswerColumn("Longest at", ValueUnit.MOMENT, lambda cpu: cpu.longest_at),
+        ColumnSpec("Longest at", ValueUnit.MOMENT, lambda cpu: cpu.longest_at),
     ),
 )
 
@@ -202,7 +192,7 @@ def _timers(traces: Sequence[LoadedTrace], _request: TimersRequest) -> Timers:
     return timers(trace.analysis)
 
 
-def _timer_tables(answer: Timers, request: TimersRequest) -> Iterator[AnswerTable[Any]]:
+def _timer_tables(answer: Timers, request: TimersRequest) -> Iterator[TableSpec[Any]]:
     yield _TIMERS.filled("Timers, the most frequent first", answer.timers, top=request.top)
     remarks = ("none: no tick_stop in the trace, or no CPU stopped its tick",)
     yield _TICKLESS.filled(
@@ -230,13 +220,13 @@ _IDLE: TableShape[IdleState] = TableShape(
     "Idle states by CPU: how often, how long",
     "more states",
     (
-        AnswerColumn("CPU", ValueUnit.NUMBER, lambda row: row.cpu),
-        AnswerColumn("State", ValueUnit.NUMBER, lambda row: row.state),
-        AnswerColumn("Periods", ValueUnit.COUNT, lambda row: row.count),
-        AnswerColumn("Incomplete", ValueUnit.COUNT, lambda row: row.incomplete, "muted"),
-        AnswerColumn("Share", ValueUnit.SHARE, lambda row: row.share),
+        ColumnSpec("CPU", ValueUnit.NUMBER, lambda row: row.cpu),
+        ColumnSpec("State", ValueUnit.NUMBER, lambda row: row.state),
+        ColumnSpec("Periods", ValueUnit.COUNT, lambda row: row.count),
+        ColumnSpec("Incomplete", ValueUnit.COUNT, lambda row: row.incomplete, "muted"),
+        ColumnSpec("Share", ValueUnit.SHARE, lambda row: row.share),
         *durations("", lambda row: row.length, "median", "p99", "maximum", strong=True),
-        AnswerColumn("Longest at", ValueUnit.MOMENT, lambda row: row.longest_at),
+        ColumnSpec("Longest at", ValueUnit.MOMENT, lambda row: row.longest_at),
     ),
 )
 
@@ -248,9 +238,7 @@ def _idle(traces: Sequence[LoadedTrace], _request: PartOfTrace) -> list[IdleStat
     return idle_states(trace.analysis)
 
 
-def _idle_tables(
-    answer: list[IdleState], _request: PartOfTrace
-) -> Iterator[AnswerTable[IdleState]]:
+def _idle_tables(answer: list[IdleState], _request: PartOfTrace) -> Iterator[TableSpec[IdleState]]:
     missing = ("none: no cpu_idle in the trace; record it with --events power",)
     remarks = (
         "state: cpuidle's number, 0 the lightest; "

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from benchvise.command import CommandOption
 from benchvise.quantities import format_value
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 from benchvise.trace.catalogue.options import IncompleteInstances, Match, PartOfTrace
-from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
-    Conclusion,
-    TableShape,
-    TraceAnalysis,
-    ValueUnit,
-    durations,
-)
+from benchvise.trace.catalogue.record import Conclusion, TableShape, TraceAnalysis, durations
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.latency import (
@@ -89,7 +82,7 @@ _TOTAL: TableShape[Latency] = TableShape(
     "All occurrences together",
     "more lines",
     (
-        AnswerColumn("Occurrences", ValueUnit.COUNT, lambda answer: answer.occurrences),
+        ColumnSpec("Occurrences", ValueUnit.COUNT, lambda answer: answer.occurrences),
         *durations(
             "",
             lambda answer: answer.total,
@@ -103,10 +96,10 @@ _STAGES: TableShape[_StageLine] = TableShape(
     "The stages of each way that occurrences took, the most frequent way first",
     "more stages",
     (
-        AnswerColumn("Way", ValueUnit.NUMBER, lambda line: line.way, detail=True),
-        AnswerColumn("#", ValueUnit.NUMBER, lambda line: line.number, "muted", key="stage_number"),
-        AnswerColumn("Stage", ValueUnit.STAGE, lambda line: line.stage.name),
-        AnswerColumn("Share", ValueUnit.SHARE, lambda line: line.stage.share),
+        ColumnSpec("Way", ValueUnit.NUMBER, lambda line: line.way, detail=True),
+        ColumnSpec("#", ValueUnit.NUMBER, lambda line: line.number, "muted", key="stage_number"),
+        ColumnSpec("Stage", ValueUnit.STAGE, lambda line: line.stage.name),
+        ColumnSpec("Share", ValueUnit.SHARE, lambda line: line.stage.share),
         *durations(
             "", lambda line: line.stage.time, "median", "p95", "p99", "maximum", strong=True
         ),
@@ -117,15 +110,15 @@ _LONGEST: TableShape[Occurrence] = TableShape(
     "The longest occurrences",
     "more occurrences",
     (
-        AnswerColumn("Latency", ValueUnit.NS, lambda occurrence: occurrence.latency, "strong"),
-        AnswerColumn("From", ValueUnit.MOMENT, lambda occurrence: occurrence.begin),
-        AnswerColumn(
+        ColumnSpec("Latency", ValueUnit.NS, lambda occurrence: occurrence.latency, "strong"),
+        ColumnSpec("From", ValueUnit.MOMENT, lambda occurrence: occurrence.begin),
+        ColumnSpec(
             "CPU", ValueUnit.NUMBER, lambda occurrence: occurrence.begin_cpu, key="from_cpu"
         ),
-        AnswerColumn("To", ValueUnit.MOMENT, lambda occurrence: occurrence.end),
-        AnswerColumn("CPU", ValueUnit.NUMBER, lambda occurrence: occurrence.end_cpu, key="to_cpu"),
-        AnswerColumn("Who", ValueUnit.ACTOR, lambda occurrence: occurrence.end_actor),
-        AnswerColumn(
+        ColumnSpec("To", ValueUnit.MOMENT, lambda occurrence: occurrence.end),
+        ColumnSpec("CPU", ValueUnit.NUMBER, lambda occurrence: occurrence.end_cpu, key="to_cpu"),
+        ColumnSpec("Who", ValueUnit.ACTOR, lambda occurrence: occurrence.end_actor),
+        ColumnSpec(
             "Stages",
             ValueUnit.NS_EACH,
             lambda occurrence: [time for _, time in occurrence.stages],
@@ -160,7 +153,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: LatencyRequest) -> Latency:
     return replace(answer, assertions=checked)
 
 
-def _tables(answer: Latency, request: LatencyRequest) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: Latency, request: LatencyRequest) -> Iterator[TableSpec[Any]]:
     yield _total(answer)
     ways = answer.ways[: request.ways]
     rarer = answer.ways[len(ways) :]
@@ -179,7 +172,7 @@ def _stage_lines(way_number: int, way: LatencyWay) -> list[_StageLine]:
     return [_StageLine(way_number, number, stage) for number, stage in enumerate(way.stages, 1)]
 
 
-def _total(answer: Latency) -> AnswerTable[Latency]:
+def _total(answer: Latency) -> TableSpec[Latency]:
     remarks = [_matched(answer, number) for number in range(len(answer.hops))]
     if answer.incomplete:
         kept = "kept" if answer.incomplete_kept else "left out (--incomplete keeps them)"

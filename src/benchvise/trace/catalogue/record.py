@@ -5,13 +5,12 @@ A ``TraceAnalysis`` says once, beside the arithmetic in ``trace.analysis``:
 - the command: its name, one line of help, a description, an example, and its request: a dataclass
   of the options in ``options``, where each is described once for all analyses;
 - ``analyse``: the function that makes the typed result from opened traces and a request;
-- the tables of the result: a ``TableShape`` each, with its columns, and ``tables``, which fills
-  them. An ``AnswerColumn`` has a header, a unit, how its value is had from a row, and how much it
-  stands out (what is doubtful does);
+- the tables of the result: a ``TableShape`` each, with the columns, and ``tables``, which fills
+  them (``benchvise.table``);
 - what a program gets: ``kind`` of the JSON document, whose data are the result by its types
   (``benchvise.documents``), and when the command fails.
 
-``cli.trace_analyses`` makes the commands, ``report.trace_tables`` terminal, Markdown and CSV,
+``cli.trace_analyses`` makes the commands, ``report.records`` terminal, Markdown and CSV,
 ``web.workspace`` its answers, ``docs/generate.py`` the reference page.
 
 Records are imported for every ``--help``: whatever takes long to import (numpy, pyarrow, the
@@ -21,87 +20,20 @@ decoder) is imported by the functions that need it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from benchvise.command import Tone
 from benchvise.documents import encode
+from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 from benchvise.trace.catalogue.options import TraceRequest
 
 if TYPE_CHECKING:
-    from benchvise.trace.analysis.distributions import TimeDistribution
+    from benchvise.trace.analysis.distributions import QuantileBounds, TimeDistribution
     from benchvise.trace.loaded import LoadedTrace
 
 RequestT = TypeVar("RequestT", bound=TraceRequest)
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class ValueUnit(Enum):
-    """What the values of a column are; its value says it in the reference pages."""
-
-    TEXT = "text"
-    ACTOR = "name of an actor"
-    STAGE = "text, long"
-    NUMBER = "number"
-    """One that names something: a CPU."""
-    COUNT = "count"
-    NS = "ns"
-    NS_EACH = "ns, one a stage"
-    """Several durations that add up."""
-    NS_RANGE = "ns, interval"
-    """``Bounds`` of a duration."""
-    MOMENT = "s of the trace's clock; CSV: ns"
-    """Nanoseconds of the trace's clock."""
-    JIFFIES = "jiffies"
-    SHARE = "%; CSV: share of one"
-    """A share of one."""
-    PER_SECOND = "1/s"
-    """A number of things a second, whose header says so."""
-    EVENTS_PER_SECOND = "events/s"
-    """The same where only the value can say so."""
-    BYTES = "B"
-    BYTES_PER_SECOND = "B/s"
-    SIZE = "B, in powers of 1024"
-    """Bytes in powers of 1024."""
-    CPUS = "list of CPUs"
-    """Numbers of CPUs."""
-    RATIO = "%; CSV: ratio B / A"
-    """B / A, shown as a change in percent."""
-    RATIO_RANGE = "ratio, interval"
-    EFFECT = "-1 to 1"
-    """From -1 to 1."""
-    BARS = "bars; CSV: one column a bin"
-    """``Bars``: values over time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """Values over time: one a bin of ``width`` ns from ``begin``. ``top`` is the highest bar's."""
-
-    values: Sequence[float]
-    top: float
-    begin: int
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerColumn(Generic[R]):
-    """One column: what is above it, in which unit, and how its value is had from a row.
-
-    A header that begins with a line break goes on below the one before: its first line is shared.
-    ``otherwise`` is shown where this one has no value. ``detail`` is for those who have room: CSV
-    and Markdown. ``key`` is the name in CSV where the header does not make one.
-    """
-
-    header: str
-    unit: ValueUnit
-    value: Callable[[R], object]
-    tone: Tone | Callable[[R], Tone] = "plain"
-    otherwise: AnswerColumn[R] | None = None
-    detail: bool = False
-    key: str = ""
 
 
 _STATISTICS = {
@@ -116,33 +48,37 @@ _STATISTICS = {
 }
 
 
+def interval_ends(interval: QuantileBounds | None) -> tuple[float, float] | None:
+    """An interval as columns have it."""
+    return None if interval is None else (interval.low, interval.high)
+
+
 def durations(
     header: str,
     distribution: Callable[[R], TimeDistribution | None],
     *statistics: str,
     strong: bool = False,
-) -> tuple[AnswerColumn[R], ...]:
+) -> tuple[ColumnSpec[R], ...]:
     """Columns of a distribution of durations; ``strong`` makes its median stand out.
 
     With an empty ``header`` each is called as its statistic; a line break goes on below the
     header before.
     """
 
-    def column(number: int, statistic: str) -> AnswerColumn[R]:
+    def column(number: int, statistic: str) -> ColumnSpec[R]:
         name = _STATISTICS[statistic]
         if header:
             above = f"{'' if number else header.strip()}\n{name}"
         else:
             above = name if name.startswith(("p", "9")) else name.capitalize()
 
-        def value(row: R) -> object:
-            values = distribution(row)
-            return None if values is None else getattr(values, statistic)
+        def value(row: R) -> Any:
+            return getattr(distribution(row), statistic, None)
 
-        unit = ValueUnit.NS_RANGE if statistic.endswith("interval") else ValueUnit.NS
-        return AnswerColumn(
-            above, unit, value, "strong" if strong and statistic == "median" else "plain"
-        )
+        if statistic.endswith("interval"):
+            return ColumnSpec(above, ValueUnit.NS_RANGE, lambda row: interval_ends(value(row)))
+        tone: Tone = "strong" if strong and statistic == "median" else "plain"
+        return ColumnSpec(above, ValueUnit.NS, value, tone)
 
     return tuple(column(number, statistic) for number, statistic in enumerate(statistics))
 
@@ -155,7 +91,7 @@ class TableShape(Generic[R]):
     summary: str
     rest: str
     """What those rows are that are not listed, after their number: ``more actors``."""
-    columns: tuple[AnswerColumn[R], ...]
+    columns: tuple[ColumnSpec[R], ...]
 
     def filled(
         self,
@@ -166,40 +102,26 @@ class TableShape(Generic[R]):
         pinned: int = 0,
         total: int | None = None,
         all_by: str = "",
-    ) -> AnswerTable[R]:
+    ) -> TableSpec[R]:
         """The table of these rows, of which people see those ``pinned`` and ``top`` more.
 
         ``total`` counts all there are, where ``rows`` are not all. ``all_by`` is the option that
         lists all, where it is not ``--top``.
         """
         count = len(rows) if total is None else total
-        all_by = all_by or f"--top {count - pinned}"
-        return AnswerTable(self, title, rows, remarks, top, pinned, count, all_by)
+        limit = None if top is None else pinned + top
+        if (left_out := count - len(rows[:limit])) > 0:
+            by = all_by or f"--top {count - pinned}"
+            remarks = (f"not listed: {left_out} {self.rest} ({by})", *remarks)
+        return TableSpec(title, self.columns, rows, remarks, limit, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTable(Generic[R]):
-    """A table with its rows; below it stands what has to be said in sentences."""
-
-    shape: TableShape[R]
-    title: str
-    rows: Sequence[R]
-    remarks: tuple[str, ...]
-    top: int | None
-    pinned: int
-    total: int
-    all_by: str
-    """The option that lists all of them."""
-
-    @property
-    def listed(self) -> Sequence[R]:
-        """The rows that people see."""
-        return self.rows if self.top is None else self.rows[: self.pinned + self.top]
-
-    @property
-    def left_out(self) -> int:
-        """How many there are besides."""
-        return self.total - len(self.listed)
+def with_cautions(
+    tables: Sequence[TableSpec[Any]], cautions: Sequence[str]
+) -> list[TableSpec[Any]]:
+    """The tables of an answer; what makes all of it doubtful stands below the first."""
+    first, *rest = tables
+    return [replace(first, remarks=(*cautions, *first.remarks)), *rest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +165,7 @@ class TraceAnalysis(Generic[RequestT, T]):
     shapes: tuple[TableShape[Any], ...]
     analyse: Callable[[Sequence[LoadedTrace], RequestT], T]
     """Makes the answer of as many opened traces as it takes files (none where it opens itself)."""
-    tables: Callable[[T, RequestT], Iterable[AnswerTable[Any]]]
+    tables: Callable[[T, RequestT], Iterable[TableSpec[Any]]]
     description: str = ""
     loads: bool = True
     """Whether ``analyse`` gets its traces opened, with their analysis."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 from benchvise.trace.catalogue.options import (
     TOP,
     GroupedActors,
@@ -14,11 +15,8 @@ from benchvise.trace.catalogue.options import (
     PartOfTrace,
 )
 from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
     TableShape,
     TraceAnalysis,
-    ValueUnit,
     durations,
     incomplete_left_out,
     several,
@@ -47,16 +45,16 @@ _TASKS: TableShape[TaskScheduling] = TableShape(
     "One line a task: its waits for a CPU, time slices, preemptions, migrations",
     "more tasks",
     (
-        AnswerColumn("Task", ValueUnit.ACTOR, lambda task: task.actor + several(task.actors)),
-        AnswerColumn(
+        ColumnSpec("Task", ValueUnit.ACTOR, lambda task: task.actor + several(task.actors)),
+        ColumnSpec(
             "Waits\nn", ValueUnit.COUNT, lambda task: task.run_queue.count if task.run_queue else 0
         ),
         *durations("\n", lambda task: task.run_queue, "median", "p99", "maximum", strong=True),
-        AnswerColumn("Longest\nat", ValueUnit.MOMENT, lambda task: task.longest_wait_at),
+        ColumnSpec("Longest\nat", ValueUnit.MOMENT, lambda task: task.longest_wait_at),
         *durations("Slice", lambda task: task.time_slice, "median", "maximum"),
-        AnswerColumn("Switches", ValueUnit.COUNT, lambda task: task.switches),
-        AnswerColumn("Pre-\nempted", ValueUnit.COUNT, lambda task: task.preemptions),
-        AnswerColumn("Migra-\ntions", ValueUnit.COUNT, lambda task: task.migrations),
+        ColumnSpec("Switches", ValueUnit.COUNT, lambda task: task.switches),
+        ColumnSpec("Pre-\nempted", ValueUnit.COUNT, lambda task: task.preemptions),
+        ColumnSpec("Migra-\ntions", ValueUnit.COUNT, lambda task: task.migrations),
     ),
 )
 
@@ -70,7 +68,7 @@ def _schedule(traces: Sequence[LoadedTrace], request: SchedulingRequest) -> list
 
 def _task_tables(
     answer: list[TaskScheduling], request: SchedulingRequest
-) -> Iterator[AnswerTable[TaskScheduling]]:
+) -> Iterator[TableSpec[TaskScheduling]]:
     yield _TASKS.filled(
         f"{len(answer)} tasks, who waited longest first",
         answer,
@@ -92,23 +90,23 @@ SCHED = TraceAnalysis(
 )
 
 
-def _waking_columns(*waker: AnswerColumn[Waking]) -> tuple[AnswerColumn[Waking], ...]:
+def _waking_columns(*waker: ColumnSpec[Waking]) -> tuple[ColumnSpec[Waking], ...]:
     return (
-        AnswerColumn("Woken", ValueUnit.ACTOR, lambda waking: waking.woken),
+        ColumnSpec("Woken", ValueUnit.ACTOR, lambda waking: waking.woken),
         *waker,
-        AnswerColumn("n", ValueUnit.COUNT, lambda waking: waking.count),
+        ColumnSpec("n", ValueUnit.COUNT, lambda waking: waking.count),
         *durations(
             "Latency",
             lambda waking: waking.latency,
             *("median", "p95", "p99", "maximum"),
             strong=True,
         ),
-        AnswerColumn(
+        ColumnSpec(
             "Longest\nat",
             ValueUnit.MOMENT,
             lambda waking: waking.worst[0].ready if waking.worst else None,
         ),
-        AnswerColumn("Other\nCPU", ValueUnit.COUNT, lambda waking: waking.other_cpu),
+        ColumnSpec("Other\nCPU", ValueUnit.COUNT, lambda waking: waking.other_cpu),
     )
 
 
@@ -117,7 +115,7 @@ _PAIRS = TableShape(
     "pairs",
     "Wake-ups of each task by each waker",
     "more lines",
-    _waking_columns(AnswerColumn("By", ValueUnit.ACTOR, lambda waking: waking.by)),
+    _waking_columns(ColumnSpec("By", ValueUnit.ACTOR, lambda waking: waking.by)),
 )
 
 
@@ -133,7 +131,7 @@ def _wake(traces: Sequence[LoadedTrace], request: WakeupsRequest) -> Wakeups:
     )
 
 
-def _waking_tables(answer: Wakeups, request: WakeupsRequest) -> Iterator[AnswerTable[Waking]]:
+def _waking_tables(answer: Wakeups, request: WakeupsRequest) -> Iterator[TableSpec[Waking]]:
     incomplete = incomplete_left_out(sum(waking.incomplete for waking in answer.tasks))
     yield _WOKEN.filled("Wake-ups by task", answer.tasks, *incomplete, top=request.top)
     yield _PAIRS.filled("Who wakes whom", answer.pairs, top=request.top)

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchvise.quantities import format_value
+from benchvise.table import Bars, ColumnSpec, TableSpec, ValueUnit
 from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace, TimeBins
-from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
-    Bars,
-    TableShape,
-    TraceAnalysis,
-    ValueUnit,
-)
+from benchvise.trace.catalogue.record import TableShape, TraceAnalysis
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.series import OverTime, Series
@@ -47,11 +41,11 @@ def _shape(summary: str, unit: ValueUnit) -> TableShape[_BarLine]:
         summary,
         "more actors",
         (
-            AnswerColumn("Who", ValueUnit.ACTOR, lambda line: line.series.name),
-            AnswerColumn("Whole", unit, lambda line: line.series.whole, "strong"),
-            AnswerColumn("Peak", unit, lambda line: line.series.peak),
-            AnswerColumn("Peak at", ValueUnit.MOMENT, lambda line: line.series.peak_at),
-            AnswerColumn("Over time", ValueUnit.BARS, lambda line: line.bars),
+            ColumnSpec("Who", ValueUnit.ACTOR, lambda line: line.series.name),
+            ColumnSpec("Whole", unit, lambda line: line.series.whole, "strong"),
+            ColumnSpec("Peak", unit, lambda line: line.series.peak),
+            ColumnSpec("Peak at", ValueUnit.MOMENT, lambda line: line.series.peak_at),
+            ColumnSpec("Over time", ValueUnit.BARS, lambda line: line.bars),
         ),
     )
 
@@ -75,8 +69,8 @@ def _bar_lines(answer: OverTime) -> list[_BarLine]:
 
 def _tables(
     shape: TableShape[_BarLine], title: str
-) -> Callable[[OverTime, SeriesRequest], Iterable[AnswerTable[_BarLine]]]:
-    def tables(answer: OverTime, request: SeriesRequest) -> Iterable[AnswerTable[_BarLine]]:
+) -> Callable[[OverTime, SeriesRequest], Iterable[TableSpec[_BarLine]]]:
+    def tables(answer: OverTime, request: SeriesRequest) -> Iterable[TableSpec[_BarLine]]:
         heading = f"{title}, {format_value(answer.width, 'ns')} a bin"
         pinned = 1 + len(answer.cpus)
         yield shape.filled(heading, _bar_lines(answer), top=request.top, pinned=pinned)

@@ -6,17 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from benchvise.command import Tone
 from benchvise.quantities import format_clock, format_value
+from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
-from benchvise.trace.catalogue.record import (
-    AnswerColumn,
-    AnswerTable,
-    TableShape,
-    TraceAnalysis,
-    ValueUnit,
-    several,
-)
+from benchvise.trace.catalogue.record import TableShape, TraceAnalysis, several
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.model import TraceSpan
@@ -64,23 +57,23 @@ _CPUS: TableShape[_InSpan[CpuStats]] = TableShape(
     "What took the time of each CPU",
     "more CPUs",
     (
-        AnswerColumn("CPU", ValueUnit.TEXT, lambda line: line.row.cpu),
-        AnswerColumn("Tasks", ValueUnit.SHARE, lambda line: line.share(line.row.task)),
-        AnswerColumn("Interrupts", ValueUnit.SHARE, lambda line: line.share(line.row.irq)),
-        AnswerColumn("Softirqs", ValueUnit.SHARE, lambda line: line.share(line.row.softirq)),
-        AnswerColumn("Idle", ValueUnit.SHARE, lambda line: line.share(line.row.idle)),
-        AnswerColumn(
+        ColumnSpec("CPU", ValueUnit.TEXT, lambda line: line.row.cpu),
+        ColumnSpec("Tasks", ValueUnit.SHARE, lambda line: line.share(line.row.task)),
+        ColumnSpec("Interrupts", ValueUnit.SHARE, lambda line: line.share(line.row.irq)),
+        ColumnSpec("Softirqs", ValueUnit.SHARE, lambda line: line.share(line.row.softirq)),
+        ColumnSpec("Idle", ValueUnit.SHARE, lambda line: line.share(line.row.idle)),
+        ColumnSpec(
             "Not known",
             ValueUnit.SHARE,
             lambda line: line.share(line.row.unknown),
             _unknown_tone,
         ),
-        AnswerColumn("Switches/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.switches)),
-        AnswerColumn("Wake-ups/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
-        AnswerColumn(
+        ColumnSpec("Switches/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.switches)),
+        ColumnSpec("Wake-ups/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
+        ColumnSpec(
             "Interrupts/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.interrupts)
         ),
-        AnswerColumn("Lost events", ValueUnit.NUMBER, _lost, _lost_tone),
+        ColumnSpec("Lost events", ValueUnit.NUMBER, _lost, _lost_tone),
     ),
 )
 _ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
@@ -88,14 +81,14 @@ _ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
     "What each actor took, the busiest first",
     "more actors",
     (
-        AnswerColumn(
+        ColumnSpec(
             "Actor", ValueUnit.ACTOR, lambda line: line.row.actor + several(line.row.actors)
         ),
-        AnswerColumn("Busy", ValueUnit.NS, lambda line: line.row.busy),
-        AnswerColumn("Of a CPU", ValueUnit.SHARE, lambda line: line.row.share),
-        AnswerColumn("Switches/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.switches)),
-        AnswerColumn("Wake-ups/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
-        AnswerColumn("CPUs", ValueUnit.CPUS, lambda line: line.row.cpus, "muted"),
+        ColumnSpec("Busy", ValueUnit.NS, lambda line: line.row.busy),
+        ColumnSpec("Of a CPU", ValueUnit.SHARE, lambda line: line.row.share),
+        ColumnSpec("Switches/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.switches)),
+        ColumnSpec("Wake-ups/s", ValueUnit.PER_SECOND, lambda line: line.rate(line.row.wakeups)),
+        ColumnSpec("CPUs", ValueUnit.CPUS, lambda line: line.row.cpus, "muted"),
     ),
 )
 
@@ -107,7 +100,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: StatsRequest) -> Stats:
     return stats(trace.analysis.sliced(), trace.chosen(request), by_name=request.by_name)
 
 
-def _tables(answer: Stats, request: StatsRequest) -> Iterator[AnswerTable[Any]]:
+def _tables(answer: Stats, request: StatsRequest) -> Iterator[TableSpec[Any]]:
     span = answer.span
     length = format_value(span.duration, "ns")
     title = f"{format_clock(span.begin)} to {format_clock(span.end)} ({length})"

@@ -10,7 +10,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from benchvise.command import TableSpec
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.report.records import table as report_table
@@ -30,6 +29,7 @@ from benchvise.signal.decoders import available
 from benchvise.signal.distribution import distribution
 from benchvise.signal.response import is_list
 from benchvise.signal.summary import summarise
+from benchvise.table import TableSpec
 from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.captures import timeline
