@@ -94,7 +94,8 @@ PROGRAM = Group(
                 Command("list", "List the benchmarks.", "bench.list_benchmarks"),
                 Command(
                     "show",
-                    "Show what a benchmark measures, how, what it does not, and its reference tool.",
+                    "Show what a benchmark measures, how, what it does not, and its reference "
+                    "tool.",
                     "bench.show_benchmark",
                 ),
             ),
