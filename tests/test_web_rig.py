@@ -192,7 +192,7 @@ def test_a_console_is_typed_on_and_released(server: Serving, bench: TestBench) -
     bench.put("two", "boot")
     assert bench.command("rig", "boot", "two").code == 0
     status, said = typed(server, "two", "type", text="echo too soon\r")
-    assert status == 403 and said["error"]["remedy"] == "take it first"
+    assert status == 403 and said["error"]["remedy"] == "open it first"
     assert typed(server, "three", "begin")[0] == 404
     assert typed(server, "two", "begin") == (200, {"typing": True, "message": "", "remedy": ""})
     console = Watching(server, "/live/console/two")
@@ -220,7 +220,7 @@ def test_who_types_no_more_releases_it(
     while consoles.state("two")["typing"]:
         assert time.monotonic() < until
         time.sleep(0.05)
-    assert "nothing was typed" in consoles.state("two")["message"]
+    assert "released after" in consoles.state("two")["message"]
     assert bench.command("rig", "power", "two", "off").code == 0
 
 
