@@ -112,11 +112,17 @@ try {
   const kept = words();
   // How light the least light of a stage's corners is, on paper: 255 is white.
   await page.emulateMedia({ media: "print" });
-  const paper = await page.evaluate(() => {
+  const corner = () => {
     const canvas = document.querySelector(".tl-stage canvas");
     const { data } = canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1);
     return Math.min(data[0], data[1], data[2]);
-  });
+  };
+  // An emulated medium reaches the page a little after the command that sets it.
+  let paper = await page.evaluate(corner);
+  for (const limit = Date.now() + 10_000; paper <= 200 && Date.now() < limit; ) {
+    await page.waitForTimeout(100);
+    paper = await page.evaluate(corner);
+  }
   await page.emulateMedia({ media: "screen" });
   await page.reload({ waitUntil: "load" });
   await page.waitForSelector('.tl[data-orientation="vertical"][data-state="complete"]');
