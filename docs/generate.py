@@ -29,7 +29,7 @@ from benchvise.kernel_log import LogClass, LogRule, classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
-from benchvise.report.records import described_columns
+from benchvise.report.rendering import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES

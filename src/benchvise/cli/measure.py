@@ -27,8 +27,8 @@ from benchvise.measure.model import Better
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
 from benchvise.report.data import run_data
-from benchvise.report.tables import side_by_side
-from benchvise.report.terminal import rendered, run_table
+from benchvise.report.rendering import rendered
+from benchvise.report.tables import run_table, side_by_side
 from benchvise.store import Store
 from benchvise.trace.recording import RecordingPlan, check_events
 

@@ -71,24 +71,22 @@ def check_format(*formats: bool) -> None:
 
 def print_csv(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> None:
     """Prints rows for spreadsheets and programs."""
-    from benchvise.report.records import csv_text
+    from benchvise.report.rendering import csv_text
 
     sys.stdout.write(csv_text(columns, rows))
 
 
 def print_tables(specs: Iterable[TableSpec[Any]], *, as_markdown: bool) -> None:
     """Prints tables for people, an empty line between them."""
-    from benchvise.report.markdown import table_markdown
-    from benchvise.report.records import table
-    from benchvise.report.terminal import rendered
+    from benchvise.report.rendering import rendered, table_markdown, table_of
 
     for number, spec in enumerate(specs):
         if number:
             print()
         if as_markdown:
-            print(table_markdown(table(spec, stacked=False)), end="")
+            print(table_markdown(table_of(spec, stacked=False)), end="")
         else:
-            stdout().print(rendered(table(spec)))
+            stdout().print(rendered(table_of(spec)))
 
 
 def option_parameters(options: type) -> Iterator[inspect.Parameter]:

@@ -11,8 +11,8 @@ from rich.text import Text
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
 from benchvise.flows import state as flow
 from benchvise.output_files import check_output_file
+from benchvise.report.rendering import rendered
 from benchvise.report.state_tables import diff_rows, observed_rows, snapshot_rows, unseen_rows
-from benchvise.report.terminal import rendered
 
 
 def snapshot(

@@ -62,8 +62,7 @@ def query(
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
     from benchvise.documents import encode
-    from benchvise.report.records import query_csv, query_table
-    from benchvise.report.terminal import rendered
+    from benchvise.report.rendering import query_csv, query_table, rendered
     from benchvise.trace.opening import open_trace
     from benchvise.trace.query import QueryLimits, ask, query_document
 

@@ -105,8 +105,7 @@ def _open(analysis: TraceAnalysis[Any, Any], request: TraceRequest) -> list[Load
 
 
 def _print_conclusions(analysis: TraceAnalysis[Any, Any], answer: object) -> None:
-    from benchvise.report.tables import Cell
-    from benchvise.report.terminal import line
+    from benchvise.report.rendering import Cell, line
 
     for conclusion in analysis.conclusions(answer):
         stdout().print()

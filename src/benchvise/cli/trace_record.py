@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import trace_record as flow
-from benchvise.report.recording import recording_lines
-from benchvise.trace.recording import RecordingPlan, check_events
+from benchvise.flows.tracing import recording_summary
+from benchvise.quantities import format_size
+from benchvise.trace.recording import Recorded, RecordingPlan, check_events
+
+_EARLY = {
+    "size": "its size is at its limit (--size)",
+    "memory": "the board has no more memory",
+    "signal": "somebody ended the recorder there",
+}
 
 
 class Tracer(StrEnum):
@@ -139,3 +148,27 @@ def record(
     else:
         for text in recording_lines(recorded):
             stdout().print(text)
+
+
+def recording_lines(recorded: Recorded) -> Iterator[Text]:
+    """What a person is told after a recording."""
+    if "events" in recorded.ended:
+        yield Text(recording_summary(recorded), style="bold red" if recorded.lost else "bold")
+        yield Text(
+            f"the recorder took {recorded.overhead:.2%} of one CPU, beside what each event costs "
+            "where it happens"
+        )
+    if recorded.reason in _EARLY:
+        yield Text(f"ended early: {_EARLY[recorded.reason]}", style="yellow")
+    for sentence in recorded.caveats:
+        yield Text(sentence, style="yellow")
+    status = recorded.ended.get("command")
+    if isinstance(status, int) and status:
+        yield Text(f"the command ended with exit {status}", style="yellow")
+    if recorded.absent:
+        yield Text(f"not in this kernel: {', '.join(recorded.absent)}", style="dim")
+    yield Text(
+        f"\nKept in {recorded.path} ({format_size(recorded.file_bytes)}). Next: "
+        f"benchvise trace info {recorded.path}",
+        style="dim",
+    )

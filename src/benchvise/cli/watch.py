@@ -23,8 +23,8 @@ from benchvise.flows import watch as flow
 from benchvise.flows.watch import CHEAP, WatchNotice, WatchOutcome, WatchRequest
 from benchvise.health.watch.alerts import spell
 from benchvise.quantities import seconds_or_none
-from benchvise.report.terminal import rendered
-from benchvise.report.watch_tables import history_data, history_tables
+from benchvise.report.health_tables import history_data, history_tables
+from benchvise.report.rendering import rendered
 from benchvise.store import Store
 
 _STYLES = {"alert": "bold red", "error": "red", "warning": "yellow", "note": "dim"}

@@ -19,7 +19,7 @@ from benchvise.errors import BenchviseError
 from benchvise.flows.settings import restores_due
 from benchvise.measure.hostside.wrk import find_generator
 from benchvise.quantities import format_value
-from benchvise.report.assets import load_assets
+from benchvise.report.html import load_assets
 from benchvise.store import Store
 from benchvise.trace.decoder import decoder
 

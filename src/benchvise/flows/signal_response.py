@@ -75,18 +75,19 @@ def run(options: KeptResponseOptions) -> KeptResponses:
 
 
 def _write_page(comparison: ResponseComparison, saved: tuple[str, ...], output: Path) -> Path:
-    from benchvise.report import records, response_page
-    from benchvise.report.response_figures import ConfigurationTimes
+    from benchvise.report import rendering
+    from benchvise.report.histograms import ConfigurationTimes
+    from benchvise.report.html import write_response_page
     from benchvise.signal.configurations import comparison_document
 
-    return response_page.write_page(
+    return write_response_page(
         [
             ConfigurationTimes(
                 item.name, item.responses.seconds, int(item.responses.missed_at.size)
             )
             for item in comparison.configurations
         ],
-        [records.table(spec) for spec in response.tables(comparison)],
+        [rendering.table_of(spec) for spec in response.tables(comparison)],
         documents.encode(comparison_document(comparison, saved)),
         output,
     )

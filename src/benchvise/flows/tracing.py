@@ -17,7 +17,6 @@ from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.measure.model import RunRemark
 from benchvise.measure.sources import Sources
-from benchvise.report.recording import summary
 from benchvise.store import Store
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 
@@ -80,6 +79,12 @@ class Tracing:
                 self._recorder.close()
 
 
+def recording_summary(recorded: Recorded) -> str:
+    """Events, time, and losses, in one sentence."""
+    lost = f"{recorded.lost} events lost" if recorded.lost else "no event lost"
+    return f"{recorded.events} events in {recorded.seconds:.2f} s, {lost}"
+
+
 def _sentence(recorded: Recorded) -> str:
     early = {
         "size": "; it ended early, as its size was at its limit",
@@ -88,7 +93,7 @@ def _sentence(recorded: Recorded) -> str:
     }
     return (
         "tracing was on: every event takes time where it happens, so that these results are not "
-        f"those of a run without --trace ({summary(recorded)}"
+        f"those of a run without --trace ({recording_summary(recorded)}"
         f"{early.get(recorded.reason, '')})"
     )
 
