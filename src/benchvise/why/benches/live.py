@@ -57,7 +57,7 @@ from benchvise.why.model import (
     Write,
 )
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.live import ProbedFiles
+from benchvise.why.provenance.sources import ProbedFiles
 
 T = TypeVar("T")
 

@@ -28,9 +28,8 @@ from benchvise.errors import BenchviseError, BoardUnusable, UsageError
 from benchvise.rig.images import elf
 from benchvise.text import last_line, printable
 from benchvise.why.benches.programs import named
-from benchvise.why.provenance.directory import DirectoryFiles
 from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import DirectoryFiles, image_files
 
 _SECONDS = 60.0
 _MOST_LIBRARIES = 200
