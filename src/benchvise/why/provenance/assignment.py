@@ -79,7 +79,7 @@ class Assignment:
         return replace(self, when=(*rank, *self.when))
 
 
-# -- whether two spellings of a value mean the same to a file of the kernel --------------------------
+# -- whether two spellings of a value mean the same to a file of the kernel ------------------------
 
 _YES = frozenset({"1", "y", "yes", "on", "true", "enabled", "enable"})
 _NO = frozenset({"0", "n", "no", "off", "false", "disabled", "disable", "never"})

@@ -23,7 +23,7 @@ from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of, split_words
 from benchvise.why.provenance.globs import is_pattern, overlap
 
-# -- sysctl ------------------------------------------------------------------------------------------
+# -- sysctl ----------------------------------------------------------------------------------------
 
 _SYSCTL_D = (
     "/etc/sysctl.d",
@@ -111,7 +111,7 @@ SYSCTL = SettingFiles(
 )
 
 
-# -- sysfsutils --------------------------------------------------------------------------------------
+# -- sysfsutils ------------------------------------------------------------------------------------
 
 _SYSFS_FILES = ("/etc/sysfs.conf", "/etc/sysfs.d/*.conf")
 
@@ -134,7 +134,7 @@ def _find_sysfs(tree: Tree) -> Iterator[Assignment]:
 SYSFS = SettingFiles("sysfs.conf", _SYSFS_FILES, _find_sysfs)
 
 
-# -- tmpfiles.d --------------------------------------------------------------------------------------
+# -- tmpfiles.d ------------------------------------------------------------------------------------
 
 _TMPFILES_D = (
     "/etc/tmpfiles.d",

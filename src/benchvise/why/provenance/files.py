@@ -211,7 +211,7 @@ class SettingFiles:
     links: tuple[str, ...] = ()
 
 
-# -- what starts the system --------------------------------------------------------------------------
+# -- what starts the system ------------------------------------------------------------------------
 
 INIT_FILES = ("/etc/inittab", "/etc/os-release", "/etc/rc.conf")
 INIT_LINKS = ("/sbin/init", "/usr/sbin/init", "/init", "/proc/1/exe", "/sbin/openrc-init",
@@ -253,7 +253,7 @@ def init_of(tree: Tree) -> Init:
     return Init.UNKNOWN
 
 
-# -- words of configuration files, as systemd takes them apart: no shell -----------------------------
+# -- words of configuration files, as systemd takes them apart: no shell ---------------------------
 
 
 def split_words(text: str, most: int = 0) -> list[str]:

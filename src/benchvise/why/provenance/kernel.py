@@ -22,7 +22,7 @@ from benchvise.why.provenance.direct import path_of
 from benchvise.why.provenance.files import FILE_LIMIT, SettingFiles, Tree, lines_of, split_words
 from benchvise.why.provenance.shell import Run
 
-# -- firmware and device tree ------------------------------------------------------------------------
+# -- firmware and device tree ----------------------------------------------------------------------
 
 _CONFIG_TXT = ("/boot/firmware/config.txt", "/boot/config.txt", "/config.txt",
           "/boot/firmware/usercfg.txt", "/boot/usercfg.txt")  # fmt: skip
@@ -71,7 +71,7 @@ FIRMWARE = SettingFiles(
 )
 
 
-# -- the kernel's configuration ----------------------------------------------------------------------
+# -- the kernel's configuration --------------------------------------------------------------------
 
 _RUNNING = "/proc/config.gz"
 _INSTALLED = (
@@ -130,7 +130,7 @@ def _config_text(tree: Tree, path: str) -> bytes:
 CONFIGURATION = SettingFiles("the kernel's configuration", (_RUNNING, *_INSTALLED), _find_options)
 
 
-# -- the command line --------------------------------------------------------------------------------
+# -- the command line ------------------------------------------------------------------------------
 
 _HOMES = ("", "/boot", "/boot/firmware", "/boot/efi", "/efi", "/flash", "/uboot")
 _EXTLINUX = tuple(
@@ -311,7 +311,7 @@ COMMAND_LINE = SettingFiles(
 )
 
 
-# -- modules -----------------------------------------------------------------------------------------
+# -- modules ---------------------------------------------------------------------------------------
 
 _MODPROBE = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d",
            "/usr/lib/modprobe.d", "/lib/modprobe.d")  # fmt: skip
@@ -381,7 +381,7 @@ MODULES = SettingFiles(
 )
 
 
-# -- what options and words decide -------------------------------------------------------------------
+# -- what options and words decide -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
     )
 
 
-# -- all that sets something on a system -------------------------------------------------------------
+# -- all that sets something on a system -----------------------------------------------------------
 
 _ROUNDS = 4  # a unit's script, what that sources or runs, and what that runs in turn
 

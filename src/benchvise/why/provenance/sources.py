@@ -132,7 +132,7 @@ class DirectoryFiles:
         return self._root.joinpath(*way)
 
 
-# -- a board -----------------------------------------------------------------------------------------
+# -- a board ---------------------------------------------------------------------------------------
 
 # By these a path says that there is nothing to read: no such file, or a directory.
 _NOTHING = frozenset({"ENOENT", "ENOTDIR", "EISDIR", "EINVAL"})
@@ -214,7 +214,7 @@ class ProbedFiles:
                 self.unread[path] = f"only its first {limit >> 10} KiB were looked at"
 
 
-# -- an image ----------------------------------------------------------------------------------------
+# -- an image --------------------------------------------------------------------------------------
 
 _BOOT_MOUNT = re.compile(r"^\S+\s+(/boot(?:/\w+)?)\s+(?:vfat|msdos|auto|ext[234])\s", re.M)
 _ROOT_WORD = re.compile(r"(?:^|\s)root=/dev/(\w+)")

@@ -208,7 +208,7 @@ BUILTINS: Mapping[str, Callable[[Run, BuiltinCall], Result]] = {
 }  # fmt: skip
 
 
-# -- what ``[ … ]`` says, as far as that can be known without running --------------------------------
+# -- what ``[ … ]`` says, as far as that can be known without running ------------------------------
 
 # Commands that ask whether a program is there: it is.
 _FILE_TESTS = frozenset(

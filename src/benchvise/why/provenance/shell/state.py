@@ -153,7 +153,7 @@ def _evaluated(node: ast.expr) -> int:
     raise ValueError("not understood")
 
 
-# -- where a script has come to ----------------------------------------------------------------------
+# -- where a script has come to --------------------------------------------------------------------
 
 DEEPEST = 12
 """Calls, sourced files and captured commands that may stand in each other."""
@@ -263,7 +263,7 @@ class State:
             self.doubts.pop()
 
 
-# -- from the words of a script to those of a command ------------------------------------------------
+# -- from the words of a script to those of a command ----------------------------------------------
 
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*#?!$-])(?:(:?[-=+?]|##?|%%?)(.*))?", re.DOTALL)
 
