@@ -14,7 +14,7 @@ from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdo
 from benchvise.cli.progress import RigProgress
 from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.flows import trace_record as flow
+from benchvise.flows import tracing
 from benchvise.flows.tracing import recording_summary
 from benchvise.quantities import format_size
 from benchvise.trace.recording import Recorded, RecordingPlan, check_events
@@ -116,7 +116,7 @@ def record(
     """
     if tracer is Tracer.LTTNG and clock is not TraceClock.MONO:
         raise UsageError("LTTng has a clock of its own", "leave --clock out")
-    request = flow.RecordRequest(
+    request = tracing.RecordRequest(
         board,
         RecordingPlan(
             check_events(events or ()),
@@ -142,7 +142,7 @@ def record(
             console.print(text_line("recording; Ctrl-C ends it", style="dim"))
 
     with RigProgress(stderr()) as booting:
-        recorded = flow.record(request, observe, booting.observe)
+        recorded = tracing.record(request, observe, booting.observe)
     if as_json:
         print_json("recording", encode(recorded))
     else:

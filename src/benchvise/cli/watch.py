@@ -19,8 +19,8 @@ from benchvise.cli.output import (
     text_line,
 )
 from benchvise.errors import UsageError
-from benchvise.flows import watch as flow
-from benchvise.flows.watch import CHEAP, WatchNotice, WatchOutcome, WatchRequest
+from benchvise.flows import health
+from benchvise.flows.health import CHEAP, WatchNotice, WatchOutcome, WatchRequest
 from benchvise.health.watch.alerts import spell
 from benchvise.quantities import seconds_or_none
 from benchvise.report.health_tables import history_data, history_tables
@@ -92,7 +92,7 @@ def watch(
         rig,
     )
     with Store.open(store) as opened:
-        outcomes = flow.watch(request, opened, lambda told: _tell(told, as_json=as_json))
+        outcomes = health.watch(request, opened, lambda told: _tell(told, as_json=as_json))
     if as_json:
         print_json("watch", outcomes)
     else:
@@ -159,7 +159,7 @@ def _show(
 ) -> None:  # fmt: skip
     now = time.time()
     begin = _begin(since, now)
-    histories = [flow.history(store, board, begin, now) for board in boards]
+    histories = [health.history(store, board, begin, now) for board in boards]
     if as_json:
         print_json(
             "watch-history", [history_data(board_history, by) for board_history in histories]

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
 from benchvise.rig.virtual import usbsdmux
 from benchvise.rig.virtual.boards import GDB_SOCKET
 from benchvise.rig.virtual.messages import BoardPorts
@@ -39,6 +37,8 @@ def write(
     _replace(launcher, f'#!/bin/sh\nexec {command} "$@"\n', 0o700)
     # Nothing has to settle where no USB device comes and goes, and no capacitor to run empty.
     times = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1}
+    import yaml  # late: nearly every command imports RIG_FILE
+
     options = {"ssh_identity": str(ssh_identity), **times}
     environment = {
         "targets": {board.name: _target(directory, url, board, images) for board in boards},
