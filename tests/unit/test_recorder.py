@@ -13,7 +13,7 @@ import pytest
 from benchvise.board.channel import NotAvailable
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
-from benchvise.cli.trace_record import recording_lines
+from benchvise.cli.trace import recording_lines
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.flows.tracing import recording_summary
 from benchvise.trace import recording
