@@ -183,6 +183,7 @@ def open_board(name: str, rig_file: str | None = None) -> RigBoard:
 
 # -- a session of many boots -----------------------------------------------------------------------
 
+
 class BootSession:
     """Holds one board until ``close``, which switches it off; nobody else gets it in between.
 
