@@ -1,7 +1,7 @@
 """Insights: what the series of a run say together.
 
-Each is found by a pure function of the run, in the module of its subject. An unstable series lends no
-median to any of them, as no one number may stand for it (``caches`` has its own way).
+Each is found by a pure function of the run, in the module of its subject. An unstable series lends
+no median to any of them, as no one number may stand for it (``caches`` has its own way).
 """
 
 from __future__ import annotations
