@@ -23,9 +23,8 @@ from benchvise.command import CommandRecord
 from benchvise.documents import schema
 from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
-from benchvise.health.watch.alerts import spell
-from benchvise.health.watch.rules import default_rules
-from benchvise.kernel_log import LogClass, LogRule, classes
+from benchvise.health.watch.alerts import default_rules, spell
+from benchvise.kernel_log import LogClass, LogRule, log_classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.suite import load_suite, suite_names
@@ -556,7 +555,7 @@ def kernel_log_page() -> str:
         "know, ordinary on many boards.",
         "",
     ]
-    for one in classes():
+    for one in log_classes():
         lines += _log_class(one)
     return "\n".join(lines)
 
