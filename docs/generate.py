@@ -36,8 +36,8 @@ from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
-from benchvise.why.suspects.artefacts import Artefact, artefacts
-from benchvise.why.suspects.priors import (
+from benchvise.why.suspects.admissibility import Artefact, artefacts
+from benchvise.why.suspects.ranking import (
     PreferredValue,
     Prior,
     commands,

@@ -31,8 +31,8 @@ from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
-from benchvise.why.suspects.artefacts import artefacts
-from benchvise.why.suspects.priors import priors, symptoms
+from benchvise.why.suspects.admissibility import artefacts
+from benchvise.why.suspects.ranking import priors, symptoms
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
