@@ -26,7 +26,7 @@ from benchvise.health.watch.alerts import default_rules, spell
 from benchvise.kernel_log import LogClass, LogRule, log_classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
-from benchvise.measure.sources import local_registry
+from benchvise.measure.runner import local_registry
 from benchvise.measure.suite import load_suite, suite_names
 from benchvise.report.rendering import described_columns
 from benchvise.state.catalogue import load_catalogue

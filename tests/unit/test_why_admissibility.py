@@ -10,7 +10,7 @@ import pytest
 from why_boards import metric, side, with_value
 
 from benchvise.measure.hostside import HOST_BENCHMARKS
-from benchvise.measure.sources import local_registry
+from benchvise.measure.runner import local_registry
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side

@@ -11,7 +11,7 @@ import pytest
 from why_boards import metric, one, side
 
 from benchvise.measure.hostside import HOST_BENCHMARKS
-from benchvise.measure.sources import local_registry
+from benchvise.measure.runner import local_registry
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck

@@ -32,7 +32,7 @@ from benchvise.flows.tracing import Tracing
 from benchvise.measure.model import RunStatus
 from benchvise.measure.plan import PROCESSES, Plan, make_plan
 from benchvise.measure.registry import Registry
-from benchvise.measure.sources import Sources, board_registry
+from benchvise.measure.runner import Sources, board_registry
 from benchvise.measure.suite import SuiteEntry, load_suite, parse_bench, parse_params
 from benchvise.rig.environment import is_rig
 from benchvise.rig.hold.client import all_at_once

@@ -22,7 +22,7 @@ from benchvise.documents import encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.boards import open_boards
 from benchvise.measure.model import RunRemark
-from benchvise.measure.sources import Sources
+from benchvise.measure.runner import Sources
 from benchvise.output_files import check_new_directory, check_output_file
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.trace.lttng import LttngSession
