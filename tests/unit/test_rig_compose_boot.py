@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.rig.compose.layers import root as tables
-from benchvise.rig.compose.layers.command_line import combined
+from benchvise.rig.compose.layers.kernel import combined
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import STYLES, extlinux, raspberry, style
 from benchvise.rig.images.boot_files.style import BootSide, BootStyle

@@ -17,8 +17,7 @@ from difflib import SequenceMatcher
 
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, digest
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.debugfs import quoted
-from benchvise.rig.images.ext import Ext, Inode
+from benchvise.rig.images.ext import Ext, Inode, quoted
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.text import Untrusted
