@@ -24,7 +24,7 @@ import zstandard
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.images import ImageError, cache, tools
-from benchvise.rig.images.boot_files import extlinux
+from benchvise.rig.images.boot_files import uboot
 from benchvise.rig.images.ext import make_ext4
 from benchvise.rig.images.fat import make_fat
 from benchvise.rig.images.table import dos_table
@@ -301,7 +301,7 @@ label second
   initrd /i
   append console=ttyS0 root=/dev/vda2
 """
-    label = extlinux.chosen(settings)
+    label = uboot.chosen(settings)
     assert label is not None
     assert label.values == {
         "kernel": "/b",

@@ -2,7 +2,8 @@
 
 What is zero is not written, so that it takes no room on the disk. The block map says which blocks a
 card must hold, in the format of bmaptool, version 2.0. A block that is free in its file system need
-not be written; one that is in use must be, also if it is zero, as a card holds something else there.
+not be written; one that is in use must be, also if it is zero, as a card holds something else
+there.
 """
 
 from __future__ import annotations

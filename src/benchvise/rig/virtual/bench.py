@@ -1,10 +1,10 @@
 """Starts, queries and stops a virtual bench, and writes its labgrid environment file.
 
-    up                the daemon runs, everything is switched off, rig.yaml is written
-    status            what /status says; None when no bench runs there
-    down              False when none ran there
-    inject            orders a fault
-    write_rig_file    the environment file, and what it names
+up                the daemon runs, everything is switched off, rig.yaml is written
+status            what /status says; None when no bench runs there
+down              False when none ran there
+inject            orders a fault
+write_rig_file    the environment file, and what it names
 """
 
 from __future__ import annotations

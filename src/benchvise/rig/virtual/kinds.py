@@ -14,7 +14,7 @@ from pathlib import Path
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.boot_files.extlinux import Extlinux
+from benchvise.rig.images.boot_files.uboot import Extlinux
 from benchvise.rig.images.fat import Fat
 from benchvise.rig.images.table import read_table
 from benchvise.rig.images.tools import PACKAGES, Tools, find_program, installed

@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from benchvise.rig.images.boot_files.extlinux import chosen
+from benchvise.rig.images.boot_files.uboot import chosen
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.defaults import boot_words
 from benchvise.why.provenance.files import Tree, lines_of

@@ -7,8 +7,9 @@
     libc           its C library
     init_settings  what it sets when it starts
 
-``LAYERS`` has them in the order in which they are put. A root file system brings its own libc and settings, so it comes before them; a kernel brings its
-modules into whatever root file system there is by then.
+``LAYERS`` has them in the order in which they are put. A root file system brings its own libc and
+settings, so it comes before them; a kernel brings its modules into whatever root file system there
+is by then.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from benchvise.errors import UsageError
 from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layers.bootloader import Bootloader
 from benchvise.rig.compose.layers.init_settings import InitSettings
-from benchvise.rig.compose.layers.kernel import CommandLine, DeviceTree, KernelAndModules, device_tree_files, kernel_configuration
+from benchvise.rig.compose.layers.kernel import (
+    CommandLine,
+    DeviceTree,
+    KernelAndModules,
+    device_tree_files,
+    kernel_configuration,
+)
 from benchvise.rig.compose.layers.layer import DivisibleLayer, ImageLayer, LayerPart, LayerSummary
 from benchvise.rig.compose.layers.libc import CLibrary
 from benchvise.rig.compose.layers.root import Root

@@ -13,7 +13,7 @@ from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, di
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files import style
 from benchvise.rig.images.ext import Ext
-from benchvise.rig.images.filesystems import below
+from benchvise.rig.images.filesystems import below, read_text
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.kernel import embedded_config
 from benchvise.rig.images.layout import MODULES, OpenedImage
@@ -228,7 +228,7 @@ def _place(opened: OpenedImage, options: Sequence[str]) -> int:
     if not options:
         return 0
     side = opened.boot_side()
-    text = side.files.read(side.boot.configuration[-1], 1 << 20).decode(errors="surrogateescape")
+    text = read_text(side.files, side.boot.configuration[-1])
     lines = enumerate(text.splitlines(), 1)
     return next((n for n, line in lines if set(options) <= set(_WORD.findall(line))), 0)
 

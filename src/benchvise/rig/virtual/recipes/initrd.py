@@ -2,8 +2,9 @@
 
 The archive has the format ``newc`` of cpio(5), described in the kernel's
 ``driver-api/early-userspace/buffer-format``: a header of hexadecimal fields, the name, the
-contents, each padded to 4 bytes. The script takes ``root=`` and ``init=`` from the kernel's command line, waits a few seconds for
-that device, and says what it misses in the words of Debian's initramfs-tools.
+contents, each padded to 4 bytes. The script takes ``root=`` and ``init=`` from the kernel's command
+line, waits a few seconds for that device, and says what it misses in the words of Debian's
+initramfs-tools.
 """
 
 from __future__ import annotations
