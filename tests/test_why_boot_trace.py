@@ -11,7 +11,7 @@ from root_trees import suspect_of
 from benchvise.why.model import Side
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.boot_trace import TRACE, tracing_arguments, with_proof, written_in
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import image_files
 
 kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
 build = pytest.importorskip("benchvise.rig.virtual.recipes.build")

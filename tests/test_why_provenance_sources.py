@@ -21,7 +21,7 @@ from benchvise.state.places import survey
 from benchvise.state.roles import find_roles
 from benchvise.why.model import NOT_FOUND, Side
 from benchvise.why.provenance import DirectoryFiles, ProbedFiles, find_origins
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import image_files
 
 BOOT = "/boot/firmware"
 

@@ -16,16 +16,7 @@ from benchvise.trace.analysis import series
 from benchvise.trace.analysis.model import TraceSpan
 from benchvise.trace.analysis.stats import stats
 from benchvise.trace.loaded import LoadedTrace, load_trace
-from benchvise.web.workspace import (
-    comparison,
-    instances,
-    latency,
-    log,
-    search,
-    sql,
-    statistics,
-)
-from benchvise.web.workspace import load as over_time
+from benchvise.web.workspace import activity, comparison, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
 pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
@@ -91,24 +82,26 @@ def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
 )
 def test_what_makes_no_sense_is_said(after: LoadedTrace, words: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
-        ask(statistics.answer, after, **words)
+        ask(activity.statistics, after, **words)
     assert said in str(error.value)
 
 
 def test_a_range_filters_every_view(after: LoadedTrace) -> None:
     part = {"begin": 500 * MS, "end": 600 * MS}
-    rows = ask(statistics.answer, after, **part)
+    rows = ask(activity.statistics, after, **part)
     assert (rows["begin"], rows["end"]) == (500 * MS, 600 * MS)
     assert sum(one["instances"] for one in rows["actors"]) < 400
-    table = instances.answer(after, TraceQuery({name: str(at) for name, at in part.items()}))
+    table = activity.instance_points(
+        after, TraceQuery({name: str(at) for name, at in part.items()})
+    )
     assert 500 * MS <= min(table["begin"].to_pylist()) < max(table["begin"].to_pylist()) < 600 * MS
-    found = ask(over_time.load, after, bins=10, **part)
+    found = ask(activity.load, after, bins=10, **part)
     assert (found["first"], found["width"], len(found["cpus"][0]["values"])) == (
         500 * MS, 10 * MS, 10,
     )  # fmt: skip
-    events = ask(log.answer, after, limit=1000, **part)["events"]
-    assert all(500 * MS <= event["time"] < 600 * MS for event in events)
-    hits = ask(search.answer, after, text="sensor", **part)["hits"]
+    logged = ask(events.log, after, limit=1000, **part)["events"]
+    assert all(500 * MS <= event["time"] < 600 * MS for event in logged)
+    hits = ask(events.search, after, text="sensor", **part)["hits"]
     assert hits and all(500 * MS <= hit["time"] < 600 * MS for hit in hits)
     times = sql.query_answer(
         after, TraceQuery({name: str(at) for name, at in part.items()}),
@@ -116,14 +109,14 @@ def test_a_range_filters_every_view(after: LoadedTrace) -> None:
     )["times"]  # fmt: skip
     assert times == [500 * MS]
     asked = {"from": "irq:sensor", "to": "task:irq/43-sensor"}
-    assert ask(latency.answer, after, **asked, **part)["occurrences"] <= 2
+    assert ask(latency.latency, after, **asked, **part)["occurrences"] <= 2
 
 
 # -- each view -------------------------------------------------------------------------------------
 
 
 def test_the_worst_instance_leads_to_its_place(after: LoadedTrace) -> None:
-    rows = ask(statistics.answer, after)["actors"]
+    rows = ask(activity.statistics, after)["actors"]
     sensor = next(row for row in rows if row["actor"] == "irq:sensor/43")
     assert sensor["execution"]["median"] == pytest.approx(3.3 * MS, rel=0.1)
     worst = sensor["worst"]
@@ -132,8 +125,8 @@ def test_the_worst_instance_leads_to_its_place(after: LoadedTrace) -> None:
 
 
 def test_points_that_fall_together_keep_the_largest(after: LoadedTrace) -> None:
-    every = ask(instances.answer, after, width=4000, height=2000)
-    few = ask(instances.answer, after, width=40, height=20)
+    every = ask(activity.instance_points, after, width=4000, height=2000)
+    few = ask(activity.instance_points, after, width=40, height=20)
     assert few.num_rows < 40 * 21 < every.num_rows
     assert sum(few["count"].to_pylist()) == sum(every["count"].to_pylist())
     assert few.schema.metadata == every.schema.metadata
@@ -145,16 +138,16 @@ def test_points_that_fall_together_keep_the_largest(after: LoadedTrace) -> None:
 
 def test_any_pair_of_figures(after: LoadedTrace) -> None:
     mine = actor(after, "irq:sensor/43")
-    pairs = ask(instances.answer, after, actor=mine, x="execution", y="period")
+    pairs = ask(activity.instance_points, after, actor=mine, x="execution", y="period")
     assert set(pairs["actor"].to_pylist()) == {mine}
     # The first has no period, so it has no place on this plot.
     assert pairs.schema.metadata[b"without"] == b"1"
     with pytest.raises(UsageError, match="unknown"):
-        ask(instances.answer, after, y="cpu")
+        ask(activity.instance_points, after, y="cpu")
 
 
 def test_load_adds_up(after: LoadedTrace) -> None:
-    found = ask(over_time.load, after, bins=30, top=3)
+    found = ask(activity.load, after, bins=30, top=3)
     lines = [*found["actors"], found["others"]]
     for at in range(30):
         busy = sum(line["values"][at] for line in lines)
@@ -164,7 +157,7 @@ def test_load_adds_up(after: LoadedTrace) -> None:
 
 
 def test_the_stages_of_a_latency_are_those_of_the_board(after: LoadedTrace) -> None:
-    found = ask(latency.answer, after, **{"from": "irq:sensor", "to": "task:irq/43-sensor"})
+    found = ask(latency.latency, after, **{"from": "irq:sensor", "to": "task:irq/43-sensor"})
     assert found["hops"][0]["method"] == "cause"
     assert found["ways"][0]["stages"][0]["time"]["median"] == pytest.approx(3.3 * MS, rel=0.1)
     assert sum(step["share"] for step in found["steps"]) == pytest.approx(1)
@@ -172,14 +165,14 @@ def test_the_stages_of_a_latency_are_those_of_the_board(after: LoadedTrace) -> N
     assert worst["actor"] == actor(after, "task:irq/43-sensor/143")
     assert sum(stage["time"] for stage in worst["stages"]) == worst["latency"]
     with pytest.raises(UsageError, match="two ends"):
-        ask(latency.answer, after)
+        ask(latency.latency, after)
 
 
 # -- the log ---------------------------------------------------------------------------------------
 
 
 def test_the_log_is_in_order_and_filtered(after: LoadedTrace) -> None:
-    page = ask(log.answer, after, event="irq_handler_*", limit=300)
+    page = ask(events.log, after, event="irq_handler_*", limit=300)
     times = [event["time"] for event in page["events"]]
     assert times == sorted(times)
     assert {event["event"] for event in page["events"]} == {
@@ -187,27 +180,27 @@ def test_the_log_is_in_order_and_filtered(after: LoadedTrace) -> None:
     }  # fmt: skip
     counts = after.trace.counts
     assert page["total"] == counts["irq_handler_entry"] + counts["irq_handler_exit"]
-    second = ask(log.answer, after, event="irq_handler_*", limit=300, offset=300)["events"]
+    second = ask(events.log, after, event="irq_handler_*", limit=300, offset=300)["events"]
     assert second[0]["time"] >= times[-1]
     assert second[0]["index"] > page["events"][-1]["index"]
 
 
 def test_the_log_by_field_and_cpu(after: LoadedTrace) -> None:
-    page = ask(log.answer, after, field='name=="sensor"')
+    page = ask(events.log, after, field='name=="sensor"')
     assert page["total"] == sum(
         dict(event["fields"])["name"] == "sensor" for event in page["events"]
     )
     assert {event["cpu"] for event in page["events"]} == {0}
-    assert ask(log.answer, after, field="name==sensor", cpu="1")["total"] == 0
+    assert ask(events.log, after, field="name==sensor", cpu="1")["total"] == 0
     with pytest.raises(UsageError, match="no event of these has nothing"):
-        ask(log.answer, after, field="nothing==1")
+        ask(events.log, after, field="nothing==1")
     with pytest.raises(UsageError, match="no event sched_swich"):
-        ask(log.answer, after, event="sched_swich")
+        ask(events.log, after, event="sched_swich")
 
 
 def test_the_log_of_an_actor_is_what_happened_while_it_ran(after: LoadedTrace) -> None:
     mine = actor(after, "irq:sensor/43")
-    page = ask(log.answer, after, actor=mine, limit=1000)
+    page = ask(events.log, after, actor=mine, limit=1000)
     assert {event["actor"] for event in page["events"]} == {mine}
     assert {"irq_handler_entry", "printk_console", "sched_waking", "irq_handler_exit"} == {
         event["event"] for event in page["events"]
@@ -218,28 +211,28 @@ def test_the_log_of_an_actor_is_what_happened_while_it_ran(after: LoadedTrace) -
 
 
 def test_the_log_opens_where_one_looks(after: LoadedTrace) -> None:
-    page = ask(log.answer, after, at=1.5 * S, limit=40)
+    page = ask(events.log, after, at=1.5 * S, limit=40)
     times = [event["time"] for event in page["events"]]
     assert times[0] < 1.5 * S <= times[-1]
-    assert ask(log.answer, after, at=100 * S)["events"]
+    assert ask(events.log, after, at=100 * S)["events"]
 
 
 # -- search and SQL --------------------------------------------------------------------------------
 
 
 def test_search_finds_actors_events_and_values(after: LoadedTrace) -> None:
-    found = ask(search.answer, after, text="sensor")
+    found = ask(events.search, after, text="sensor")
     assert {one["name"] for one in found["actors"]} == {"irq:sensor/43", "task:irq/43-sensor/143"}
     assert found["complete"] and found["found"] > len(found["hits"]) == 200
     assert [hit["time"] for hit in found["hits"]] == sorted(hit["time"] for hit in found["hits"])
-    assert ask(search.answer, after, text="SPI_transfer")["events"][0]["count"] > 10
-    by_field = ask(search.answer, after, text="addr==0x20")
+    assert ask(events.search, after, text="SPI_transfer")["events"][0]["count"] > 10
+    by_field = ask(events.search, after, text="addr==0x20")
     assert by_field["found"] == after.trace.counts["i2c_write"]
     assert by_field["hits"][0]["says"] == "addr=32"
     with pytest.raises(UsageError, match="no event of the trace has the field"):
-        ask(search.answer, after, text="nosuchfield==1")
+        ask(events.search, after, text="nosuchfield==1")
     with pytest.raises(UsageError, match="nothing to search"):
-        ask(search.answer, after)
+        ask(events.search, after)
 
 
 def test_rows_of_sql_know_their_time(after: LoadedTrace) -> None:
@@ -322,13 +315,13 @@ def test_hostile_names_are_bounded_and_harmless(tmp_path: Path) -> None:
     loaded = opened(write(board, tmp_path / "evil"))
     asked = {"from": "irq:sensor", "to": "task:irq/43-sensor"}
     for answer in (
-        ask(statistics.answer, loaded),
-        ask(over_time.load, loaded),
-        ask(over_time.switches, loaded),
-        ask(latency.answer, loaded, **asked),
-        ask(log.answer, loaded),
-        ask(search.answer, loaded, text="script"),
-        ask(search.names, loaded),
+        ask(activity.statistics, loaded),
+        ask(activity.load, loaded),
+        ask(activity.switches, loaded),
+        ask(latency.latency, loaded, **asked),
+        ask(events.log, loaded),
+        ask(events.search, loaded, text="script"),
+        ask(events.names, loaded),
         comparison.document(comparison.compare_traces(loaded, loaded), "all"),
     ):
         text = json.dumps(json.loads(json_text(answer)), ensure_ascii=False)

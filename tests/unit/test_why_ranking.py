@@ -17,17 +17,18 @@ from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Bounds, Gap, Layer, ProcessMeans, Side, Suspect
-from benchvise.why.suspects.priors import (
+from benchvise.why.suspects.ranking import (
+    SPREAD,
     PreferredValue,
     chance,
     direction_of,
     likeness,
     prior_of,
     priors,
+    rank,
     symptoms,
     unlisted,
 )
-from benchvise.why.suspects.ranking import SPREAD, rank
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 AHEAD = "/sys/block/mmcblk0/queue/read_ahead_kb"

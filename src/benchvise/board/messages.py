@@ -47,6 +47,11 @@ class FileError:
     name: str
 
 
+def content_text(content: FileValue | FileError | None) -> str:
+    """The text of a file of the board; empty where it is none or could not be read."""
+    return content.text if isinstance(content, FileValue) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class FileWritten:
     """What became of a value written to a file of the board.

@@ -15,13 +15,11 @@ from typing import Protocol, TypeAlias
 from benchvise.documents import computed, in_json
 from benchvise.errors import BenchviseError, StoreError, UsageError
 from benchvise.flows.boards import open_boards
-from benchvise.health.model import LogMark
+from benchvise.health.model import LogMark, Observation, WatchEvent
 from benchvise.health.watch.alarms import Alarms
-from benchvise.health.watch.alerts import Alert, AlertRule
+from benchvise.health.watch.alerts import Alert, AlertRule, load_rules
 from benchvise.health.watch.history import History, WatchSpan
-from benchvise.health.watch.observation import Observation, WatchEvent
 from benchvise.health.watch.poller import ChannelPoller
-from benchvise.health.watch.rules import load_rules
 from benchvise.health.watch.tracker import WatchMemory, WatchStep, advance, note
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.store import Store

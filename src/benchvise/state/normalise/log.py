@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from benchvise.kernel_log import classify, lines
+from benchvise.kernel_log import classify, log_lines
 
 TIMES = 100
 """Times of a class that are kept, the newest."""
@@ -62,5 +62,5 @@ def firmware_lines(given: object) -> list[str]:
 def _lines(given: object) -> Iterator[tuple[float | None, str]]:
     if not isinstance(given, str):
         raise ValueError("not a text")
-    for line in lines(given):
+    for line in log_lines(given):
         yield line.time, line.text

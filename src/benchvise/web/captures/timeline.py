@@ -19,8 +19,7 @@ from starlette.requests import Request
 
 from benchvise.signal import levels
 from benchvise.signal.capture import SignalLine
-from benchvise.web.captures.served import ServedCapture
-from benchvise.web.captures.view import CaptureView
+from benchvise.web.captures.served import CaptureView, ServedCapture
 from benchvise.web.context import context
 from benchvise.web.http import Query
 from benchvise.web.timeline import TimelinePart, parse_span, timeline_routes

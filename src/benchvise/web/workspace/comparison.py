@@ -13,8 +13,8 @@ from benchvise.trace.analysis.compare import METRICS, ActorRate, MetricChange
 from benchvise.trace.analysis.model import NONE, Ints
 from benchvise.trace.catalogue.compare import COMPARE, CompareRequest
 from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.latency import shapes
 from benchvise.web.workspace.query import since
-from benchvise.web.workspace.shapes import shapes
 
 KINDS = ("all", "irq", "softirq", "task")
 

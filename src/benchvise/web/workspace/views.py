@@ -19,9 +19,8 @@ from starlette.routing import Route
 from benchvise.errors import UsageError
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.context import context
-from benchvise.web.errors import Busy
-from benchvise.web.http import JsonAnswer, posted_text, tagged_answer
-from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
+from benchvise.web.http import Busy, JsonAnswer, posted_text, tagged_answer
+from benchvise.web.workspace import activity, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
 SECONDS = 30.0
@@ -80,14 +79,14 @@ async def _query(request: Request) -> Response:
 
 
 routes = [
-    view("actors", statistics.answer),
-    view("instances", instances.answer),
-    view("load", load.load),
-    view("switches", load.switches),
-    view("latency", latency.answer),
-    view("log", log.answer),
-    view("search", search.answer),
-    view("names", search.names),
+    view("actors", activity.statistics),
+    view("instances", activity.instance_points),
+    view("load", activity.load),
+    view("switches", activity.switches),
+    view("latency", latency.latency),
+    view("log", events.log),
+    view("search", events.search),
+    view("names", events.names),
     view("tables", sql.tables),
     Route("/api/traces/{key}/query", _query, methods=["POST"]),
 ]

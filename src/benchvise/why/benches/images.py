@@ -29,7 +29,7 @@ from benchvise.state.normalise.kernel import kernel_config
 from benchvise.text import Untrusted
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import image_files
 from benchvise.why.suspects.ranking import layer_terms, option_terms, part_terms
 from benchvise.why.suspects.reduction import Reach, reach_of
 
