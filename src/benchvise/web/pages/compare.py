@@ -13,7 +13,7 @@ from starlette.responses import Response
 from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
 from benchvise.measure.compare import SeriesVerdict
-from benchvise.measure.counters import counters_per_iteration, missing_counters
+from benchvise.measure.metrics import counters_per_iteration, missing_counters
 from benchvise.measure.validity import Summary
 from benchvise.report.bars import bar_figures
 from benchvise.report.data import ChangeData, ReportData

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows.tracing import ATTACHMENT as TRACE
-from benchvise.measure.counters import counters_per_iteration, missing_counters
+from benchvise.measure.metrics import counters_per_iteration, missing_counters
 from benchvise.quantities import format_percent
 from benchvise.report.bars import bar_figures
 from benchvise.report.data import ReportData, RunData, SeriesData
