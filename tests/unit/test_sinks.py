@@ -37,7 +37,7 @@ from benchvise.report.html import render_response_page as response_page
 from benchvise.report.rendering import Cell, Column, Table, line, rendered, table_markdown
 from benchvise.report.tables import list_rows, run_rows, run_table
 from benchvise.rig.hold.messages import PhaseReached
-from benchvise.state.delta import NewLogLines
+from benchvise.state.diff import NewLogLines
 from benchvise.text import Untrusted
 from benchvise.web.answers import failure
 from benchvise.web.http import JsonAnswer

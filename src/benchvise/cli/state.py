@@ -14,8 +14,12 @@ from benchvise.flows import state as flow
 from benchvise.output_files import check_output_file
 from benchvise.report.rendering import rendered
 from benchvise.report.state_tables import diff_rows, observed_rows, snapshot_rows, unseen_rows
-from benchvise.state.restore import SETTLED, Restored, RestoreOutcome, RestoreVerdict, SessionResult
-from benchvise.state.restored import (
+from benchvise.state.restore import (
+    SETTLED,
+    Restored,
+    RestoreOutcome,
+    RestoreVerdict,
+    SessionResult,
     advice,
     exit_code,
     others_due,
