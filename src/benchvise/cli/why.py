@@ -49,7 +49,7 @@ from benchvise.why.events import (
 )
 from benchvise.why.model import Grade
 
-_WORDS = 300
+_LINE_LIMIT = 300
 _BESIDE_SEARCH = 4  # experiments besides those of the search: all at once, and the confirmation
 
 
@@ -295,12 +295,12 @@ def why(
     else:
         if board and good_root is not None:
             raise UsageError("two images have a root each", "leave --good-root out")
-        one, other = _sides(boards or [], good, good_root)
+        first, other = _sides(boards or [], good, good_root)
         if board:  # to be found again by --resume, wherever that is called
-            one, other = (str(Path(name).resolve()) for name in (one, other))
+            first, other = (str(Path(name).resolve()) for name in (first, other))
         wanted = user_command(command, match, better, unit)
         root = "" if good_root is None else str(good_root.resolve())
-        sides = Sides(one, other, bench, wanted, rig, patience, tuple(board or ()), root)
+        sides = Sides(first, other, bench, wanted, rig, patience, tuple(board or ()), root)
         sides.entry()
         request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, risky), store)
     for due in restores_due():

@@ -210,8 +210,8 @@ def repeat_command(diagnosis: Diagnosis) -> str:
     else:
         params = ",".join(f"{name}={value}" for name, value in metric.params.items())
         what = ["--bench", metric.benchmark + (f":{params}" if params else "")]
-    words = ["benchvise", "why", diagnosis.good, diagnosis.bad, *what]
-    return shlex.join([*words, "--seed", str(diagnosis.seed)])
+    arguments = ["benchvise", "why", diagnosis.good, diagnosis.bad, *what]
+    return shlex.join([*arguments, "--seed", str(diagnosis.seed)])
 
 
 def named(names: Sequence[str], most: int = 4) -> str:

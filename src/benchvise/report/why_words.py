@@ -52,7 +52,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.wording import apart, percent, scatters
 
-_SHOWN = 6
+_MOST_LISTED = 6
 """Differences that a list names before it counts the rest."""
 
 _VALUE = 40
@@ -162,7 +162,7 @@ def left_set(diagnosis: Diagnosis) -> list[Write]:
     last: dict[tuple[str, str], Write] = {}
     for write in diagnosis.writes:
         last[write.side, write.path] = write
-    return [write for write in last.values() if not write.undone][:_SHOWN]
+    return [write for write in last.values() if not write.undone][:_MOST_LISTED]
 
 
 def _gap(diagnosis: Diagnosis) -> Block:
@@ -409,19 +409,19 @@ def _untested(diagnosis: Diagnosis) -> Iterator[BlockLine]:
     # The very file that sets the cause differs too, of course.
     files = [o.file for cause in diagnosis.causes for o in cause.origins if o.line]
     cannot = [s for s in untested(diagnosis) if not any(file in s.id for file in files)]
-    for suspect in cannot[:_SHOWN]:
+    for suspect in cannot[:_MOST_LISTED]:
         values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"
         yield BlockLine(f"{suspect.id} ({values}): {suspect.untestable}")
-    if len(cannot) > _SHOWN:
-        yield BlockLine(f"and {len(cannot) - _SHOWN} more, on the evidence page", "muted")
-    for experiment in unresolved(diagnosis)[:_SHOWN]:
+    if len(cannot) > _MOST_LISTED:
+        yield BlockLine(f"and {len(cannot) - _MOST_LISTED} more, on the evidence page", "muted")
+    for experiment in unresolved(diagnosis)[:_MOST_LISTED]:
         what = named(experiment.flipped)
         reason = experiment.reason
         yield BlockLine(reason if reason.startswith(what) else f"{what}: {reason}")
     if diagnosis.verdict == DiagnosisVerdict.INCOMPLETE:
         left = [suspect.id for suspect in still_open(diagnosis)]
         if left:
-            yield BlockLine(f"not reached: {named(left, _SHOWN)}")
+            yield BlockLine(f"not reached: {named(left, _MOST_LISTED)}")
 
 
 def _done(diagnosis: Diagnosis) -> Iterator[BlockLine]:

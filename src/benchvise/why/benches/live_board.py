@@ -344,8 +344,8 @@ def compared(key: str, better: Better, values: Mapping[Side, Sequence[float]]) -
     good, bad = ([sign * math.log(v) for v in values[side]] for side in (Side.GOOD, Side.BAD))
     gaps = sorted(g - b for g, b in zip(good, bad, strict=True))
     floor = max(
-        statistics.median(abs(a - b) for a, b in itertools.combinations(one, 2))
-        for one in (good, bad)
+        statistics.median(abs(a - b) for a, b in itertools.combinations(values_of_side, 2))
+        for values_of_side in (good, bad)
     )
     gap = Bounds(statistics.median(gaps), gaps[0], gaps[-1])
     apart = min(good) > max(bad) or min(bad) > max(good)

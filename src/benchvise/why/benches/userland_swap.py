@@ -39,7 +39,7 @@ from benchvise.why.model import (
 )
 
 USERLAND = "userland"
-_SHOWN = 12  # digits of a hash
+_HASH_DIGITS = 12  # digits of a hash
 _TRY_S = 600.0
 
 _TITLE = "the programs and libraries that the command runs"
@@ -232,7 +232,7 @@ def _file(closure: Closure, part: str) -> str:
         (file for file in closure.files.values() if file.part == part),
         key=lambda file: len(file.data),
     )
-    return f"{file.path} {file.digest[:_SHOWN]}"
+    return f"{file.path} {file.digest[:_HASH_DIGITS]}"
 
 
 def _kind(part: str) -> str:

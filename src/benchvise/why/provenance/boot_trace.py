@@ -88,7 +88,7 @@ def written_in(trace: str, target: str = "") -> tuple[Writer, ...]:
     """
     opened: dict[int, str] = {}
     programs: dict[int, str] = {}
-    found: list[Writer] = []
+    writers: list[Writer] = []
     for line in trace.split("\n", _MOST_LINES)[:_MOST_LINES]:
         match = _EVENT.match(line[:_LINE])
         if match is None:
@@ -105,8 +105,8 @@ def written_in(trace: str, target: str = "") -> tuple[Writer, ...]:
         elif event in _WRITES and pid in opened:
             process, seconds = printable(match["comm"].strip(), 20), float(match["time"])
             path = printable(opened[pid], 300)
-            found.append(Writer(path, seconds, process, pid, programs.get(pid, "")))
-    return tuple(w for w in found if not target or overlap(canonical(w.path), canonical(target)))
+            writers.append(Writer(path, seconds, process, pid, programs.get(pid, "")))
+    return tuple(w for w in writers if not target or overlap(canonical(w.path), canonical(target)))
 
 
 def with_proof(origin: Origin, writers: Sequence[Writer]) -> Origin:
