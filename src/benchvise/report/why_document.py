@@ -94,11 +94,6 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """``1 experiment``, ``7 experiments``."""
-    return f"{number} {one if number == 1 else several or one + 's'}"
-
-
 def times(ratio: float) -> str:
     """``10.3x``."""
     return f"{format_number(ratio)}x"

@@ -13,7 +13,6 @@ from benchvise.quantities import format_value
 from benchvise.report.tables import Tone
 from benchvise.report.why_document import (
     arms_text,
-    counted,
     duration,
     gap_text,
     named,
@@ -29,7 +28,7 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
-from benchvise.text import SENTENCE_LIMIT, printable
+from benchvise.text import SENTENCE_LIMIT, counted, printable
 from benchvise.why.model import (
     NOT_FOUND,
     Bounds,

@@ -178,7 +178,10 @@ def _answer(
             return f"{sentence}; {reached}"
         if verdict is DiagnosisVerdict.PARTLY and case.unexplained is not None:
             if case.unexplained.value < 0:
-                return f"{sentence}: more than the whole gap, so something else has the opposite effect"
+                return (
+                    f"{sentence}: more than the whole gap, so something else has the opposite "
+                    "effect"
+                )
             return f"{sentence}; {_share_text(case.unexplained)} is unexplained"
         return sentence
     if verdict is DiagnosisVerdict.INCOMPLETE:

@@ -89,7 +89,7 @@ _MASK = re.compile(r"(?:0x)?[0-9a-f]{1,8}(?:,[0-9a-f]{8})*", re.IGNORECASE)
 
 
 def same(target: str, text: str, other: str) -> bool:
-    """Whether a line that says ``one`` can have made the target show ``other``."""
+    """Whether a line that says ``text`` can have made the target show ``other``."""
     a, b = _tidy(text), _tidy(other)
     if a == b:
         return True

@@ -437,7 +437,7 @@ class PreferredValue:
     zero_is_most: bool = False
 
     def prefers(self, first: str, other: str) -> int:
-        """1 when ``one`` is the better value, -1 when ``other`` is, 0 when that is not known."""
+        """1 when ``first`` is the better value, -1 when ``other`` is, 0 when that is not known."""
         if self.order:
             worst = len(self.order)
             ranks = [self.order.index(v) if v in self.order else worst for v in (first, other)]
