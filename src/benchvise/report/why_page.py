@@ -184,7 +184,7 @@ def content(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "d": diagnosis,
         "figures": diagnosis_figures(diagnosis),
-        "told": diagnosis.verdict
+        "shown_gap": diagnosis.verdict
         not in (DiagnosisVerdict.NO_DIFFERENCE, DiagnosisVerdict.REVERSED),
         "left_set": left_set(diagnosis),
         "confirmations": confirmations,
