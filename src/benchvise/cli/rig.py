@@ -18,7 +18,7 @@ from benchvise.errors import UsageError
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.hold import actions
-from benchvise.rig.hold.actions import BoardOutcome, outcome_document
+from benchvise.rig.hold.actions import BoardOutcome, open_terminal, outcome_document
 from benchvise.rig.hold.messages import (
     BoardStatus,
     BootedBoard,
@@ -26,7 +26,6 @@ from benchvise.rig.hold.messages import (
     NotReadable,
     PowerChange,
 )
-from benchvise.rig.hold.terminal import open_terminal
 
 T = TypeVar("T")
 

@@ -172,7 +172,7 @@ def open_images(
             else f"--board names {len(names)} boards",
             "name one board for both images, or two: the good image's and the bad one's",
         )
-    from benchvise.rig.hold.boot_session import BootSession  # labgrid takes its time
+    from benchvise.rig.hold.board import BootSession  # labgrid takes its time
     from benchvise.why.benches.rig import RigBench
 
     seats = []

@@ -18,7 +18,7 @@ from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
-from benchvise.rig.hold.boot_session import BootSession
+from benchvise.rig.hold.board import BootSession
 from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
