@@ -16,9 +16,9 @@ from benchvise.flows.request import UserCommand
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
 from benchvise.store import Store
-from benchvise.why.bench import Bench
+from benchvise.why.bench import PATIENCE_S, Bench
 from benchvise.why.benches.live import LiveBench
-from benchvise.why.benches.live_board import PATIENCE_S, LiveBoard
+from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.record import Record
 from benchvise.why.benches.userland import opened_root
 from benchvise.why.model import Side

@@ -37,12 +37,9 @@ from benchvise.state import journal
 from benchvise.state.intervention import Intervention, intervening, read_boot_id
 from benchvise.state.restore import restore
 from benchvise.state.roles import find_roles
-from benchvise.why.bench import CrossCheck
+from benchvise.why.bench import PATIENCE_S, CrossCheck
 from benchvise.why.explain.counters import READS, between, work_of
 from benchvise.why.model import Bounds, Side
-
-PATIENCE_S = 90.0
-"""Seconds that a lost board is waited for: longer than most need to boot."""
 
 BATCHES = 5
 RUNS = 3
