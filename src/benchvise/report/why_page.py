@@ -43,7 +43,6 @@ from benchvise.report.why_words import (
     confirmations,
     diagnosis_text,
     left_set,
-    place,
 )
 from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart
@@ -240,7 +239,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "outcome": outcome,
         "gap_text": gap_text,
         "p_text": p_text,
-        "place": place,
         "remedies": remedies,
         "share": share_text,
         "share_bar": share_bar,

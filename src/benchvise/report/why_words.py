@@ -41,7 +41,6 @@ from benchvise.why.model import (
     Gap,
     Grade,
     Mechanism,
-    Origin,
     Purpose,
     Remedy,
     Side,
@@ -324,18 +323,13 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
             yield BlockLine(f"{side}: by none of the files searched; perhaps a default.")
             continue
         doubt = "" if origin.certain else ", perhaps"
-        yield BlockLine(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
+        yield BlockLine(f"{origin.where}  ({origin.kind} on {side}{doubt})", "strong")
         if origin.text:
             yield BlockLine(f"{origin.text:{SENTENCE_LIMIT}}", code=True)
         if origin.note:
-            yield BlockLine(_sentence(origin.note), "muted")
+            yield BlockLine(_sentence(f"{origin.note:{SENTENCE_LIMIT}}"), "muted")
     if not cause.origins:
         yield BlockLine("No file that sets it was found: it may be a default, or set by a program.")
-
-
-def place(origin: Origin) -> str:
-    """``/etc/rc.local:12``."""
-    return f"{origin.file}:{origin.line}" if origin.line else str(origin.file)
 
 
 def _remedies(cause: Cause) -> Iterator[BlockLine]:
@@ -406,7 +400,7 @@ def _ruled_out(diagnosis: Diagnosis) -> Iterator[BlockLine]:
 
 def _untested(diagnosis: Diagnosis) -> Iterator[BlockLine]:
     # The very file that sets the cause differs too, of course.
-    files = [o.file for cause in diagnosis.causes for o in cause.origins if o.line]
+    files = [o.file.raw for cause in diagnosis.causes for o in cause.origins if o.line]
     cannot = [s for s in untested(diagnosis) if not any(file in s.id for file in files)]
     for suspect in cannot[:_MOST_LISTED]:
         values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"

@@ -147,7 +147,7 @@ class Images:
                 Origin(
                     side,
                     _KINDS[means.layer].value,
-                    part.file,
+                    Untrusted(part.file),
                     line,
                     Untrusted(text.splitlines()[0]),
                 )

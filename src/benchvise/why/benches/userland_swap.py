@@ -158,7 +158,7 @@ class UserlandSwap:
         part = suspect.means.part if isinstance(suspect.means, LayerMeans) else ""
         closure = self._closure(side)
         return [
-            Origin(side, "file", file.path, 0, Untrusted(f"SHA-256 {file.digest}"))
+            Origin(side, "file", Untrusted(file.path), 0, Untrusted(f"SHA-256 {file.digest}"))
             for _, file in sorted(closure.files.items())
             if part in ("", file.part) and closure.parts[file.part]
             != self._closure(side.other).parts.get(file.part)

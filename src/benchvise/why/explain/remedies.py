@@ -111,7 +111,7 @@ def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
     for origin in origins:
         if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
             continue  # of a command line a word goes, and not the line
-        file = "/" + printable(origin.file, 200).lstrip("/")
+        file = "/" + f"{origin.file}".lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
         text = f"remove line {origin.line} of {file}{doubt}: {origin.text:120}"
         mark = _mark(suspect, origin)

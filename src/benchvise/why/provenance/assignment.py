@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 from benchvise.quantities import nanoseconds_or_none, parse_cpu_mask, parse_cpus, size_or_none
-from benchvise.text import printable
-
-_TEXT_LIMIT = 300  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +65,6 @@ class Assignment:
     certain: bool = True
     note: str = ""
     but: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The line, fit to be printed."""
-        return printable(self.line.text, _TEXT_LIMIT)
-
-    def later(self, *rank: int) -> Assignment:
-        """The same, ordered by these numbers before its own."""
-        return replace(self, when=(*rank, *self.when))
 
 
 # -- whether two spellings of a value mean the same to a file of the kernel ------------------------

@@ -17,7 +17,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from benchvise.state.catalogue import items_by_id
-from benchvise.text import NO_TEXT, Untrusted, printable
+from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance import daemons, direct, kernel, scripts, session, udev, units
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
@@ -55,9 +55,9 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     )
     assignment = next((a for a in survey.assignments if a.line == line), None)
     kind = assignment.kind if assignment is not None else PART_KIND
-    origin = Origin(side, kind, line.file, line.number, Untrusted(line.text.strip()[:300]))
+    origin = Origin(side, kind, Untrusted(line.file), line.number, _text_of(line))
     return (
-        replace(origin, note=assignment.note, certain=assignment.certain)
+        replace(origin, note=Untrusted(assignment.note), certain=assignment.certain)
         if assignment is not None
         else origin
     )
@@ -65,7 +65,7 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
 
 _MOST_ORIGINS = 8  # of one suspect
 
-_TEXT_LIMIT = 500  # characters of a path or a note
+_TEXT_LIMIT = 300  # characters of a line
 
 
 def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
@@ -84,7 +84,7 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
             origins += _of_target(survey, wanted, side)
     if not origins:
         origins = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
-    unique: dict[tuple[str, int], Origin] = {}
+    unique: dict[tuple[Untrusted, int], Origin] = {}
     for origin in origins:
         unique.setdefault((origin.file, origin.line), origin)
     ordered = sorted(unique.values(), key=lambda origin: not origin.certain)
@@ -123,7 +123,7 @@ def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
 
 def _by_record(origin: Origin) -> Origin:
     note = "what decides such a value as far as its record says"
-    return replace(origin, certain=False, note=f"{origin.note}; {note}" if origin.note else note)
+    return replace(origin, certain=False, note=also_noted(origin, note))
 
 
 def _chosen(
@@ -133,8 +133,7 @@ def _chosen(
     wanted: Wanted,
     side: Side,
 ) -> Origin:
-    origin = _origin(best, side)
-    notes = [origin.note]
+    notes = [best.note]
     certain = best.certain and best.value is not None
     if not wanted.values:
         notes.append("its value now is not known")
@@ -142,17 +141,18 @@ def _chosen(
     elif later:
         other = later[-1]
         notes.append(
-            f"{printable(other.line.where)} comes later and says "
-            f"{printable(other.value or '?', 40)}, but that is not what it has"
+            f"{Untrusted(other.line.where)} comes later and says "
+            f"{Untrusted(other.value or '?'):40}, but that is not what it has"
         )
         certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
-        notes.append(f"{printable(also[-1].line.where)} says the same")
+        notes.append(f"{Untrusted(also[-1].line.where)} says the same")
     if ANYTHING in best.target:
         notes.append("which file it is, is only known when it runs")
         certain = False
-    return replace(origin, certain=certain, note="; ".join(note for note in notes if note))
+    note = Untrusted("; ".join(note for note in notes if note))
+    return replace(_origin(best, side), certain=certain, note=note)
 
 
 def _is_absence(assignment: Assignment, wanted: Wanted) -> bool:
@@ -170,12 +170,21 @@ def _origin(assignment: Assignment, side: Side) -> Origin:
     return Origin(
         side,
         assignment.kind,
-        printable(assignment.line.file, _TEXT_LIMIT),
+        Untrusted(assignment.line.file),
         assignment.line.number,
-        Untrusted(assignment.text),
+        _text_of(assignment.line),
         assignment.certain,
-        printable(assignment.note, _TEXT_LIMIT),
+        Untrusted(assignment.note),
     )
+
+
+def _text_of(line: Line) -> Untrusted:
+    return Untrusted(line.text.strip()[:_TEXT_LIMIT])
+
+
+def also_noted(origin: Origin, note: str) -> Untrusted:
+    """The origin's note with another one."""
+    return Untrusted(f"{origin.note.raw}; {note}" if origin.note else note)
 
 
 def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
@@ -191,11 +200,11 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
     return Origin(
         side,
         NOT_FOUND,
-        printable(places, 300) or "the running system",
+        Untrusted(places or "the running system"),
         0,
         NO_TEXT,
         certain=False,
-        note=printable(note, 900),
+        note=Untrusted(note),
     )
 
 

@@ -25,7 +25,6 @@ from benchvise.rig.images.ext import Ext, Inode
 from benchvise.rig.images.filesystems import Files
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
-from benchvise.text import printable
 from benchvise.why.provenance.files import FILE_LIMIT
 from benchvise.why.provenance.globs import is_pattern, matches
 
@@ -206,7 +205,7 @@ class ProbedFiles:
         for path, content in answer.items():
             if isinstance(content, FileError):
                 if content.name not in _NOTHING:
-                    self.unread[path] = printable(content.name, 40)
+                    self.unread[path] = content.name[:40]
                 continue
             value = content.value
             contents[path] = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
