@@ -338,7 +338,7 @@ class BoardWatch:
             if span.boot == seen.boot and 0 <= seen.at - span.until <= longest:
                 self.outcome.watched += seen.at - span.until
                 cpu = spent if span.cpu is None or spent is None else span.cpu + spent
-                span = replace(span, until=seen.at, looks=span.looks + 1, cpu=cpu)
+                span = replace(span, until=seen.at, polls=span.polls + 1, cpu=cpu)
                 if spent is not None:
                     self.outcome.cpu = (self.outcome.cpu or 0.0) + spent
                 self._span = (identity, span)
