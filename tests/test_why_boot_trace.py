@@ -15,7 +15,7 @@ from benchvise.why.provenance.sources import image_files
 
 kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
 build = pytest.importorskip("benchvise.rig.virtual.recipes.build")
-variants = pytest.importorskip("benchvise.rig.virtual.recipes.variants")
+variants = pytest.importorskip("benchvise.rig.virtual.recipes.recipe")
 rig_guest = pytest.importorskip("rig_guest")
 
 

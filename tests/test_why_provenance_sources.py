@@ -14,8 +14,8 @@ import pytest
 import rig_images as images
 from root_trees import LINK, PLANTS, ROLES, TREES, build, suspect_of
 
+from benchvise.board import open_board
 from benchvise.board.channel import ProbeChannel, open_channel
-from benchvise.board.opening import open_board
 from benchvise.state.catalogue import knobs
 from benchvise.state.places import survey
 from benchvise.state.roles import find_roles

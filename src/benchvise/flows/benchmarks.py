@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
 from benchvise.measure.registry import Registry
-from benchvise.measure.sources import board_registry
+from benchvise.measure.runner import board_registry
 
 
 def local_registry() -> Registry:

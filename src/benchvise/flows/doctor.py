@@ -12,8 +12,8 @@ from enum import StrEnum
 from benchvise import __version__
 from benchvise.board import open_board
 from benchvise.board.channel import NotAvailable, open_channel
-from benchvise.board.deploy import packaged_architectures
 from benchvise.board.messages import HostMessage, SampleMessage
+from benchvise.board.probes import packaged_architectures
 from benchvise.documents import JsonObject, object_at, reason_at, text_at
 from benchvise.errors import BenchviseError
 from benchvise.flows.settings import restores_due

@@ -32,7 +32,7 @@ from benchvise.flows.settings import Combination
 from benchvise.flows.tracing import Tracing
 from benchvise.measure.model import RunStatus
 from benchvise.measure.plan import Plan
-from benchvise.measure.sources import Sources, board_registry
+from benchvise.measure.runner import Sources, board_registry
 from benchvise.rig.environment import is_rig
 from benchvise.rig.hold.client import EventObserver, all_at_once
 from benchvise.state.interrupts import deferred, let_through

@@ -24,9 +24,9 @@ from benchvise.measure.runner import (
     ProcessEnded,
     SampleTaken,
     SeriesEnded,
+    Sources,
     measure,
 )
-from benchvise.measure.sources import Sources
 from benchvise.state.conditions import Condition, conditions
 from benchvise.state.intervention import Intervention
 from benchvise.state.model import Family, Snapshot

@@ -16,7 +16,7 @@ from benchvise.board.deploy import deploy
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.measure.model import RunRemark
-from benchvise.measure.sources import Sources
+from benchvise.measure.runner import Sources
 from benchvise.report.recording import summary
 from benchvise.store import Store
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder

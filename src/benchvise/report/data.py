@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 
 from benchvise.documents import encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
-from benchvise.measure.counters import CounterTable
-from benchvise.measure.figures import pooled_figures
 from benchvise.measure.histogram import PERCENTILES, Quantile, merged_histogram
 from benchvise.measure.insights import Insight, insights
+from benchvise.measure.metrics import CounterTable, pooled_figures
 from benchvise.measure.model import RunRecord, RunRemark, Sample, SeriesRecord, SeriesStatus
 from benchvise.measure.validity import Summary, summarise
 from benchvise.quantities import finite

@@ -19,9 +19,8 @@ from benchvise.text import AnyText, enumerated, printable
 
 if TYPE_CHECKING:
     from benchvise.measure.compare import Comparison, RunComparison
-    from benchvise.measure.counters import CounterTable
-    from benchvise.measure.figures import PooledFigure
     from benchvise.measure.histogram import Histogram, Quantile
+    from benchvise.measure.metrics import CounterTable, PooledFigure
     from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo
 
@@ -89,8 +88,8 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
     Without ``notes``, remarks are what a reader must know before using a number: why a series is
     unstable or missing, and its caveats; how many more there are is said in one line.
     """
-    from benchvise.measure.figures import pooled_figures
     from benchvise.measure.histogram import merged_histogram
+    from benchvise.measure.metrics import pooled_figures
     from benchvise.report.facts import settings
 
     measured = iter(summaries)

@@ -25,8 +25,8 @@ from benchvise.text import AnyText, raw
 
 if TYPE_CHECKING:
     from benchvise.measure.compare import RunComparison
-    from benchvise.measure.counters import CounterTable
     from benchvise.measure.insights import Insight
+    from benchvise.measure.metrics import CounterTable
     from benchvise.measure.model import RunRecord
     from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo

@@ -33,9 +33,14 @@ from benchvise.table import TableSpec
 from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.captures import timeline
-from benchvise.web.captures.decoded import NOTHING_DECODED, DecodedCapture
-from benchvise.web.captures.served import ServedCapture
-from benchvise.web.captures.view import INFRARED, SERIAL, CaptureView
+from benchvise.web.captures.served import (
+    INFRARED,
+    NOTHING_DECODED,
+    SERIAL,
+    CaptureView,
+    DecodedCapture,
+    ServedCapture,
+)
 from benchvise.web.context import context
 from benchvise.web.file_index import IndexedFile
 from benchvise.web.pages.traces import listed

@@ -31,7 +31,7 @@ from benchvise.errors import (
 )
 from benchvise.measure.model import Better, MetricKind, SeriesSpec, measured_kind
 from benchvise.measure.registry import Registry
-from benchvise.measure.sources import Sources, board_registry
+from benchvise.measure.runner import Sources, board_registry
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.state import journal
 from benchvise.state.intervention import Intervention, intervening, read_boot_id

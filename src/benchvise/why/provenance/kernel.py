@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from benchvise.rig.images.boot_files.extlinux import chosen
+from benchvise.rig.images.boot_files.uboot import chosen
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.direct import path_of
 from benchvise.why.provenance.files import FILE_LIMIT, SettingFiles, Tree, lines_of, split_words

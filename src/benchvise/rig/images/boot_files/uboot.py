@@ -1,19 +1,22 @@
-"""``extlinux.conf``: what U-Boot and syslinux read.
+"""What U-Boot loads: by ``extlinux.conf``, as syslinux does too, or under fixed names.
 
-After U-Boot, doc/usage/cmd/sysboot and boot/pxe_utils.c: keywords in any case, one a line; the
-label is that of DEFAULT or the one marked MENU DEFAULT, else the first; a path that does not
-begin with ``/`` begins at the directory of the file.
+extlinux.conf after U-Boot, doc/usage/cmd/sysboot and boot/pxe_utils.c: keywords in any case, one a
+line; the label is that of DEFAULT or the one marked MENU DEFAULT, else the first; a path that does
+not begin with ``/`` begins at the directory of the file. Files of fixed names are loaded by
+U-Boot's own environment, with or without ``uEnv.txt``.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files.style import BootEntry, BootSide
-from benchvise.rig.images.filesystems import Files, absolute, below
+from benchvise.rig.images.filesystems import Files, absolute, below, put_text, read_text
+from benchvise.rig.images.kernel import identify
 
 _PLACES = (
     "/extlinux/extlinux.conf",
@@ -23,8 +26,6 @@ _PLACES = (
     "/syslinux.cfg",
     "/syslinux/syslinux.cfg",
 )
-_MOST_BYTES = 1 << 20
-
 _KEYS = {
     "kernel": "kernel",
     "linux": "kernel",
@@ -37,6 +38,13 @@ _KEYS = {
     "devicetree-overlay": "fdtoverlays",
     "append": "append",
 }
+
+
+_HOMES = ("/", "/boot")
+_KERNELS = ("Image", "zImage", "uImage", "Image.gz", "fitImage", "vmlinuz")
+_INITRDS = ("initrd.img", "initrd", "initrd.gz", "uInitrd", "ramdisk.gz", "initramfs.img")
+_SCRIPTS = ("boot.scr", "boot.scr.uimg")
+_BOOTARGS = re.compile(r"^bootargs=(.*)$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class Extlinux:
         place = next((place for place in _PLACES if files.is_file(place)), None)
         if place is None:
             return None
-        text = _text(files, place)
+        text = read_text(files, place)
         label = chosen(text)
         if label is None or "kernel" not in label.values:
             return None
@@ -215,16 +223,12 @@ def _key(line: str) -> tuple[str, str]:
     return fields[0].lower(), fields[1].strip() if len(fields) > 1 else ""
 
 
-def _text(files: Files, place: str) -> str:
-    return files.read(place, _MOST_BYTES).decode(errors="surrogateescape")
-
-
 def _write(target: BootSide, text: str) -> None:
-    target.files.put(target.boot.configuration[0], text.encode(errors="surrogateescape"))
+    put_text(target.files, target.boot.configuration[0], text)
 
 
 def _label(side: BootSide) -> tuple[str, BootLabel]:
-    text = _text(side.files, side.boot.configuration[0])
+    text = read_text(side.files, side.boot.configuration[0])
     label = chosen(text)
     if label is None:
         raise ImageError(f"{side.files.where}: its extlinux.conf has no entry", "add one")
@@ -272,3 +276,102 @@ def _room(old: str, new: str, taken: set[str]) -> str:
     """Where ``new`` goes: beside ``old``, under its own name unless another entry has that."""
     path = posixpath.join(posixpath.dirname(old), posixpath.basename(new))
     return path + ".layer" if path in taken else path
+
+
+class Plain:
+    """Boots what lies under the names that U-Boot was built with, or is told by a script."""
+
+    name = "u-boot"
+
+    def find(self, files: Files) -> BootEntry | None:
+        """A kernel of a usual name."""
+        for home in _HOMES:
+            names = files.names(home)
+            script = next((name for name in _SCRIPTS if name in names), "")
+            kernel = next(
+                (name for name in _KERNELS if files.is_file(posixpath.join(home, name))), ""
+            )
+            if not script and not kernel:
+                continue
+            initrd = next(
+                (name for name in _INITRDS if files.is_file(posixpath.join(home, name))), ""
+            )
+            trees = [posixpath.join(home, name) for name in sorted(names) if name.endswith(".dtb")]
+            trees += [posixpath.join(home, name) for name in ("dtbs", "dtb") if names.get(name)]
+            environment = posixpath.join(home, "uEnv.txt")
+            has_environment = files.is_file(environment)
+            return BootEntry(
+                self.name,
+                (environment,) if has_environment else (),
+                (posixpath.join(home, kernel),) if kernel else (),
+                (posixpath.join(home, initrd),) if initrd else (),
+                tuple(trees),
+                _bootargs(files, environment) if has_environment else None,
+                f"it boots by {script}, a script that decides itself what is loaded"
+                if script
+                else "",
+            )
+        return None
+
+    def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts them under the old names, as U-Boot's environment knows no others."""
+        ours, theirs = target.boot.kernels[0], source.boot.kernels[0]
+        data = source.files.read(theirs)
+        old, new = identify(target.files.read(ours)), identify(data)
+        if old.form != new.form:
+            raise ImageError(
+                f"the U-Boot of {target.files.where} loads a kernel of the form {old.form}, "
+                f"and that of {source.files.where} is {new.form or 'unknown'}",
+                "take an image whose kernel has the same form, or one with extlinux.conf",
+            )
+        if bool(target.boot.initrds) != bool(source.boot.initrds):
+            raise ImageError(
+                f"only one of {target.files.where} and {source.files.where} has an initial RAM "
+                "disk, and whether one is loaded stands in U-Boot's environment",
+                "take images that both have one, or use extlinux.conf",
+            )
+        changes = [(ours, data)]
+        for to, path in zip(target.boot.initrds, source.boot.initrds, strict=True):
+            changes.append((to, source.files.read(path)))
+        for to, contents in changes:
+            target.files.put(to, contents)
+        return [f"{to} replaced" for to, _ in changes]
+
+    def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
+        """Puts them under their own names: U-Boot loads those that have the name of an old one."""
+        if not source.boot.trees:
+            raise ImageError(
+                f"{source.files.where} has no device tree of its own", "take the layer bootloader"
+            )
+        new: dict[str, bytes] = {}
+        home = posixpath.dirname(target.boot.kernels[0])
+        for tree in source.boot.trees:
+            to = posixpath.join(home, posixpath.basename(tree))
+            if source.files.is_file(tree):
+                new[to] = source.files.read(tree)
+            else:
+                for path in below(source.files, tree):
+                    new[to + path[len(tree) :]] = source.files.read(path)
+        for tree in target.boot.trees:
+            target.files.remove(tree)
+        for path, data in new.items():
+            target.files.put(path, data)
+        return [f"{len(new)} device trees, such as {min(new)}"]
+
+    def put_command_line(self, target: BootSide, line: str) -> list[str]:
+        """Sets ``bootargs=`` of uEnv.txt."""
+        if target.boot.command_line is None:
+            raise ImageError(
+                f"the command line of {target.files.where} stands in U-Boot's environment, "
+                "not in a file",
+                "use an image with extlinux.conf, or with bootargs= in uEnv.txt",
+            )
+        path = target.boot.configuration[0]
+        text = _BOOTARGS.sub(lambda _: f"bootargs={line}", read_text(target.files, path))
+        put_text(target.files, path, text)
+        return [f"bootargs of {path}"]
+
+
+def _bootargs(files: Files, path: str) -> str | None:
+    lines = _BOOTARGS.findall(read_text(files, path))
+    return lines[-1].strip() if lines else None
