@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import skips
 from story_traces import MS, S, record, story, write
 
 from benchvise.errors import UsageError
@@ -28,7 +29,7 @@ from benchvise.web.workspace import (
 from benchvise.web.workspace import load as over_time
 from benchvise.web.workspace.query import TraceQuery
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 SECONDS = 3
 
