@@ -13,7 +13,7 @@ import skips
 from sshd import SshServer, children, processes_with
 
 from benchvise.board import Board, open_board, ssh
-from benchvise.board.deploy import packaged_architectures
+from benchvise.board.probes import packaged_architectures
 
 ARCH = os.uname().machine
 DASH = Path("/bin/dash")

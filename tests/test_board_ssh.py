@@ -24,9 +24,9 @@ from sshd import (
 
 from benchvise.board import Board, open_board, ssh
 from benchvise.board.channel import ProbeChannel, open_channel
-from benchvise.board.deploy import deploy, packaged_architectures, remove
+from benchvise.board.deploy import deploy, remove
 from benchvise.board.messages import Message, SampleMessage
-from benchvise.board.probes import load_probe
+from benchvise.board.probes import load_probe, packaged_architectures
 from benchvise.errors import BoardUnreachable, BoardUnusable, ProbeError, UsageError
 
 FAKE = str(Path(__file__).with_name("fakeprobe.py"))

@@ -16,11 +16,11 @@ from labgrid.strategy import Strategy
 from benchvise.rig.boot.patterns import load_patterns
 from benchvise.rig.environment import RigOptions, load_rig
 from benchvise.rig.faults import Fault
-from benchvise.rig.hold.target import open_target
+from benchvise.rig.hold.worker import open_target
 from benchvise.rig.strategy import CardStrategy
 from benchvise.rig.virtual.injectable import INJECTABLE
 from benchvise.rig.virtual.kinds import BENCH, KINDS
-from benchvise.rig.virtual.recipes.variants import VARIANTS
+from benchvise.rig.virtual.recipes.recipe import VARIANTS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "guide" / "rig.md").read_text()
 

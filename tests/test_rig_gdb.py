@@ -10,7 +10,8 @@ import pytest
 import skips
 
 from benchvise.rig.faults import RigError
-from benchvise.rig.soak.cores import Core, cores_by_gdb
+from benchvise.rig.soak.cores import Core
+from benchvise.rig.soak.debuggers import cores_by_gdb
 
 # Loading nothing at an address makes it the one where a core of the ARM machines begins.
 _ARM = (

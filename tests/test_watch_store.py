@@ -10,10 +10,9 @@ from store_places import Place
 from watch_boards import DAY, HOUR, MONDAY, PlayedBoard, PlayedClock, play
 
 from benchvise.errors import StoreError
-from benchvise.health.model import LogMark
+from benchvise.health.model import LogMark, Observation, WatchedKind, WatchedValue, WatchEvent
+from benchvise.health.watch.alerts import default_rules
 from benchvise.health.watch.history import WatchSpan, tabulate
-from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
-from benchvise.health.watch.rules import default_rules
 from benchvise.health.watch.tracker import WatchMemory, WatchStep, advance
 from benchvise.measure.model import RunRemark, RunStatus
 from benchvise.store import Store

@@ -21,7 +21,7 @@ from web_server import Serving, serving
 
 from benchvise.rig import locks
 from benchvise.rig.environment import load_rig
-from benchvise.web.rig import console_sessions
+from benchvise.web.rig import control
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
@@ -214,8 +214,8 @@ def test_a_console_is_typed_on_and_released(server: Serving, bench: TestBench) -
 def test_who_types_no_more_releases_it(
     bench: TestBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console_sessions, "IDLE_S", 0.3)
-    consoles = console_sessions.ConsoleSessions()
+    monkeypatch.setattr(control, "IDLE_S", 0.3)
+    consoles = control.ConsoleSessions()
     assert consoles.begin(load_rig(bench.rig_file), "two")["typing"]
     until = time.monotonic() + 30
     while consoles.state("two")["typing"]:

@@ -10,11 +10,12 @@ import skips
 from root_trees import suspect_of
 
 from benchvise.rig.virtual import kinds
-from benchvise.rig.virtual.recipes import build, variants
+from benchvise.rig.virtual.recipes import build
+from benchvise.rig.virtual.recipes.recipe import Variant
 from benchvise.why.model import Side
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.boot_trace import TRACE, tracing_arguments, with_proof, written_in
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import image_files
 
 KIND = "arm64-direct"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -30,7 +31,7 @@ def test_a_traced_boot_names_the_script_that_wrote(tmp_path: Path) -> None:
     lacking = kinds.missing(kind)
     if lacking:
         skips.skip_packages(*lacking)
-    traced = variants.Variant(
+    traced = Variant(
         "traced", "", append=tracing_arguments(kind.arch), files={"etc/rc.local": RC_LOCAL}
     )
     image = build.image(kind.name, kind.recipe, kind.card_bytes, traced)

@@ -14,14 +14,14 @@ import rig_images as images
 import skips
 from root_trees import LINK, PLANTS, ROLES, TREES, build, suspect_of
 
+from benchvise.board import open_board
 from benchvise.board.channel import ProbeChannel, open_channel
-from benchvise.board.opening import open_board
 from benchvise.state.catalogue import knobs
 from benchvise.state.places import survey
 from benchvise.state.roles import find_roles
 from benchvise.why.model import NOT_FOUND, Side
 from benchvise.why.provenance import DirectoryFiles, ProbedFiles, find_origins
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import image_files
 
 BOOT = "/boot/firmware"
 

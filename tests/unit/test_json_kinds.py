@@ -16,15 +16,14 @@ from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import run
 from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable
-from benchvise.flows.watch import WatchOutcome
+from benchvise.flows.health import WatchOutcome
 from benchvise.health.judging import judge
 from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, LogReading, Sensor
 from benchvise.kernel_log import LogEvents
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Missing, Snapshot, StateEntry
+from benchvise.state.restore import RestoredSession, RestoredSetting, RestoreVerdict
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
-from benchvise.state.restore import RestoreVerdict
-from benchvise.state.restored import RestoredSession, RestoredSetting
 
 KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"

@@ -23,10 +23,10 @@ from rig_images import MIB, Part
 from benchvise.rig.compose.layers import libc as abi
 from benchvise.rig.images import ImageError, elf
 from benchvise.rig.images import raw_loader as raw
-from benchvise.rig.images.blockmap import BLOCK, used_ranges
 from benchvise.rig.images.fat import Fat, free_clusters
 from benchvise.rig.images.filesystems import FileSystem, file_system
 from benchvise.rig.images.kernel import KernelImage, identify
+from benchvise.rig.images.sparse import BLOCK, used_ranges
 from benchvise.rig.images.table import read_table
 from benchvise.rig.images.tools import Tools
 

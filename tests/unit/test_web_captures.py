@@ -16,8 +16,7 @@ from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.levels import LineState
 from benchvise.signal.writing import write_session
-from benchvise.web.captures.served import ServedCaptures
-from benchvise.web.captures.view import CaptureView
+from benchvise.web.captures.served import CaptureView, ServedCaptures
 
 ATTACK = "<b onclick=alert(1)>\u202e"
 RATE = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 from why_suspects import difference, snapshot, suspect
 
 from benchvise.measure.model import SeriesSpec
-from benchvise.why.explain import laws
+from benchvise.why.explain import predictions
 from benchvise.why.explain.cause import ConfirmedCause, Prediction, number
 from benchvise.why.explain.predictions import PREDICTIONS
 from benchvise.why.model import Layer, Metric, Side, Suspect
@@ -42,29 +42,29 @@ def named(name: str, good: str, bad: str) -> Suspect:
 
 def test_a_message_at_a_baud_rate() -> None:
     """The case of the driver with printk in its handler: 3.3 ms."""
-    assert laws.serial_seconds(38, 115200) == pytest.approx(3.3e-3, rel=0.01)
+    assert predictions.serial_seconds(38, 115200) == pytest.approx(3.3e-3, rel=0.01)
 
 
 def test_a_burst_and_a_ramp() -> None:
-    assert laws.ramp_factor(1e-3, 10e-3, 600e6, 1500e6) == pytest.approx(2.5)
-    assert laws.ramp_factor(1.0, 10e-3, 600e6, 1500e6) == pytest.approx(1.006)
-    assert laws.ramp_factor(0.01, 0, 600e6, 1500e6) == 1
+    assert predictions.ramp_factor(1e-3, 10e-3, 600e6, 1500e6) == pytest.approx(2.5)
+    assert predictions.ramp_factor(1.0, 10e-3, 600e6, 1500e6) == pytest.approx(1.006)
+    assert predictions.ramp_factor(0.01, 0, 600e6, 1500e6) == 1
 
 
 def test_shares_of_a_quota() -> None:
-    assert laws.quota_share("50000 100000", 4) == 0.5
-    assert laws.quota_share("max 100000", 4) == 4
-    assert laws.quota_share("800000 100000", 4) == 4
-    assert laws.quota_share("20000", 4) == 0.2
+    assert predictions.quota_share("50000 100000", 4) == 0.5
+    assert predictions.quota_share("max 100000", 4) == 4
+    assert predictions.quota_share("800000 100000", 4) == 4
+    assert predictions.quota_share("20000", 4) == 0.2
 
 
 def test_limits_by_waiting() -> None:
-    assert laws.window_limit(65536, 0.1) == pytest.approx(655360)
-    assert laws.pieces_limit(4096, 100e-6, 1e9) == pytest.approx(39.35e6, rel=1e-3)
-    assert laws.queue_seconds(1000, 1500, 10e6) == pytest.approx(1.2)
-    assert laws.switches_per_byte(65536) * 1e9 == pytest.approx(30517.6, rel=1e-4)
-    assert laws.bus_bytes_per_second(200e6, 8, True) == 400e6
-    assert laws.tlb_reach(1024, 4096) == 4 * MIB
+    assert predictions.window_limit(65536, 0.1) == pytest.approx(655360)
+    assert predictions.pieces_limit(4096, 100e-6, 1e9) == pytest.approx(39.35e6, rel=1e-3)
+    assert predictions.queue_seconds(1000, 1500, 10e6) == pytest.approx(1.2)
+    assert predictions.switches_per_byte(65536) * 1e9 == pytest.approx(30517.6, rel=1e-4)
+    assert predictions.bus_bytes_per_second(200e6, 8, True) == 400e6
+    assert predictions.tlb_reach(1024, 4096) == 4 * MIB
 
 
 def test_numbers_in_texts() -> None:

@@ -18,8 +18,7 @@ from why_suspects import difference, line, suspect
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
 from benchvise.text import Untrusted
-from benchvise.why.explain import remedy_lines as lines
-from benchvise.why.explain.remedies import remedies
+from benchvise.why.explain import remedies
 from benchvise.why.model import Layer, Origin, Remedy, SettingMeans, Side, Suspect
 
 ROLES = {
@@ -38,7 +37,7 @@ THP_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 def of(found: Suspect, *origins: Origin, roles: dict[str, str] | None = None) -> Sequence[Remedy]:
     values = {Side.GOOD: found.good, Side.BAD: found.bad}
     given = ROLES if roles is None else roles
-    return remedies(found, origins=origins, side_values=values, roles=given)
+    return remedies.remedies(found, origins=origins, side_values=values, roles=given)
 
 
 def text_of(found: Sequence[Remedy], system: str, having: str = "") -> str:
@@ -103,7 +102,7 @@ def test_lines_of_shell_are_shell(name: str, tmp_path: Path) -> None:
 @each_knob
 def test_udev_rules_are_udev_rules(name: str) -> None:
     path = knobs()[name][1].path
-    for rule in (lines.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
+    for rule in (remedies.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
         clause = r'(?:ACTION|SUBSYSTEM|KERNEL|ENV\{\w+\})=="[^"]+"'
         assert rule == "" or re.fullmatch(rf'(?:{clause}, )+ATTR\{{[\w/]+\}}="[^"]*"', rule)
 
@@ -175,7 +174,7 @@ def test_tmpfiles_lines_are_applied(tmp_path: Path) -> None:
 
 
 def test_tmpfiles_lines_keep_percent_signs() -> None:
-    assert lines.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
+    assert remedies.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
 
 
 def test_an_init_script_sets_what_it_says(tmp_path: Path) -> None:
@@ -362,8 +361,8 @@ def test_what_nothing_helps_has_no_remedy() -> None:
 
 
 def test_every_fix_is_for_a_knob() -> None:
-    assert set(lines.fixes()) <= set(knobs())
-    for fix in lines.fixes().values():
+    assert set(remedies.fixes()) <= set(knobs())
+    for fix in remedies.fixes().values():
         assert fix.word or fix.words or fix.config or fix.unit or fix.module
         choices = knobs()[fix.knob][1].choices
         for value in (*fix.words, *fix.config):

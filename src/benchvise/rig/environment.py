@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import UsageError
-from benchvise.rig.virtual.bench import default_directory, runs
-from benchvise.rig.virtual.rigfile import RIG_FILE
+from benchvise.rig.virtual.bench import RIG_FILE, default_directory, runs
 
 VARIABLE = "BENCHVISE_RIG"
 PREFIX = "rig:"

@@ -22,8 +22,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from benchvise.web.answers import failure
-from benchvise.web.errors import Refused
-from benchvise.web.settings import Settings, is_loopback
+from benchvise.web.context import Settings, is_loopback
+from benchvise.web.http import Refused
 
 BODY_LIMIT = 256 << 10
 URL_LIMIT = 8 << 10

@@ -14,8 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from benchvise.errors import BenchviseError
 from benchvise.web.app import create_app
-from benchvise.web.context import Context
-from benchvise.web.settings import Settings
+from benchvise.web.context import Context, Settings
 
 CONNECTIONS = 512
 """More at once are turned away with 503."""

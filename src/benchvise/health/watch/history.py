@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from benchvise.health.watch.observation import WatchedKind, WatchEvent
+from benchvise.health.model import WatchedKind, WatchEvent
 from benchvise.health.watch.tracker import SensorRange, WatchedChange
 
 By = Literal["day", "week"]

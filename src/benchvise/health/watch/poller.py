@@ -18,10 +18,19 @@ from datetime import datetime
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel, open_channel
 from benchvise.board.messages import FileValue
-from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, Sensor
+from benchvise.health.model import (
+    BoardCounter,
+    Disk,
+    HealthReading,
+    LogMark,
+    Observation,
+    Sensor,
+    WatchedKind,
+    WatchedValue,
+    WatchEvent,
+)
 from benchvise.health.reading import board_config, read
 from benchvise.health.sensors import CONFIG
-from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.state.globs import ByPath
 
 SLOW_SECONDS = 1800.0

@@ -13,9 +13,8 @@ from math import isfinite
 from typing import NamedTuple
 
 from benchvise.documents import JsonObject, decode
-from benchvise.health.model import LogMark
+from benchvise.health.model import LogMark, Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.alerts import Alert, AlertEvent, AlertRule, AlertState, evaluate
-from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
 
 RANGE_SECONDS = 1800.0
 """For how long the readings of a sensor become one range, while they differ."""

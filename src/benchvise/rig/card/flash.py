@@ -30,7 +30,7 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from benchvise.board.shell import command_line
+from benchvise.board.ssh import command_line
 from benchvise.documents import decode
 from benchvise.rig.card import decompress, writer
 from benchvise.rig.card.chunks import ImageSource, RangeChecks, frames_of

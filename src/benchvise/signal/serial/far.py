@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeAlias
 
-from benchvise.board import Board, process, wire
+from benchvise.board import Board, messages, process
 from benchvise.board.deploy import deploy
 from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read_message
 from benchvise.errors import BoardUnusable
@@ -74,7 +74,7 @@ def _await(board: Board, pipes: process.Pipes) -> None:
                 return
             if isinstance(message, ErrorMessage):
                 raise _refused(board, message.message)
-        if len(rest) > wire.LINE_LIMIT or pipes.at_end:
+        if len(rest) > messages.LINE_LIMIT or pipes.at_end:
             raise _refused(board, last_line(bytes(pipes.stderr)) or printable(rest))
         if not pipes.pump(deadline - time.monotonic()):
             raise _refused(board, f"it said nothing for {READY_SECONDS:g} s")

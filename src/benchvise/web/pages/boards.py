@@ -16,9 +16,8 @@ from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
 from benchvise.web.answers import Crumb, both, page, wants_json
 from benchvise.web.context import context
-from benchvise.web.errors import NotFound, Refused
-from benchvise.web.http import JsonAnswer, posted_text
-from benchvise.web.rig import boots, console, watching
+from benchvise.web.http import JsonAnswer, NotFound, Refused, posted_text
+from benchvise.web.rig import console, watching
 from benchvise.web.rig.control import ACTIONS
 
 _RUNS = 15
@@ -59,18 +58,18 @@ def board(request: Request) -> Response:
     if own is None and not runs and name not in shared.store.watches.boards():
         raise NotFound(f"there is no board '{name}'", "see the list of boards")
     key = request.query_params.get("boot")
-    listed = boots.logs(own["name"]) if own else []
-    chosen = boots.find(own["name"], key) if own and key else None
-    lines, cut = boots.text(chosen) if chosen else ([], False)
+    listed = console.logs(own["name"]) if own else []
+    chosen = console.find(own["name"], key) if own and key else None
+    lines, cut = console.text(chosen) if chosen else ([], False)
     document = {
         "name": name,
         "rig": own,
         "control": shared.settings.control,
         "attended": shared.console_sessions.state(own["name"]) if own else None,
         "last": shared.control.last.get(own["name"]) if own else None,
-        "boots": [boots.summary(log) for log in listed[: boots.LISTED]],
-        "boots_more": max(len(listed) - boots.LISTED, 0),
-        "boot": {**boots.summary(chosen), "lines": lines, "cut": cut} if chosen else None,
+        "boots": [console.summary(log) for log in listed[: console.LISTED]],
+        "boots_more": max(len(listed) - console.LISTED, 0),
+        "boot": {**console.summary(chosen), "lines": lines, "cut": cut} if chosen else None,
         "runs": [asdict(run) for run in runs],
     }
     return page(

@@ -19,7 +19,7 @@ from benchvise.report.why_document import MOST, Document, evidence, readable
 from benchvise.report.why_page import FILTERS, content
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import context
-from benchvise.web.errors import NotFound
+from benchvise.web.http import NotFound
 from benchvise.web.live import Publish
 from benchvise.why import progress_log
 from benchvise.why.progress_log import Progress, ProgressSummary

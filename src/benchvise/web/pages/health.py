@@ -17,12 +17,12 @@ from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
 from benchvise.report.health_figures import health_figures
-from benchvise.report.watch_tables import history_data, history_tables, iso
+from benchvise.report.health_tables import history_data, history_tables, iso
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.store import RunFilter, RunInfo
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
-from benchvise.web.errors import NotFound, Refused
+from benchvise.web.http import NotFound, Refused
 
 _DAY = 86400.0
 _LIST_DAYS = 14
@@ -89,7 +89,7 @@ def look(request: Request) -> Response:
             f"to look at {name}, it may have to be switched on",
             "start the workbench with --allow-control, or look with benchvise health",
         )
-    shared.readings.look(name, shared.settings.rig)
+    shared.readings.read(name, shared.settings.rig)
     return RedirectResponse(f"/health/{quote(name, safe='')}#now", 303)
 
 

@@ -12,11 +12,9 @@ from benchvise.documents import encode
 from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
 from benchvise.store import RunFilter
-from benchvise.web.answers import Crumb, both, page
+from benchvise.web.answers import Crumb, both, chart_context, page
 from benchvise.web.context import Context, context
-from benchvise.web.errors import NotFound
-from benchvise.web.http import address, choice, link, number
-from benchvise.web.tabs import chart_context
+from benchvise.web.http import NotFound, address, choice, link, number
 
 SERIES = 400
 """Series that are offered in one page."""

@@ -19,7 +19,7 @@ from benchvise.trace.levels import Levels, TimelineRow
 from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.opening import OpenTrace, open_trace
 from benchvise.trace.signature import Stat, signature
-from benchvise.web.errors import Busy
+from benchvise.web.http import Busy
 
 MOST = 4
 """Traces that stay open. Their columns are mapped files: the kernel may take the memory back."""

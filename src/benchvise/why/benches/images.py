@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.rig.card.image import Image, open_image
-from benchvise.rig.compose.composed import Composed
-from benchvise.rig.compose.differences import (
+from benchvise.rig.compose.compose import ComposedImages
+from benchvise.rig.compose.layers import (
     LayerDifference,
     configurations,
     device_trees,
     differing,
+    is_divisible,
     layer_parts,
 )
-from benchvise.rig.compose.layers import is_divisible
 from benchvise.rig.compose.layers.layer import LayerPart
 from benchvise.rig.images import ImageError
 from benchvise.state.normalise.fdt import device_tree
@@ -29,7 +29,7 @@ from benchvise.state.normalise.kernel import kernel_config
 from benchvise.text import Untrusted
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import image_files
 from benchvise.why.suspects.ranking import layer_terms, option_terms, part_terms
 from benchvise.why.suspects.reduction import Reach, reach_of
 
@@ -67,11 +67,11 @@ class Images:
     """The image of each side. Raises as ``open_image`` does."""
 
     def __init__(
-        self, paths: Mapping[Side, Path], benchmark: str, cache: Composed | None = None
+        self, paths: Mapping[Side, Path], benchmark: str, cache: ComposedImages | None = None
     ) -> None:
         self._own = {side: open_image(path) for side, path in paths.items()}
         self._reach = reach_of(benchmark)
-        self._cache = cache or Composed()
+        self._cache = cache or ComposedImages()
         self._made: dict[tuple[Side, Flips], Path] = {
             (side, frozenset()): image.path for side, image in self._own.items()
         }

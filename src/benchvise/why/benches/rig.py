@@ -18,15 +18,14 @@ from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
-from benchvise.rig.hold.boot_session import BootSession
+from benchvise.rig.hold.board import BootSession
 from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
-from benchvise.why.benches.cross_check import compared, one_side
 from benchvise.why.benches.images import Flips, Images
 from benchvise.why.benches.live import LiveBench
-from benchvise.why.benches.live_board import LiveBoard
+from benchvise.why.benches.live_board import LiveBoard, compared, one_side
 from benchvise.why.model import (
     Arm,
     Finding,

@@ -1,7 +1,7 @@
 """What a mechanism predicts, computed from the case: in words, and where possible as a factor.
 
 One function a prediction reads what it needs from the two snapshots, the metric and what was
-counted, and puts it into one of the ``laws``. Nothing is fitted to the effect that was measured:
+counted, and puts it into one of the laws at the end. Nothing is fitted to the measured effect:
 ``mechanism`` compares the two.
 """
 
@@ -9,19 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from benchvise.quantities import parse_cpus
+from benchvise.quantities import format_size, parse_cpus
 from benchvise.why.explain.cause import ConfirmedCause, Prediction, number, proportional
-from benchvise.why.explain.laws import (
-    bus_bytes_per_second,
-    queue_seconds,
-    quota_share,
-    ramp_factor,
-    serial_seconds,
-    size,
-    switches_per_byte,
-    tlb_reach,
-    window_limit,
-)
 from benchvise.why.model import Side
 
 SERIAL_CHARACTERS = 38
@@ -39,9 +28,11 @@ def zero_page(case: ConfirmedCause) -> Prediction:
     sentences = []
     for side in (Side.BAD, Side.GOOD):
         mode, page = case.values_of(side), sizes[side]
-        where = next((f"fits the {n} of {size(s)}" for n, s in caches.items() if page <= s), "")
+        where = next(
+            (f"fits the {n} of {format_size(s)}" for n, s in caches.items() if page <= s), ""
+        )
         where = where or ("fits no cache" if caches else "the caches are not known")
-        sentences.append(f"with {mode} the page of zeros has {size(page)} and {where}")
+        sentences.append(f"with {mode} the page of zeros has {format_size(page)} and {where}")
     words = "; ".join(sentences)
     if sizes[Side.GOOD] == sizes[Side.BAD]:
         words += "; both sides read the same page, as far as the settings tell"
@@ -90,10 +81,13 @@ def tlb(case: ConfirmedCause) -> Prediction:
         words = f"a huge page needs one TLB entry instead of {huge // small}"
         return Prediction(f"{words}; this CPU does not tell how many it has")
     near, far = tlb_reach(entries, small), tlb_reach(entries, huge)
-    words = f"{entries} TLB entries reach {size(near)} with small pages, {size(far)} with huge ones"
+    words = (
+        f"{entries} TLB entries reach {format_size(near)} with small pages, "
+        f"{format_size(far)} with huge ones"
+    )
     if used is None:
         return Prediction(f"{words}; the working set is not known")
-    words += f"; the working set has {size(used)}"
+    words += f"; the working set has {format_size(used)}"
     if used <= near:
         return Prediction(f"{words}: within reach either way, so TLB misses do not explain it", 1.0)
     return Prediction(f"{words}: beyond the reach of small pages, so they miss, huge ones do not")
@@ -313,9 +307,6 @@ def tick(case: ConfirmedCause) -> Prediction:
     )
 
 
-# -- storage ---------------------------------------------------------------------------------------
-
-
 DEFAULT_PIPE = 65536
 
 # -- storage ---------------------------------------------------------------------------------------
@@ -337,7 +328,7 @@ def read_ahead(case: ConfirmedCause) -> Prediction:
         read_seconds = busy / reads * 1e-3
         most = pieces[Side.BAD] / read_seconds
         words += f"; a read took {read_seconds * 1e3:.2g} ms, which bounds "
-        words += f"{size(pieces[Side.BAD])} pieces"
+        words += f"{format_size(pieces[Side.BAD])} pieces"
         words += f" that are waited for to {most / 1e6:.3g} MB/s"
     return Prediction(words, max(ratio, 1.0), "at most")
 
@@ -349,7 +340,9 @@ def dirty_limit(case: ConfirmedCause) -> Prediction:
     here, there = limits[Side.BAD], limits[Side.GOOD]
     if here is None or there is None:
         return Prediction("not available: the limits are not known")
-    words = f"writers are held up from {size(here)} on here, from {size(there)} on there"
+    words = (
+        f"writers are held up from {format_size(here)} on here, from {format_size(there)} on there"
+    )
     if written is None:
         return Prediction(f"{words}; how much is written at a time is not known")
     fits = [written <= limit for limit in (here, there)]
@@ -359,7 +352,9 @@ def dirty_limit(case: ConfirmedCause) -> Prediction:
         (True, False): "below the limit here, above it there",
         (False, True): "above the limit here, below it there: memory against device",
     }[fits[0], fits[1]]
-    return Prediction(f"{words}; {size(written)} are written, {tail}", 1.0 if all(fits) else None)
+    return Prediction(
+        f"{words}; {format_size(written)} are written, {tail}", 1.0 if all(fits) else None
+    )
 
 
 def _dirty_bytes(case: ConfirmedCause, side: Side) -> float | None:
@@ -401,7 +396,7 @@ def bandwidth_delay(case: ConfirmedCause) -> Prediction:
     here, there = windows[Side.BAD], windows[Side.GOOD]
     if here is None or there is None:
         return Prediction("not available: the buffers are not known")
-    words = f"at most {size(here)} may be under way here, {size(there)} there"
+    words = f"at most {format_size(here)} may be under way here, {format_size(there)} there"
     trip = (case.repaired.get("rtt_ns") or case.without.get("rtt_ns") or 0) * 1e-9
     if not trip:
         return Prediction(f"{words}; the round trip could not be counted")
@@ -500,8 +495,8 @@ def pipe_capacity(case: ConfirmedCause) -> Prediction:
     here, there = capacities[Side.BAD], capacities[Side.GOOD]
     rates = [switches_per_byte(capacity) * 1e9 for capacity in (here, there)]
     return Prediction(
-        f"a pipe may hold {size(here)} here and {size(there)} there: a gigabyte takes "
-        f"{rates[0]:.0f} switches or fewer here, {rates[1]:.0f} there",
+        f"a pipe may hold {format_size(here)} here and {format_size(there)} there: a gigabyte "
+        f"takes {rates[0]:.0f} switches or fewer here, {rates[1]:.0f} there",
         max(there / here, 1.0),
         "at most",
     )
@@ -557,3 +552,61 @@ PREDICTIONS: Mapping[str, Callable[[ConfirmedCause], Prediction]] = {
     "pipe_capacity": pipe_capacity,
     "serial_batching": serial_batching,
 }
+
+
+# -- laws: plain arithmetic with units, nothing fitted ---------------------------------------------
+
+BITS_OF_A_CHARACTER = 10
+"""Start, eight of data, stop."""
+
+
+def serial_seconds(characters: float, baud: float) -> float:
+    """Seconds that characters take on a serial line: ten bits each."""
+    return characters * BITS_OF_A_CHARACTER / baud
+
+
+def tlb_reach(entries: int, page: int) -> int:
+    """Bytes that a TLB of so many entries translates, with pages of ``page`` bytes."""
+    return entries * page
+
+
+def ramp_factor(burst: float, ramp: float, low: float, high: float) -> float:
+    """How much longer a burst takes when the clock stays ``low`` for ``ramp`` seconds and is
+    ``high`` from then on; ``burst`` is its length in seconds at the high clock."""
+    done = ramp * low / high  # seconds of the burst's work that the ramp did
+    return high / low if done >= burst else (ramp + burst - done) / burst
+
+
+def window_limit(window: float, round_trip: float) -> float:
+    """Most bytes a second with ``window`` bytes under way and a round trip of so many seconds."""
+    return window / round_trip
+
+
+def quota_share(quota: str, cpus: float) -> float:
+    """CPUs that a ``cpu.max`` of ``"50000 100000"`` or ``"max 100000"`` leaves, of ``cpus``."""
+    words = quota.split()
+    if not words or words[0] == "max":
+        return cpus
+    period = float(words[1]) if len(words) > 1 else 100_000.0
+    return min(float(words[0]) / period, cpus)
+
+
+def pieces_limit(piece: float, latency: float, bandwidth: float) -> float:
+    """Bytes a second of a reader that waits for each piece before it asks for the next: ``piece``
+    bytes, ``latency`` in s, ``bandwidth`` of the device in B/s."""
+    return piece / (latency + piece / bandwidth)
+
+
+def switches_per_byte(capacity: float) -> float:
+    """Context switches for a byte through a pipe of ``capacity`` bytes: two each time it fills."""
+    return 2 / capacity
+
+
+def queue_seconds(packets: float, size: float, bits_per_second: float) -> float:
+    """Seconds that a full queue of packets of ``size`` bytes takes to be sent."""
+    return packets * size * 8 / bits_per_second
+
+
+def bus_bytes_per_second(clock: float, width: int, double: bool) -> float:
+    """Bytes a second that a parallel bus carries, before any overhead."""
+    return clock * width * (2 if double else 1) / 8

@@ -8,9 +8,12 @@ line), ``config:CONFIG_HZ``, ``environment:LD_PRELOAD``, ``qdisc:eth0``, ``ethto
 
 from __future__ import annotations
 
+import contextlib
+import re
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from benchvise.quantities import nanoseconds_or_none, parse_cpu_mask, parse_cpus, size_or_none
 from benchvise.text import printable
 
 _SHOWN = 300  # characters of a line
@@ -74,3 +77,72 @@ class Assignment:
     def later(self, *rank: int) -> Assignment:
         """The same, ordered by these numbers before its own."""
         return replace(self, when=(*rank, *self.when))
+
+
+# -- whether two spellings of a value mean the same to a file of the kernel ------------------------
+
+_YES = frozenset({"1", "y", "yes", "on", "true", "enabled", "enable"})
+_NO = frozenset({"0", "n", "no", "off", "false", "disabled", "disable", "never"})
+_NUMBER = re.compile(r"[+-]?(?:0x[0-9a-f]{1,16}|\d{1,19})", re.IGNORECASE)
+_CPU_LIST = re.compile(r"\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*")
+_MASK = re.compile(r"(?:0x)?[0-9a-f]{1,8}(?:,[0-9a-f]{8})*", re.IGNORECASE)
+
+
+def same(target: str, one: str, other: str) -> bool:
+    """Whether a line that says ``one`` can have made the target show ``other``."""
+    a, b = _tidy(one), _tidy(other)
+    if a == b:
+        return True
+    if target.endswith("kernel/printk"):
+        return a.split(" ")[0] == b.split(" ")[0]
+    if target.endswith(("smp_affinity", "rps_cpus", "xps_cpus", "cpumask", "affinity_list",
+                        "isolated", "nohz_full", "/online", "process:affinity")):  # fmt: skip
+        return bool(_meanings_of_cpus(a) & _meanings_of_cpus(b))
+    if target in ("process:timer_slack",):
+        return _nanoseconds(a) == _nanoseconds(b) is not None
+    if target.startswith("limit:") or "/memory." in target or target.endswith("_bytes"):
+        return _bytes(a) == _bytes(b) is not None
+    words, others = a.split(" "), b.split(" ")
+    if len(words) > 1 and len(words) == len(others):
+        return all(_equal(x, y) for x, y in zip(words, others, strict=True))
+    if target.startswith("qdisc:") and a and b:
+        return words[0] == others[0] or words[0] in b
+    return _equal(a, b)
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text.strip().strip("\"'").lower().split())
+
+
+def _equal(a: str, b: str) -> bool:
+    if a == b:
+        return True
+    if _NUMBER.fullmatch(a) and _NUMBER.fullmatch(b):
+        return _integer(a) == _integer(b)
+    return (a in _YES and b in _YES) or (a in _NO - {"never"} and b in _NO - {"never"})
+
+
+def _integer(text: str) -> int:
+    return int(text, 16) if "x" in text else int(text)
+
+
+def _meanings_of_cpus(text: str) -> set[frozenset[int]]:
+    """The CPUs of a list, of a mask, or of a number that could be either."""
+    found: set[frozenset[int]] = set()
+    if _CPU_LIST.fullmatch(text):
+        with contextlib.suppress(ValueError):
+            found.add(frozenset(parse_cpus(text)))
+    if _MASK.fullmatch(text):
+        found.add(frozenset(parse_cpu_mask(text)))
+    return found
+
+
+def _nanoseconds(text: str) -> float | None:
+    """Of a duration, or of a number, which the kernel counts in nanoseconds."""
+    return nanoseconds_or_none(text if text[-1:].isalpha() else f"{text}ns")
+
+
+def _bytes(text: str) -> int | str | None:
+    if text in ("infinity", "unlimited", "max", "-1"):
+        return "max"
+    return size_or_none(text)

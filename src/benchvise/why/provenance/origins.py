@@ -1,8 +1,9 @@
 """Which line sets a suspect's value: of all lines that set it, the last one whose value it has.
 
-A line that says another value than the system has is not the origin, whatever its place. Where the
-value is not known, the last line is named, as uncertain. Where no line sets it, the answer says
-what was searched, and what decides the value then.
+``survey_of`` reads all files that set something, in the order of a boot, once a source. A line that
+sets another value than the system has is not the origin, whatever its place. Where the value is not
+known, the last line is named, as uncertain. Where no line sets it, the answer says what was
+searched, and what decides the value then.
 
 A part of an image's init settings is a suspect of ``benchvise.rig.compose``. It is called by its
 file, ``/etc/rc.local#2``, and shows what each image has there.
@@ -10,18 +11,19 @@ file, ``/etc/rc.local#2``, and shows what each image has there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 from benchvise.state.catalogue import items_by_id
 from benchvise.text import NO_TEXT, Untrusted, printable
 from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, Side, Suspect
-from benchvise.why.provenance.assignment import Assignment, Line, Stage
-from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.globs import ANYTHING
-from benchvise.why.provenance.survey import KINDS, Survey, survey_of
-from benchvise.why.provenance.targets import Wanted, places_of, targets_of
-from benchvise.why.provenance.values import same
+from benchvise.why.provenance import daemons, direct, kernel, scripts, session, udev, units
+from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
+from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, SettingFiles, Tree
+from benchvise.why.provenance.globs import ANYTHING, is_pattern, overlap
+from benchvise.why.provenance.targets import Wanted, canonical, places_of, targets_of
 
 PART_LAYER = "init-settings"
 PART_KIND = "init settings"
@@ -57,8 +59,7 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     return replace(origin, note=known.note, certain=known.certain) if known is not None else origin
 
 
-MOST = 8
-"""Origins of one suspect that are told."""
+_MOST_ORIGINS = 8  # of one suspect
 
 _SHOWN = 500  # characters of a path or a note
 
@@ -85,7 +86,7 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
     ordered = sorted(unique.values(), key=lambda origin: not origin.certain)
     if any(origin.certain for origin in ordered):
         ordered = [origin for origin in ordered if origin.certain]
-    return tuple(ordered[:MOST]) or (_nowhere(survey, suspect, side),)
+    return tuple(ordered[:_MOST_ORIGINS]) or (_nowhere(survey, suspect, side),)
 
 
 def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
@@ -178,8 +179,9 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
     item = items_by_id().get(suspect.item)
     places = ", ".join(item.places) if item is not None else ""
     unread = f"; not readable: {', '.join(survey.unread[:5])}" if survey.unread else ""
+    kinds = "; ".join(kind.name for kind in KINDS)
     note = (
-        f"no line of {survey.files} files sets it ({'; '.join(KINDS)} were searched{unread}): "
+        f"no line of {survey.files} files sets it ({kinds} were searched{unread}): "
         "it is what the kernel or its driver begins with, or was set since the system started"
     )
     return Origin(
@@ -191,3 +193,88 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
         certain=False,
         note=printable(note, 900),
     )
+
+
+# -- all that sets something on a system -----------------------------------------------------------
+
+_ROUNDS = 4  # a unit's script, what that sources or runs, and what that runs in turn
+
+_MOST_ASSIGNMENTS = 200_000
+KINDS: tuple[SettingFiles, ...] = (
+    kernel.CONFIGURATION, kernel.FIRMWARE, kernel.COMMAND_LINE, kernel.MODULES, udev.RULES,
+    direct.SYSCTL, direct.TMPFILES, units.UNITS, scripts.SCRIPTS, direct.SYSFS, daemons.DAEMONS,
+    session.SESSION,
+)  # fmt: skip
+"""What is searched, in this order."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What sets something on a system, in the order of a boot; ``files`` are how many were read,
+    ``unread`` which could not be, ``tree`` what was read."""
+
+    assignments: tuple[Assignment, ...]
+    files: int
+    unread: tuple[str, ...]
+    tree: Tree
+
+    def of(self, target: str) -> list[Assignment]:
+        """Those that set a target, which may be a pattern, in the order of a boot."""
+        candidates = self.assignments if is_pattern(target) else self._patterns
+        found = [a for a in candidates if overlap(a.target, target)]
+        if not is_pattern(target):
+            found = sorted([*found, *self._plain.get(target, ())], key=lambda a: a.when)
+        return [a for a in found if not any(overlap(canonical(but), target) for but in a.but)]
+
+    @cached_property
+    def _patterns(self) -> tuple[Assignment, ...]:
+        return tuple(a for a in self.assignments if is_pattern(a.target))
+
+    @cached_property
+    def _plain(self) -> Mapping[str, Sequence[Assignment]]:
+        found: dict[str, list[Assignment]] = {}
+        for assignment in self.assignments:
+            if not is_pattern(assignment.target):
+                found.setdefault(assignment.target, []).append(assignment)
+        return found
+
+
+_surveys: WeakKeyDictionary[FileSource, Survey] = WeakKeyDictionary()
+
+
+def survey_of(source: FileSource) -> Survey:
+    """The survey of a source; read at the first call. Raises what the source raises."""
+    if source not in _surveys:
+        _surveys[source] = _survey(source)
+    return _surveys[source]
+
+
+def _survey(source: FileSource) -> Survey:
+    tree = Tree(source)
+    tree.ask(
+        [*INIT_FILES, *(glob for kind in KINDS for glob in kind.globs)],
+        [*INIT_LINKS, *(glob for kind in KINDS for glob in kind.links)],
+    )
+    for _ in range(_ROUNDS):
+        tree.begin()
+        found = list(_all(tree))
+        if not tree.ask_wanted():
+            break
+    found = [replace(a, target=canonical(a.target)) for a in found]
+    found.sort(key=lambda assignment: assignment.when)
+    unread = [f"{path} ({why})" for path, why in source.unread.items()]
+    if tree.left_out:
+        unread.append(f"{tree.left_out} more files than are looked at")
+    if not tree.spend():
+        unread.append("the rest of scripts that are longer than is looked at")
+    return Survey(tuple(found), tree.count, tuple(unread), tree)
+
+
+def _all(tree: Tree) -> Iterator[Assignment]:
+    count = 0
+    for kind in KINDS:
+        for assignment in kind.find(tree):
+            count += 1
+            if count > _MOST_ASSIGNMENTS:
+                return
+            yield assignment

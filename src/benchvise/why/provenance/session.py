@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 
 from benchvise.why.provenance.assignment import Assignment, Stage
-from benchvise.why.provenance.files import Tree
-from benchvise.why.provenance.quoting import split
+from benchvise.why.provenance.files import SettingFiles, Tree, split_words
 
 ENVIRONMENT = ("/etc/environment", "/etc/environment.d/*.conf", "/etc/default/locale",
                "/etc/security/pam_env.conf")  # fmt: skip
@@ -20,15 +19,13 @@ PROFILES = ("/etc/profile", "/etc/profile.d/*.sh", "/etc/bash.bashrc", "/root/.p
 LIMITS = ("/etc/security/limits.conf", "/etc/security/limits.d/*.conf")
 FSTAB = "/etc/fstab"
 
-GLOBS = (*ENVIRONMENT, *PROFILES, *LIMITS, FSTAB)
-LINKS: tuple[str, ...] = ()
 
 _GIVEN = re.compile(r"\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w{0,60})=(.*)")
 _ULIMIT = re.compile(r"\s*ulimit\s+(?:-[SH]\s+)?-([lnsreu])\s+(\S+)")
 _ULIMITS = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice", "u": "nproc"}
 
 
-def find(tree: Tree) -> Iterator[Assignment]:
+def _find(tree: Tree) -> Iterator[Assignment]:
     """What these files give, in the order in which a login reads them."""
     for kind, globs, stage in (("environment", ENVIRONMENT, 0), ("profile", PROFILES, 1)):
         rank = 0
@@ -54,7 +51,7 @@ def _variables(tree: Tree, path: str, kind: str, when: tuple[int, ...]) -> Itera
             value = match[2].split(" #")[0].split(";")[0]
             unknown = "$" in value and kind == "profile"
             yield Assignment(kind, line, f"environment:{match[1]}",
-                             None if unknown else " ".join(split(value)),
+                             None if unknown else " ".join(split_words(value)),
                              (*when, line.number), not indented,
                              "it may be given under a condition" if indented else "")  # fmt: skip
         limit = _ULIMIT.match(line.text)
@@ -73,3 +70,10 @@ def _mounts(tree: Tree) -> Iterator[Assignment]:
             yield Assignment("fstab", line, f"swap:{words[0]}", "on", when)
         else:
             yield Assignment("fstab", line, f"mount:{words[1]}", words[3], when)
+
+
+SESSION = SettingFiles(
+    "profiles, environment, limits and fstab",
+    (*ENVIRONMENT, *PROFILES, *LIMITS, FSTAB),
+    _find,
+)

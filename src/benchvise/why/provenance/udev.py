@@ -15,23 +15,21 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
-from benchvise.why.provenance.files import Tree
+from benchvise.why.provenance.direct import path_of
+from benchvise.why.provenance.files import SettingFiles, Tree, split_words
 from benchvise.why.provenance.globs import ANYTHING
-from benchvise.why.provenance.quoting import split
 from benchvise.why.provenance.shell import Run
-from benchvise.why.provenance.sysctl import path_of
 
-DIRECTORIES = (
+_DIRECTORIES = (
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
     "/usr/local/lib/udev/rules.d",
     "/usr/lib/udev/rules.d",
     "/lib/udev/rules.d",
 )
-GLOBS = tuple(f"{directory}/*.rules" for directory in DIRECTORIES)
-LINKS = GLOBS
+_RULE_FILES = tuple(f"{directory}/*.rules" for directory in _DIRECTORIES)
 
-MOST_RULES = 20_000
+_MOST_RULES = 20_000
 
 _KEY = re.compile(
     r'\s*([A-Z_]{1,30})(?:\{([^{}"]{1,200})\})?\s*(==|!=|\+=|-=|:=|=)\s*(e?i?)"((?:[^"\\]|\\.)*)"\s*,?'
@@ -107,13 +105,13 @@ class _Device:
     attributes: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def find(tree: Tree) -> Iterator[Assignment]:
+def _find(tree: Tree) -> Iterator[Assignment]:
     """What every rule sets, in order."""
     count = 0
-    for rank, path in enumerate(tree.in_order(DIRECTORIES, "*.rules")):
+    for rank, path in enumerate(tree.in_order(_DIRECTORIES, "*.rules")):
         for rule in rules(tree.lines(path)):
             count += 1
-            if count > MOST_RULES:
+            if count > _MOST_RULES:
                 return
             yield from _assignments(tree, rule, (Stage.UDEV, rank, rule.line.number))
 
@@ -212,7 +210,7 @@ def _run(
     when: tuple[int, ...],
 ) -> Iterator[Assignment]:  # fmt: skip
     run = Run(tree)
-    run.command(line, split(_substituted(command, home, kernel)))
+    run.command(line, split_words(_substituted(command, home, kernel)))
     doubt = _unmet(tree, device, home)
     for index, found in enumerate(run.written):
         notes = "; ".join(note for note in (found.note, doubt) if note)
@@ -275,3 +273,6 @@ def _substituted(text: str, home: str, kernel: str) -> str:
     for pattern, name in _SUBSTITUTIONS:
         text = known[name].join(pattern.split(text))
     return text.replace("%%", "%").replace("$$", "$")
+
+
+RULES = SettingFiles("udev rules", _RULE_FILES, _find, _RULE_FILES)

@@ -14,14 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
-from benchvise.why.provenance.files import Tree
-from benchvise.why.provenance.inits import Init, init_of
-from benchvise.why.provenance.quoting import split
+from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of, split_words
 from benchvise.why.provenance.scripts import assignments
 from benchvise.why.provenance.shell import Run
-from benchvise.why.provenance.shell.text import Text
+from benchvise.why.provenance.shell.state import Text
 
-DIRECTORIES = (
+_DIRECTORIES = (
     "/etc/systemd/system",
     "/run/systemd/system",
     "/usr/local/lib/systemd/system",
@@ -29,19 +27,19 @@ DIRECTORIES = (
     "/lib/systemd/system",
 )
 _KINDS = ("service", "slice", "scope", "timer", "socket", "path", "target", "mount", "swap")
-MANAGER = ("/etc/systemd/system.conf", "/etc/systemd/system.conf.d/*.conf")
+_MANAGER = ("/etc/systemd/system.conf", "/etc/systemd/system.conf.d/*.conf")
 
-GLOBS = (
-    *(f"{directory}/*.{kind}" for directory in DIRECTORIES for kind in _KINDS),
-    *(f"{directory}/*.d/*.conf" for directory in DIRECTORIES),
+_GLOBS = (
+    *(f"{directory}/*.{kind}" for directory in _DIRECTORIES for kind in _KINDS),
+    *(f"{directory}/*.d/*.conf" for directory in _DIRECTORIES),
     "/etc/systemd/system.control/*.d/*.conf",
     "/run/systemd/system.control/*.d/*.conf",
-    *MANAGER,
+    *_MANAGER,
 )
-LINKS = (
-    *(f"{directory}/*.{kind}" for directory in DIRECTORIES for kind in ("service", "target")),
-    *(f"{directory}/*.wants/*" for directory in DIRECTORIES),
-    *(f"{directory}/*.requires/*" for directory in DIRECTORIES),
+_LINKS = (
+    *(f"{directory}/*.{kind}" for directory in _DIRECTORIES for kind in ("service", "target")),
+    *(f"{directory}/*.wants/*" for directory in _DIRECTORIES),
+    *(f"{directory}/*.requires/*" for directory in _DIRECTORIES),
 )
 
 _ROOTS = ("default.target", "sysinit.target", "basic.target", "multi-user.target",
@@ -101,7 +99,7 @@ class SystemdUnit:
         return values[-1] if values else None
 
 
-def find(tree: Tree) -> Iterator[Assignment]:
+def _find(tree: Tree) -> Iterator[Assignment]:
     """What all units set; those that are not started, as uncertain."""
     if init_of(tree) not in (Init.SYSTEMD, Init.UNKNOWN):
         return
@@ -134,7 +132,7 @@ def _unit(
             note = doubt or f"for {unit.name}"
             yield Assignment("systemd unit", line, target, given, when, certain, note)
     for value, line in unit.values("Environment"):
-        for word in split(value):
+        for word in split_words(value):
             name, equals, given = word.partition("=")
             if equals:
                 yield Assignment("systemd unit", line, f"environment:{name}", given,
@@ -152,7 +150,7 @@ def _gives_to_logins(name: str) -> bool:
 
 def _units(tree: Tree) -> dict[str, SystemdUnit]:
     units: dict[str, SystemdUnit] = {}
-    for directory in DIRECTORIES:
+    for directory in _DIRECTORIES:
         for kind in _KINDS:
             for path in tree.paths(f"{directory}/*.{kind}"):
                 name = posixpath.basename(path)
@@ -180,7 +178,7 @@ def _units(tree: Tree) -> dict[str, SystemdUnit]:
 def _drop_ins(tree: Tree) -> Iterator[tuple[str, Sequence[Line]]]:
     """``NAME.d/*.conf``, by name of the unit; of equal file names the first directory's."""
     found: dict[tuple[str, str], str] = {}
-    directories = ("/etc/systemd/system.control", "/run/systemd/system.control", *DIRECTORIES)
+    directories = ("/etc/systemd/system.control", "/run/systemd/system.control", *_DIRECTORIES)
     for directory in directories:
         for path in tree.paths(f"{directory}/*.d/*.conf"):
             unit = posixpath.basename(posixpath.dirname(path)).removesuffix(".d")
@@ -234,7 +232,7 @@ def _directives(lines: Sequence[Line]) -> Iterator[tuple[str, str, str, Line]]:
 def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
     """The units that the default target leads to: name, and instance of a template."""
     pulled: dict[str, list[str]] = {}
-    for directory in DIRECTORIES:
+    for directory in _DIRECTORIES:
         for kind in ("wants", "requires"):
             for path, _ in tree.links(f"{directory}/*.{kind}/*"):
                 owner = posixpath.basename(posixpath.dirname(path)).removesuffix(f".{kind}")
@@ -243,7 +241,7 @@ def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
                 owner = posixpath.basename(posixpath.dirname(path)).removesuffix(f".{kind}")
                 pulled.setdefault(owner, []).append(posixpath.basename(path))
     aliases: dict[str, str] = {}
-    for directory in DIRECTORIES:
+    for directory in _DIRECTORIES:
         for kind in ("service", "target"):
             for path, target in tree.links(f"{directory}/*.{kind}"):
                 aliases.setdefault(posixpath.basename(path), posixpath.basename(target))
@@ -311,7 +309,7 @@ def _environment(tree: Tree, unit: SystemdUnit) -> dict[str, Text]:
     """What the unit's files and its own lines give to its commands."""
     given: dict[str, Text] = {}
     for value, line in unit.values("Environment"):
-        for word in split(value):
+        for word in split_words(value):
             name, equals, text = word.partition("=")
             if equals:
                 given[name] = Text(text, line)
@@ -321,7 +319,7 @@ def _environment(tree: Tree, unit: SystemdUnit) -> dict[str, Text]:
             for line in tree.lines(path):
                 name, equals, text = line.text.strip().partition("=")
                 if equals and name.isidentifier():
-                    given[name] = Text(" ".join(split(text)), line)
+                    given[name] = Text(" ".join(split_words(text)), line)
     return given
 
 
@@ -334,7 +332,7 @@ def _exec_words(command: str, instance: str) -> list[str]:
         ("%N", instance.rpartition(".")[0]), ("%p", instance.partition("@")[0]),
     ):  # fmt: skip
         text = text.replace(specifier, word)
-    words = split(text.replace("\0", "%").replace("$$", "$"))
+    words = split_words(text.replace("\0", "%").replace("$$", "$"))
     return [word for word in words if word != ";"]
 
 
@@ -397,7 +395,7 @@ def _cgroup_value(name: str, value: str, unit: SystemdUnit) -> str:
 
 def _manager(tree: Tree) -> Iterator[Assignment]:
     """system.conf: what all services begin with."""
-    for glob in MANAGER:
+    for glob in _MANAGER:
         for path in tree.paths(glob):
             for _, name, value, line in _directives(tree.lines(path)):
                 for target, given in _set_by(
@@ -406,3 +404,6 @@ def _manager(tree: Tree) -> Iterator[Assignment]:
                     if not target.startswith("/sys/fs"):
                         yield Assignment("systemd manager", line, target, given,
                                          (Stage.INIT, 0, line.number))  # fmt: skip
+
+
+UNITS = SettingFiles("systemd units", _GLOBS, _find, _LINKS)

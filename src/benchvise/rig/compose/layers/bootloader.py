@@ -6,7 +6,7 @@ from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.images import ImageError
 from benchvise.rig.images import raw_loader as raw
 from benchvise.rig.images.boot_files import raspberry
-from benchvise.rig.images.filesystems import Files
+from benchvise.rig.images.filesystems import Files, put_text, read_text
 from benchvise.rig.images.layout import OpenedImage
 
 _FILES = {
@@ -91,11 +91,11 @@ def _has_config(opened: OpenedImage) -> bool:
 
 def _merge_config(ours: Files, theirs: Files) -> None:
     text = raspberry.merged(
-        ours.read(raspberry.CONFIG).decode(errors="surrogateescape"),
-        theirs.read(raspberry.CONFIG).decode(errors="surrogateescape"),
+        read_text(ours, raspberry.CONFIG),
+        read_text(theirs, raspberry.CONFIG),
         raspberry.is_firmware_key,
     )
-    ours.put(raspberry.CONFIG, text.encode(errors="surrogateescape"))
+    put_text(ours, raspberry.CONFIG, text)
 
 
 def _refuse_mapped(opened: OpenedImage) -> None:

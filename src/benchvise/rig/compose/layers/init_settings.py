@@ -17,8 +17,8 @@ from difflib import SequenceMatcher
 
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary, Swap, digest
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.debugfs import quoted
-from benchvise.rig.images.ext import Ext, Inode
+from benchvise.rig.images.ext import Ext, Inode, quoted
+from benchvise.rig.images.filesystems import put_text
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.text import Untrusted
@@ -353,7 +353,7 @@ def _put(
         parent = ours.make(posixpath.dirname(path))
         graft(theirs, {posixpath.join(parent, posixpath.basename(path)): new.node}, ours)
     if text is not None:
-        ours.put(path, "".join(f"{line}\n" for line in text).encode(errors="surrogateescape"))
+        put_text(ours, path, "".join(f"{line}\n" for line in text))
 
 
 def _inside(path: str, first: SettingsFile | None, second: SettingsFile | None) -> list[LayerPart]:

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING
 
 from benchvise.why.provenance.assignment import Line
 from benchvise.why.provenance.globs import is_pattern
-from benchvise.why.provenance.shell import commands, tests
+from benchvise.why.provenance.shell import commands
 from benchvise.why.provenance.shell.state import (
     MOST_ROUNDS,
     UNKNOWABLE,
+    UNKNOWN,
     Next,
     Result,
     Return,
     ScriptStop,
+    Text,
+    matches,
+    spaced,
 )
-from benchvise.why.provenance.shell.text import UNKNOWN, Text, spaced
 
 if TYPE_CHECKING:
     from benchvise.why.provenance.shell.run import Run
+
 
 _VIRTUAL = ("/sys/", "/proc/", "/dev/")
 
@@ -82,8 +86,8 @@ def _cat(run: Run, call: BuiltinCall) -> Result:
 
 
 def _test(_run: Run, call: BuiltinCall) -> Result:
-    given = call.texts
-    return Result(tests.holds(given[:-1] if given[-1:] in (["]"], ["]]"]) else given))
+    words = call.texts
+    return Result(holds(words[:-1] if words[-1:] in (["]"], ["]]"]) else words))
 
 
 def _set(run: Run, call: BuiltinCall) -> Result:
@@ -202,3 +206,66 @@ BUILTINS: Mapping[str, Callable[[Run, BuiltinCall], Result]] = {
     "source": _source, "seq": _seq, "ls": _ls, "find": _find, "run-parts": _run_parts,
     "sysctl": _sysctl,
 }  # fmt: skip
+
+
+# -- what ``[ … ]`` says, as far as that can be known without running ------------------------------
+
+# Commands that ask whether a program is there: it is.
+_FILE_TESTS = frozenset(
+    {*("-e", "-f", "-d", "-r", "-w", "-x", "-s"), *("-L", "-h", "-c", "-b", "-p", "-S")}
+)
+_CHANGING = ("/run/", "/tmp/", "/var/", "/dev/shm/")  # noqa: S108 - paths of a board
+_NUMBERS: Mapping[str, Callable[[int, int], bool]] = {
+    "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b, "-lt": lambda a, b: a < b,
+    "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
+}  # fmt: skip
+_DEEPEST = 20
+
+
+def holds(words: Sequence[str], deepest: int = _DEEPEST) -> bool | None:
+    """Whether a test holds; None where that is not known. Files of the kernel are there."""
+    words = list(words)
+    if deepest == 0:
+        return None
+    for sign in ("-o", "||"):
+        if sign in words[1:-1]:
+            at = words.index(sign, 1)
+            one, other = holds(words[:at], deepest - 1), holds(words[at + 1 :], deepest - 1)
+            return True if one or other else None if None in (one, other) else False
+    for sign in ("-a", "&&"):
+        if sign in words[1:-1]:
+            at = words.index(sign, 1)
+            one, other = holds(words[:at], deepest - 1), holds(words[at + 1 :], deepest - 1)
+            return False if False in (one, other) else None if None in (one, other) else True
+    if words[:1] == ["!"]:
+        inner = holds(words[1:], deepest - 1)
+        return None if inner is None else not inner
+    return _single_test(words)
+
+
+def _single_test(words: list[str]) -> bool | None:
+    if len(words) == 2 and words[0] in _FILE_TESTS:
+        if words[1].startswith(_CHANGING) or UNKNOWN in words[1].partition("/")[0]:
+            return None
+        return bool(words[1])
+    if words == ["-n"] or words == ["-z"]:  # an unquoted variable without a value
+        return words == ["-z"]
+    if any(UNKNOWN in word for word in words):
+        return None
+    if len(words) == 2 and words[0] in ("-n", "-z"):
+        return bool(words[1]) == (words[0] == "-n")
+    if len(words) == 1:
+        return bool(words[0])
+    if len(words) == 3:
+        one, sign, other = words
+        if sign in ("=", "=="):
+            return matches(one, other)
+        if sign == "!=":
+            return not matches(one, other)
+        if sign in _NUMBERS and _is_number(one) and _is_number(other):
+            return _NUMBERS[sign](int(one), int(other))
+    return None
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").isdecimal() and len(text) < 20

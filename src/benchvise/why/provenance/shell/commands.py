@@ -2,7 +2,8 @@
 
 After the manual pages of procps, iproute2, util-linux, ethtool, hdparm, cpufrequtils and cpupower,
 kmod, iw. Where the kernel shows a file for it the target is that file, with the value as the file
-has it; else see ``benchvise.why.provenance.assignment``.
+has it; else see ``benchvise.why.provenance.assignment``. At the end stand the programs that set
+nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchvise.why.provenance.assignment import Line
+from benchvise.why.provenance.direct import path_of, setting_of
 from benchvise.why.provenance.files import Tree
-from benchvise.why.provenance.shell.text import UNKNOWN
-from benchvise.why.provenance.sysctl import path_of, setting_of
+from benchvise.why.provenance.shell.state import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,3 +360,34 @@ def run_by(program: str, words: Sequence[str]) -> list[str]:
     while rest and rest[0].startswith("-"):
         rest.pop(0)
     return rest[_BEFORE_COMMAND[program] :]
+
+
+# -- the others ------------------------------------------------------------------------------------
+
+UNKNOWN_OUTPUT = frozenset(
+    {
+        *("grep", "egrep", "fgrep", "zgrep", "awk", "sed", "cut", "tr", "head", "tail", "sort"),
+        *("nproc", "uname", "hostname", "date", "id", "readlink", "basename", "dirname", "lsblk"),
+        *("findmnt", "pgrep", "pidof", "mountpoint", "systemd-detect-virt", "wc", "read", "expr"),
+        *("xargs", "getent", "dmesg", "lspci", "lsusb", "lscpu", "stat", "false", "ps"),
+    }
+)
+"""Programs that a script asks something: how they end, and what they print, is not known."""
+
+WITHOUT_EFFECT = frozenset(
+    {
+        *("true", ":", "sleep", "wait", "mkdir", "rmdir", "rm", "cp", "mv", "ln", "touch", "chmod"),
+        *("chown", "logger", "trap", "umask", "alias", "unset", "which", "type", "hash", "kill"),
+        *("killall", "sync", "udevadm", "ebegin", "eend", "einfo", "ewarn", "eerror", "depend"),
+        *("log_daemon_msg", "log_end_msg", "log_action_msg", "log_success_msg", "need", "after"),
+        *("log_failure_msg", "log_warning_msg", "clear", "hwclock", "getty", "agetty", "login"),
+        *("mknod", "mkfifo", "umount", "losetup", "shutdown", "reboot", "poweroff", "halt"),
+        *("loadkeys", "setfont", "iptables", "nft", "dd", "gzip", "tar", "mktemp", "install"),
+        *("before", "use", "provide", "keyword", "update-rc.d", "rc-update", "rc-service"),
+        *("start-stop-daemon", "hostnamectl", "timedatectl", "localectl", "plymouth", "fsck"),
+    }
+)
+"""Programs and functions that set none of what is looked for here: they are not read."""
+
+UNKNOWN_STATUS = frozenset({"cmp", "diff", "systemctl", "ping", "blkid", "checkpath"})
+"""Programs of which only how they end is asked, which is not known."""

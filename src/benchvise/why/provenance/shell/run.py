@@ -17,19 +17,23 @@ from functools import lru_cache
 from benchvise.why.provenance.assignment import Line
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern
-from benchvise.why.provenance.shell import commands, tests
+from benchvise.why.provenance.shell import commands
 from benchvise.why.provenance.shell.builtins import BUILTINS, BuiltinCall
-from benchvise.why.provenance.shell.expansion import Expansion
 from benchvise.why.provenance.shell.state import (
     DEEPEST,
     FOLLOWED,
+    LONGEST,
     MOST_ROUNDS,
+    UNKNOWN,
+    Expansion,
     Next,
     Result,
     Return,
     ScriptStop,
     State,
+    Text,
     Written,
+    matches,
 )
 from benchvise.why.provenance.shell.syntax import (
     Case,
@@ -45,7 +49,6 @@ from benchvise.why.provenance.shell.syntax import (
     While,
     parse,
 )
-from benchvise.why.provenance.shell.text import LONGEST, UNKNOWN, Text, matches
 
 # How many words follow before the command, and which options take a word of their own.
 _WRAPPERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
@@ -321,10 +324,10 @@ class Run:
             return BUILTINS[base](self, BuiltinCall(line, words[1:], stdin))
         if base in commands.COMMANDS:
             return self._known_program(line, base, words, stdin)
-        if base in tests.UNKNOWABLE:
+        if base in commands.UNKNOWN_OUTPUT:
             return Result(None, Text(UNKNOWN))
         self._follow(line, name, words[1:])
-        return Result(None if base in tests.ASKING else True, Text(UNKNOWN))
+        return Result(None if base in commands.UNKNOWN_STATUS else True, Text(UNKNOWN))
 
     def _known_program(
         self, line: Line, base: str, words: Sequence[Text], stdin: Text | None
@@ -426,7 +429,7 @@ def is_shell_script(tree: Tree, path: str) -> bool:
 
 def _is_common(name: str) -> bool:
     """Whether a program of this name is known to set nothing: it is not looked for."""
-    return name in tests.COMMON or UNKNOWN in name or not name.isprintable()
+    return name in commands.WITHOUT_EFFECT or UNKNOWN in name or not name.isprintable()
 
 
 def _source_of(value: str | None, words: Sequence[Text]) -> Line | None:
