@@ -26,8 +26,7 @@ from sshd import SshServer, children, ssh_server, wait_until_listening
 from benchvise.board import ssh
 from benchvise.cli import main
 from benchvise.state import journal
-from benchvise.state.restore import RestoreOutcome
-from benchvise.state.restored import restore_sessions
+from benchvise.state.restore import RestoreOutcome, restore_sessions
 
 pytest_plugins = ["board_fixtures"]
 pytestmark = [

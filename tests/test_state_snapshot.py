@@ -21,8 +21,7 @@ from benchvise.board.channel import ProbeChannel, open_channel
 from benchvise.board.local import LocalBoard
 from benchvise.board.probes import load_probe
 from benchvise.state.commands import run_commands
-from benchvise.state.delta import delta
-from benchvise.state.diff import DifferenceKind, diff_snapshots
+from benchvise.state.diff import DifferenceKind, delta, diff_snapshots
 from benchvise.state.model import Family, Missing, Snapshot
 from benchvise.state.snapshot import take_snapshot
 

@@ -22,9 +22,8 @@ from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, L
 from benchvise.kernel_log import LogEvents
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Missing, Snapshot, StateEntry
+from benchvise.state.restore import RestoredSession, RestoredSetting, RestoreVerdict
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
-from benchvise.state.restore import RestoreVerdict
-from benchvise.state.restored import RestoredSession, RestoredSetting
 
 KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"

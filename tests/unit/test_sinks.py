@@ -39,7 +39,7 @@ from benchvise.report.response_page import page as response_page
 from benchvise.report.tables import Cell, Column, Table
 from benchvise.report.terminal import line, rendered, run_table
 from benchvise.rig.hold.messages import PhaseReached
-from benchvise.state.delta import NewLogLines
+from benchvise.state.diff import NewLogLines
 from benchvise.text import Untrusted
 from benchvise.web.answers import failure
 from benchvise.web.http import JsonAnswer

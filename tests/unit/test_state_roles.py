@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchvise.state.mounts import mount_of, parse_mounts
-from benchvise.state.roles import ROLES, DeviceNames, names_from, parse_interrupts
+from benchvise.state.roles import (
+    ROLES,
+    DeviceNames,
+    mount_of,
+    names_from,
+    parse_interrupts,
+    parse_mounts,
+)
 
 ROUTE = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n"
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from story_traces import MS, S, record, story, write
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.report.sinks import json_text
 from benchvise.trace.analysis import series
@@ -42,7 +44,7 @@ def opened(path: Path) -> LoadedTrace:
 def ask(question: Any, loaded: LoadedTrace, **words: object) -> Any:
     """An answer as the browser gets it."""
     answer = question(loaded, TraceQuery({name: str(value) for name, value in words.items()}))
-    return json.loads(json.dumps(answer)) if isinstance(answer, dict) else answer
+    return answer if isinstance(answer, pa.Table) else json.loads(json_text(encode(answer)))
 
 
 def actor(loaded: LoadedTrace, label: str) -> int:
@@ -106,7 +108,7 @@ def test_a_range_filters_every_view(after: LoadedTrace) -> None:
     times = sql.query_answer(
         after, TraceQuery({name: str(at) for name, at in part.items()}),
         'FROM selection SELECT "begin", "end"',
-    )["times"]  # fmt: skip
+    ).times  # fmt: skip
     assert times == [500 * MS]
     asked = {"from": "irq:sensor", "to": "task:irq/43-sensor"}
     assert ask(latency.latency, after, **asked, **part)["occurrences"] <= 2
@@ -236,15 +238,14 @@ def test_search_finds_actors_events_and_values(after: LoadedTrace) -> None:
 
 
 def test_rows_of_sql_know_their_time(after: LoadedTrace) -> None:
-    found = sql.query_answer(
-        after, TraceQuery({}), 'SELECT execution, "begin" FROM instances ORDER BY 1 DESC LIMIT 3'
-    )
+    query = 'SELECT execution, "begin" FROM instances ORDER BY 1 DESC LIMIT 3'
+    timed = encode(sql.query_answer(after, TraceQuery({}), query))
     origin = after.analysis.whole.begin
-    assert found["times"] == [row[1] - origin for row in found["rows"]]
-    assert sql.query_answer(after, TraceQuery({}), "SELECT 9007199254740993 AS big")["rows"] == [
+    assert timed["times"] == [row[1] - origin for row in timed["rows"]]
+    assert sql.query_answer(after, TraceQuery({}), "SELECT 9007199254740993 AS big").rows == [
         ["9007199254740993"]
     ]
-    assert sql.query_answer(after, TraceQuery({}), "SELECT 1")["times"] is None
+    assert sql.query_answer(after, TraceQuery({}), "SELECT 1").times is None
 
 
 @pytest.mark.parametrize(
@@ -273,20 +274,20 @@ def test_the_slow_handler_stands_on_top(both: tuple[LoadedTrace, LoadedTrace]) -
     assert first.metrics["execution"].ratio == pytest.approx(3300 / 14, rel=0.15)
     back = comparison.compare_traces(*reversed(both))
     assert (back.rows[0].actor, back.rows[0].verdict) == ("irq:sensor", "runs shorter")
-    document = comparison.document(found, "irq")
+    document = encode(found.of_kind("irq"))
     assert document["kinds"]["irq"] == len(document["rows"]) == 4
     assert document["kinds"]["all"] == len(found.rows) > 4
 
 
 def test_an_actor_is_shown_at_its_usual_work(both: tuple[LoadedTrace, LoadedTrace]) -> None:
     for loaded, length in zip(both, (14_000, 3.3 * MS), strict=True):
-        place = comparison.place(loaded, "irq:sensor")
+        place = comparison.usual_place(loaded, "irq:sensor")
         assert place is not None
-        assert place["actor"] == actor(loaded, "irq:sensor/43")
-        assert place["end"] - place["begin"] == pytest.approx(length, rel=0.2)
-    assert comparison.place(both[0], "task:nobody") is None
+        assert place.actor == actor(loaded, "irq:sensor/43")
+        assert place.end - place.begin == pytest.approx(length, rel=0.2)
+    assert comparison.usual_place(both[0], "task:nobody") is None
     shapes = comparison.shapes_of(both, "irq:sensor", "execution")
-    assert [shape and shape["count"] for shape in shapes] == [
+    assert [shape and shape.count for shape in shapes] == [
         sum(loaded.analysis.instances["actor"] == actor(loaded, "irq:sensor/43")) for loaded in both
     ]
     assert comparison.shapes_of(both, "irq:eth0", "latency") == [None, None]
@@ -322,7 +323,7 @@ def test_hostile_names_are_bounded_and_harmless(tmp_path: Path) -> None:
         ask(events.log, loaded),
         ask(events.search, loaded, text="script"),
         ask(events.names, loaded),
-        comparison.document(comparison.compare_traces(loaded, loaded), "all"),
+        encode(comparison.compare_traces(loaded, loaded)),
     ):
         text = json.dumps(json.loads(json_text(answer)), ensure_ascii=False)
         assert "\x1b" not in text and "\u202e" not in text

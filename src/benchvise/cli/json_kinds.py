@@ -33,7 +33,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.signal.summary import CaptureSummary, RecordedCapture
     from benchvise.state.diff import StateDiff
     from benchvise.state.model import Snapshot
-    from benchvise.state.restored import RestoredSession
+    from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
     from benchvise.why.model import Diagnosis
 

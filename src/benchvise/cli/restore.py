@@ -9,8 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
-from benchvise.state.restore import SETTLED, Restored, RestoreOutcome, RestoreVerdict, SessionResult
-from benchvise.state.restored import (
+from benchvise.state.restore import (
+    SETTLED,
+    Restored,
+    RestoreOutcome,
+    RestoreVerdict,
+    SessionResult,
     advice,
     exit_code,
     others_due,

@@ -15,6 +15,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from benchvise.documents import encode
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
@@ -185,11 +186,11 @@ async def posted_form(request: Request) -> dict[str, str]:
 
 
 class JsonAnswer(JSONResponse):
-    """A document as JSON, with its texts as ``sinks.json_text`` has them."""
+    """A typed result or a document as JSON, with its texts as ``sinks.json_text`` has them."""
 
     def render(self, content: Any) -> bytes:
         """As bytes, which are ASCII."""
-        return json_text(content, tight=True).encode()
+        return json_text(encode(content), tight=True).encode()
 
 
 def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.text import aligned
 from benchvise.trace.analysis.compare import METRICS
@@ -20,7 +21,7 @@ from benchvise.web.context import context
 from benchvise.web.file_index import IndexedFile, trace_kind
 from benchvise.web.http import Query
 from benchvise.web.workspace import comparison
-from benchvise.web.workspace.comparison import SideBySide
+from benchvise.web.workspace.comparison import SideBySide, UsualPlace
 from benchvise.web.workspace.served import ServedTrace
 
 SHOWN = 200
@@ -150,7 +151,7 @@ def trace_compare(request: Request) -> Response:
         "a": listed(files[0]),
         "b": listed(files[1]),
         "kind": kind,
-        **comparison.document(compared, kind),
+        **encode(compared.of_kind(kind)),
         "detail": _detail(files, sides, compared, query.text("actor")),
     }
     return page(
@@ -201,7 +202,7 @@ def _detail(
         "verdict": row.verdict,
         "lines": _lines(files, sides, row.actor),
         "figures": {
-            name: comparison.shapes_of([side.loaded for side in sides], row.actor, name)
+            name: encode(comparison.shapes_of([side.loaded for side in sides], row.actor, name))
             for name in METRICS
             if name in row.metrics
         },
@@ -213,8 +214,8 @@ def _lines(
 ) -> dict[str, str | None]:
     """Addresses of the timelines where the actor is at its usual work: of each trace, and of both
     beside each other, moved so that the two instances stand at the same place."""
-    places = [comparison.place(side.loaded, actor) for side in sides]
-    lengths = [place["end"] - place["begin"] for place in places if place is not None]
+    places = [comparison.usual_place(side.loaded, actor) for side in sides]
+    lengths = [place.end - place.begin for place in places if place is not None]
     span = 2 * max(1, *lengths) if lengths else 0
     views = [
         None if place is None else _at(side, place, span)
@@ -230,19 +231,18 @@ def _lines(
         "with": files[1].key,
         **views[0],
         **{f"{name}2": text for name, text in views[1].items()},
-        "shift": places[1]["begin"] - places[0]["begin"] if places[0] and places[1] else 0,
+        "shift": places[1].begin - places[0].begin if places[0] and places[1] else 0,
     }
     return {"a": alone[0], "b": alone[1], "both": f"{pages[0]}?{urlencode(both)}"}
 
 
-def _at(side: ServedTrace, place: dict[str, Any], span: int) -> dict[str, str]:
+def _at(side: ServedTrace, place: UsualPlace, span: int) -> dict[str, str]:
     """What of the workspace's address shows a place in the middle of twice ``span`` ns."""
-    begin, end = place["begin"], place["end"]
-    middle = (begin + end) // 2
-    parameters = {"view": f"{middle - span},{middle + span}", "actor": str(place["actor"])}
-    rows = [row for row in side.rows if row.actor == place["actor"]]
-    own = [row for row in rows if row.cpu in (None, place["cpu"])] or rows
-    return parameters | ({"at": f"{own[0].id}:{begin}"} if own else {})
+    middle = (place.begin + place.end) // 2
+    parameters = {"view": f"{middle - span},{middle + span}", "actor": str(place.actor)}
+    rows = [row for row in side.rows if row.actor == place.actor]
+    own = [row for row in rows if row.cpu in (None, place.cpu)] or rows
+    return parameters | ({"at": f"{own[0].id}:{place.begin}"} if own else {})
 
 
 def _figures(document: dict[str, Any]) -> dict[str, Any]:

@@ -3,35 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from benchvise.documents import encode
+from benchvise.documents import in_json
 from benchvise.trace.analysis.actors import ActorMetrics, instances_of, latency, response
-from benchvise.trace.analysis.distributions import minus
+from benchvise.trace.analysis.distributions import TimeDistribution, minus
 from benchvise.trace.analysis.model import NONE, Analysis, Floats, Ints
 from benchvise.trace.analysis.series import OverTime, Series
+from benchvise.trace.analysis.stats import ActorStats, CpuStats
 from benchvise.trace.catalogue.actors import ACTORS, ActorsRequest
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.catalogue.series import LOAD, SWITCHES, SeriesRequest
 from benchvise.trace.catalogue.stats import STATS, StatsRequest
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.web.workspace.query import TraceQuery, head, since
+from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
 # -- the table -------------------------------------------------------------------------------------
 
 
 _MOST_ROWS = 2000
-_INSTANCE_METRICS = ("execution", "response", "latency", "period")
 
 
-def statistics(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
-    """``actors``: one row an actor (``by_name``: one a name), the busiest first.
+@dataclass(frozen=True, slots=True)
+class LongestInstance:
+    """The instance with the longest response: ``actor`` is an id, times in ns."""
 
-    Times in ns. The metrics of a row are None where it has no instance that is complete.
-    """
+    actor: int
+    begin: int
+    end: int
+    response: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActorInstances:
+    """The instances of an actor; the defaults are for one that has none. Times in ns."""
+
+    instances: int = 0
+    incomplete: int = field(default=0, metadata=in_json(name="unsure"))
+    preemptions: int = 0
+    migrations: int = 0
+    execution: TimeDistribution | None = None
+    response: TimeDistribution | None = None
+    latency: TimeDistribution | None = None
+    period: TimeDistribution | None = None
+    worst: LongestInstance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActorActivity:
+    """A row of the table."""
+
+    stats: ActorStats = field(metadata=in_json(inline=True))
+    instances: ActorInstances = field(metadata=in_json(inline=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityTable:
+    """The busiest first; ``more`` is how many are left out."""
+
+    part: AnsweredPart = field(metadata=in_json(inline=True))
+    duration: int
+    cpus: tuple[CpuStats, ...]
+    actors: tuple[ActorActivity, ...]
+    more: int
+
+
+def statistics(loaded: LoadedTrace, query: TraceQuery) -> ActivityTable:
+    """``actors``: one row an actor (``by_name``: one a name)."""
     part = query.part(loaded)
     most = query.whole("limit", 500, 1, _MOST_ROWS)
     ids, by_name = query.ids(part), query.flag("by_name")
@@ -44,48 +85,37 @@ def statistics(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
         by_name=by_name,
         incomplete=query.flag("unsure"),
     )
-    metrics = {actor.ids: actor for actor in ACTORS.analyse((part,), request)}
-    return {
-        **head(part),
-        "duration": part.analysis.span.duration,
-        "cpus": encode(stats.cpus),
-        "actors": [
-            {
-                **encode(actor),
-                "actor": actor.actor,
-                **_metrics(part, metrics.get(actor.ids)),
-            }
-            for actor in listed
-        ],
-        "more": len(stats.actors) - len(listed),
-    }
+    instances = {actor.ids: _instances(part, actor) for actor in ACTORS.analyse((part,), request)}
+    return ActivityTable(
+        answered_part(part),
+        duration=part.analysis.span.duration,
+        cpus=stats.cpus,
+        actors=tuple(
+            ActorActivity(actor, instances.get(actor.ids, ActorInstances())) for actor in listed
+        ),
+        more=len(stats.actors) - len(listed),
+    )
 
 
-def _metrics(loaded: LoadedTrace, actor: ActorMetrics | None) -> dict[str, Any]:
-    if actor is None:
-        return {
-            "instances": 0,
-            "unsure": 0,
-            "preemptions": 0,
-            "migrations": 0,
-            **dict.fromkeys(_INSTANCE_METRICS),
-            "worst": None,
-        }
-    worst = actor.worst[0] if actor.worst else None
-    return {
-        "instances": actor.instances,
-        "unsure": actor.incomplete,
-        "preemptions": actor.preemptions,
-        "migrations": actor.migrations,
-        **{name: encode(getattr(actor, name)) for name in _INSTANCE_METRICS},
-        "worst": worst
-        and {
-            "actor": worst.actor_id,
-            "begin": since(loaded, worst.begin),
-            "end": since(loaded, worst.end),
-            "response": worst.response,
-        },
-    }
+def _instances(part: LoadedTrace, actor: ActorMetrics) -> ActorInstances:
+    origin = part.analysis.whole.begin
+    longest = [
+        LongestInstance(
+            instance.actor_id, instance.begin - origin, instance.end - origin, instance.response
+        )
+        for instance in actor.worst[:1]
+    ]
+    return ActorInstances(
+        actor.instances,
+        actor.incomplete,
+        actor.preemptions,
+        actor.migrations,
+        actor.execution,
+        actor.response,
+        actor.latency,
+        actor.period,
+        longest[0] if longest else None,
+    )
 
 
 # -- load and switches over time -------------------------------------------------------------------
@@ -95,19 +125,43 @@ _MOST_BINS = 2000
 _MOST_ACTORS = 40
 
 
-def load(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class OtherActors:
+    """All that have no line of their own, together."""
+
+    name: str
+    ids: tuple[int, ...]
+    whole: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityOverTime:
+    """Bins of ``width`` ns from ``first``; the foremost actors have a line each."""
+
+    part: AnsweredPart = field(metadata=in_json(inline=True))
+    unit: str
+    first: int
+    width: int
+    everything: Series
+    cpus: tuple[Series, ...]
+    actors: tuple[Series, ...]
+    others: OtherActors | None
+
+
+def load(loaded: LoadedTrace, query: TraceQuery) -> ActivityOverTime:
     """``load``: shares of one CPU (of all CPUs together for ``everything``) in each bin."""
     return _over_time(LOAD, loaded, query)
 
 
-def switches(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
+def switches(loaded: LoadedTrace, query: TraceQuery) -> ActivityOverTime:
     """``switches``: context switches a second in each bin; an actor's are those that left it."""
     return _over_time(SWITCHES, loaded, query)
 
 
 def _over_time(
     analysis: TraceAnalysis[SeriesRequest, OverTime], loaded: LoadedTrace, query: TraceQuery
-) -> dict[str, Any]:
+) -> ActivityOverTime:
     part = query.part(loaded)
     bins = query.whole("bins", 200, 1, _MOST_BINS)
     request = SeriesRequest(
@@ -115,39 +169,33 @@ def _over_time(
     )
     answer = analysis.analyse((part,), request)
     top = query.whole("top", 8, 1, _MOST_ACTORS)
-    rest = answer.actors[top:]
-    return {
-        **head(part),
-        "unit": answer.unit,
-        "first": since(part, answer.begin),
-        "width": answer.width,
-        "everything": _series(part, answer.everything),
-        "cpus": [_series(part, series) for series in answer.cpus],
-        "actors": [_series(part, series) for series in answer.actors[:top]],
-        "others": _others(rest) if rest else None,
-    }
+    origin = part.analysis.whole.begin
+
+    def from_origin(series: Series) -> Series:
+        return replace(series, peak_at=series.peak_at - origin)
+
+    return ActivityOverTime(
+        answered_part(part),
+        unit=answer.unit,
+        first=answer.begin - origin,
+        width=answer.width,
+        everything=from_origin(answer.everything),
+        cpus=tuple(map(from_origin, answer.cpus)),
+        actors=tuple(map(from_origin, answer.actors[:top])),
+        others=_together(answer.actors[top:]),
+    )
 
 
-def _series(loaded: LoadedTrace, series: Series) -> dict[str, Any]:
-    return {
-        "name": series.name,
-        "ids": list(series.ids),
-        "whole": series.whole,
-        "values": list(series.values),
-        "peak": series.peak,
-        "peak_at": since(loaded, series.peak_at),
-    }
-
-
-def _others(rest: Sequence[Series]) -> dict[str, Any]:
-    """All that have no line of their own, together."""
+def _together(rest: Sequence[Series]) -> OtherActors | None:
+    if not rest:
+        return None
     total = np.sum([series.values for series in rest], axis=0)
-    return {
-        "name": f"{len(rest)} others",
-        "ids": [],
-        "whole": sum(series.whole for series in rest),
-        "values": [round(float(value), 6) for value in total],
-    }
+    return OtherActors(
+        name=f"{len(rest)} others",
+        ids=(),
+        whole=sum(series.whole for series in rest),
+        values=tuple(round(float(value), 6) for value in total),
+    )
 
 
 # -- instances as points ---------------------------------------------------------------------------

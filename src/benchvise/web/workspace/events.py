@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from time import monotonic
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.latency.ends import (
@@ -23,7 +23,7 @@ from benchvise.trace.analysis.latency.ends import (
 )
 from benchvise.trace.analysis.model import Analysis, Bools, Ints, TraceSpan, integers
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.web.workspace.query import TraceQuery, head
+from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
 # -- the log ---------------------------------------------------------------------------------------
 
@@ -35,12 +35,37 @@ _FIELDS = 60
 _UNKNOWN_CPU = 65535
 
 
-def log(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An event in full: ``index`` is its place in the time index, ``time`` in ns since the first;
+    ``actor`` is in whose context it happened, ``fields`` are names and texts."""
+
+    index: int
+    time: int
+    cpu: int | None
+    event: str
+    actor: int | None
+    actor_name: str | None
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """A page of the ``total`` events that are asked for."""
+
+    part: AnsweredPart = field(metadata=in_json(inline=True))
+    total: int
+    offset: int
+    limit: int
+    events: tuple[LoggedEvent, ...]
+
+
+def log(loaded: LoadedTrace, query: TraceQuery) -> EventLog:
     """``log``: a page of the events that are asked for, each with its fields as texts.
 
     ``event`` are names or patterns, ``actor`` those in whose context it happened, ``field``
-    conditions as in ``prev_comm==make``. ``index`` of an event is its place in the time index.
-    With ``at`` the page is the one that begins a little before that moment.
+    conditions as in ``prev_comm==make``. With ``at`` the page is the one that begins a little
+    before that moment.
     """
     part = query.part(loaded)
     rows = matching_events(part, query)
@@ -51,13 +76,13 @@ def log(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
     if at is not None:
         offset = max(0, int(np.searchsorted(times[rows], at)) - limit // 4)
     page = rows[offset : offset + limit]
-    return {
-        **head(part),
-        "total": int(rows.size),
-        "offset": min(offset, int(rows.size)),
-        "limit": limit,
-        "events": event_documents(part, page),
-    }
+    return EventLog(
+        answered_part(part),
+        total=int(rows.size),
+        offset=min(offset, int(rows.size)),
+        limit=limit,
+        events=logged_events(part, page),
+    )
 
 
 def matching_events(part: LoadedTrace, query: TraceQuery) -> Ints:
@@ -80,10 +105,10 @@ def matching_events(part: LoadedTrace, query: TraceQuery) -> Ints:
     return rows
 
 
-def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
+def logged_events(part: LoadedTrace, rows: Ints) -> tuple[LoggedEvent, ...]:
     """Events in full, by their places in the time index."""
     if rows.size == 0:
-        return []
+        return ()
     index = part.trace.index
     times, cpus = _taken(index, "time", rows), _taken(index, "cpu", rows)
     events, places = _taken(index, "event", rows), _taken(index, "row", rows)
@@ -92,30 +117,30 @@ def event_documents(part: LoadedTrace, rows: Ints) -> list[dict[str, Any]]:
     context = running(around, cpus, times)
     kinds = part.trace.outline["events"]
     origin = analysis.whole.begin
-    documents = []
+    logged = []
     for at in range(rows.size):
         name = kinds[events[at]]
         actor = int(analysis.instances["actor"][context[at]]) if context[at] >= 0 else None
-        documents.append(
-            {
-                "index": int(rows[at]),
-                "time": int(times[at]) - origin,
-                "cpu": None if cpus[at] == _UNKNOWN_CPU else int(cpus[at]),
-                "event": name,
-                "actor": actor,
-                "actor_name": None if actor is None else analysis.actors[actor].label,
-                "fields": _fields(part.trace.tables[name], int(places[at])),
-            }
+        logged.append(
+            LoggedEvent(
+                index=int(rows[at]),
+                time=int(times[at]) - origin,
+                cpu=None if cpus[at] == _UNKNOWN_CPU else int(cpus[at]),
+                event=name,
+                actor=actor,
+                actor_name=None if actor is None else analysis.actors[actor].label,
+                fields=_fields(part.trace.tables[name], int(places[at])),
+            )
         )
-    return documents
+    return tuple(logged)
 
 
-def _fields(table: pa.Table, row: int) -> list[list[str]]:
+def _fields(table: pa.Table, row: int) -> tuple[tuple[str, str], ...]:
     names = [name for name in table.column_names if name not in ("time", "cpu")]
-    return [
-        [name, printable(_text(table.column(name)[row].as_py()), _VALUE)]
+    return tuple(
+        (name, printable(_text(table.column(name)[row].as_py()), _VALUE))
         for name in names[:_FIELDS]
-    ]
+    )
 
 
 def _text(value: object) -> str:
@@ -201,11 +226,11 @@ def _of_actors(analysis: Analysis, index: pa.Table, rows: Ints, actors: Sequence
     span = TraceSpan(int(times[at[0]]), int(times[at[-1]]) + 1)
     around = analysis.asked_about(span).sliced()
     context = running(around, _taken(index, "cpu", rows[at]), times[at])
-    known = context >= 0
+    in_instance = context >= 0
     inside = np.zeros(at.size, dtype=np.bool_)
-    inside[known] = np.isin(analysis.instances["actor"][context[known]], actors)
-    found: Ints = rows[at[inside]]
-    return found
+    inside[in_instance] = np.isin(analysis.instances["actor"][context[in_instance]], actors)
+    events: Ints = rows[at[inside]]
+    return events
 
 
 # -- the search ------------------------------------------------------------------------------------
@@ -218,11 +243,70 @@ _OPERATORS = "=<>~"
 _LIKE = 1000
 
 
-def search(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
-    """``search``: for a text in names and in texts that events carry, or for ``field==value``.
+@dataclass(frozen=True, slots=True)
+class MatchingActor:
+    """An actor whose label holds the text: ``actor`` is its id, ``busy`` and ``first`` in ns."""
 
-    ``hits`` are the first events in the span, in order of time; ``found`` how many there are.
+    actor: int
+    name: str
+    kind: str
+    busy: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingType:
+    """An event type whose name holds the text, and how many events the trace has of it."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EventHit:
+    """An event that carries a value; in order of time."""
+
+    time: int
+    row: int = field(metadata=in_json(hidden=True))
+    event: str
+    cpu: int
+    text: str = field(metadata=in_json(name="says"))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """``hits`` are the first events in the span, in order of time; ``total`` how many there are.
+
     ``complete`` is False when time was up before every event had been looked at.
+    """
+
+    part: AnsweredPart = field(metadata=in_json(inline=True))
+    actors: tuple[MatchingActor, ...]
+    events: tuple[MatchingType, ...]
+    hits: tuple[EventHit, ...]
+    total: int = field(metadata=in_json(name="found"))
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """An event type with its fields."""
+
+    name: str
+    count: int
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceNames:
+    """What can be asked for: actors by the names they share, events by their types."""
+
+    actors: tuple[str, ...]
+    events: tuple[EventType, ...]
+
+
+def search(loaded: LoadedTrace, query: TraceQuery) -> SearchAnswer:
+    """``search``: for a text in names and in texts that events carry, or for ``field==value``.
 
     Raises:
         UsageError: nothing is asked for, or no event has such a field.
@@ -233,84 +317,73 @@ def search(loaded: LoadedTrace, query: TraceQuery) -> dict[str, Any]:
         raise UsageError("nothing to search for", "say text=")
     condition = any(operator in text for operator in _OPERATORS)
     hits, total, complete = _values(part, text, condition=condition)
-    return {
-        **head(part),
-        "actors": [] if condition else _actors(part, text),
-        "events": [] if condition else _events(part, text),
-        "hits": _hit_documents(part, hits),
-        "found": total,
-        "complete": complete,
-    }
+    return SearchAnswer(
+        answered_part(part),
+        actors=() if condition else _actors(part, text),
+        events=() if condition else _types(part, text),
+        hits=_foremost(part, hits),
+        total=total,
+        complete=complete,
+    )
 
 
-def names(loaded: LoadedTrace, _query: TraceQuery) -> dict[str, Any]:
-    """``names``: what can be asked for: actors by the names they share, events with fields."""
+def names(loaded: LoadedTrace, _query: TraceQuery) -> TraceNames:
+    """``names``: the events with the most first."""
     counts = loaded.trace.counts
     kinds = [kind for kind in loaded.trace.description["events"] if counts.get(kind["name"])]
     kinds.sort(key=lambda kind: -counts[kind["name"]])
-    groups = list(dict.fromkeys(actor.group for actor in loaded.choose([])))
-    return {
-        "actors": groups[:_LIKE],
-        "events": [
-            {
-                "name": kind["name"],
-                "count": counts[kind["name"]],
-                "fields": [field["name"] for field in kind["fields"][:_NAMES]],
-            }
+    groups = dict.fromkeys(actor.group for actor in loaded.choose([]))
+    return TraceNames(
+        actors=tuple(groups)[:_LIKE],
+        events=tuple(
+            EventType(
+                kind["name"],
+                counts[kind["name"]],
+                tuple(member["name"] for member in kind["fields"][:_NAMES]),
+            )
             for kind in kinds[:_LIKE]
-        ],
-    }
+        ),
+    )
 
 
-def _actors(part: LoadedTrace, text: str) -> list[dict[str, Any]]:
-    """Actors whose label holds the text, the busiest first."""
+def _actors(part: LoadedTrace, text: str) -> tuple[MatchingActor, ...]:
+    """The busiest first."""
     analysis = part.analysis
-    near = [actor for actor in analysis.actors if text.lower() in actor.label.lower()]
-    if not near:
-        return []
+    matching = [actor for actor in analysis.actors if text.lower() in actor.label.lower()]
+    if not matching:
+        return ()
     busy = np.bincount(
         analysis.instances["actor"],
         weights=analysis.instances["execution"],
         minlength=len(analysis.actors),
     )
     first = analysis.tables["actors"].column("first")
-    near.sort(key=lambda actor: -busy[actor.id])
-    return [
-        {
-            "actor": actor.id,
-            "name": actor.label,
-            "kind": actor.kind,
-            "busy": int(busy[actor.id]),
-            "first": first[actor.id].as_py() - analysis.whole.begin,
-        }
-        for actor in near[:_NAMES]
-    ]
+    matching.sort(key=lambda actor: -busy[actor.id])
+    return tuple(
+        MatchingActor(
+            actor=actor.id,
+            name=actor.label,
+            kind=actor.kind,
+            busy=int(busy[actor.id]),
+            first=first[actor.id].as_py() - analysis.whole.begin,
+        )
+        for actor in matching[:_NAMES]
+    )
 
 
-def _events(part: LoadedTrace, text: str) -> list[dict[str, Any]]:
+def _types(part: LoadedTrace, text: str) -> tuple[MatchingType, ...]:
     counts = part.trace.counts
-    near = [name for name in counts if text.lower() in name.lower()]
-    near.sort(key=lambda name: -counts[name])
-    return [{"name": name, "count": counts[name]} for name in near[:_NAMES]]
+    matching = [name for name in counts if text.lower() in name.lower()]
+    matching.sort(key=lambda name: -counts[name])
+    return tuple(MatchingType(name, counts[name]) for name in matching[:_NAMES])
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Hit:
-    """An event that carries a value; in order of time."""
-
-    time: int
-    row: int
-    event: str
-    cpu: int
-    text: str
-
-
-def _values(part: LoadedTrace, text: str, *, condition: bool) -> tuple[list[_Hit], int, bool]:
+def _values(part: LoadedTrace, text: str, *, condition: bool) -> tuple[list[EventHit], int, bool]:
     """The first events that carry a value, how many there are, and whether all were searched."""
     until = monotonic() + _SECONDS
     conditions = parse_conditions(text, text) if condition else ()
     span = part.analysis.span
-    hits: list[_Hit] = []
+    hits: list[EventHit] = []
     total, fitting = 0, 0
     refused: UsageError | None = None
     # The small tables first: when time is up, few kinds of events are left out.
@@ -325,11 +398,11 @@ def _values(part: LoadedTrace, text: str, *, condition: bool) -> tuple[list[_Hit
             continue
         times = integers(table.column("time"))
         inside = (times >= span.begin) & (times < span.end)
-        for field, matching in columns:
+        for column, matching in columns:
             fitting += 1
             rows = np.flatnonzero(matching & inside)
             total += rows.size
-            hits += _first(table, name, field, rows, times)
+            hits += _first(table, name, column, rows, times)
     if condition and not fitting:
         raise refused or UsageError(f"no event of the trace has the field of {text[:200]}", "")
     return hits, total, True
@@ -358,25 +431,22 @@ def _columns(
     ]
 
 
-def _first(table: pa.Table, event: str, field: str, rows: Ints, times: Ints) -> list[_Hit]:
+def _first(table: pa.Table, event: str, column: str, rows: Ints, times: Ints) -> list[EventHit]:
     """The first hits of one field."""
     if rows.size > _HITS:
         rows = rows[np.argpartition(times[rows], _HITS)[:_HITS]]
-    values, cpu = table.column(field), table.column("cpu")
+    values, cpu = table.column(column), table.column("cpu")
     return [
-        _Hit(int(times[row]), int(row), event, cpu[row].as_py(), f"{field}={values[row].as_py()}")
+        EventHit(
+            int(times[row]), int(row), event, cpu[row].as_py(), f"{column}={values[row].as_py()}"
+        )
         for row in rows.tolist()
     ]
 
 
-def _hit_documents(part: LoadedTrace, hits: Sequence[_Hit]) -> list[dict[str, Any]]:
+def _foremost(part: LoadedTrace, hits: Sequence[EventHit]) -> tuple[EventHit, ...]:
     origin = part.analysis.whole.begin
-    return [
-        {
-            "time": hit.time - origin,
-            "event": hit.event,
-            "cpu": hit.cpu,
-            "says": printable(hit.text, 200),
-        }
+    return tuple(
+        replace(hit, time=hit.time - origin, text=printable(hit.text, 200))
         for hit in sorted(hits)[:_HITS]
-    ]
+    )

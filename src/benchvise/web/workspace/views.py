@@ -7,11 +7,10 @@ a few, so that neither the server nor the machine is taken up by whoever asks th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -29,7 +28,7 @@ SECONDS = 30.0
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
 
 T = TypeVar("T")
-Question: TypeAlias = Callable[[LoadedTrace, TraceQuery], "Mapping[str, Any] | pa.Table"]
+Question: TypeAlias = Callable[[LoadedTrace, TraceQuery], object]
 
 
 def view(name: str, question: Question) -> Route:
@@ -70,7 +69,7 @@ async def _query(request: Request) -> Response:
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
     query = TraceQuery(request.query_params)
 
-    def ask() -> dict[str, Any]:
+    def ask() -> sql.TimedRows:
         trace = context(request).trace(request.path_params["key"])
         return sql.query_answer(trace.loaded, query, text)
 
