@@ -97,7 +97,7 @@ def prepared_recorder(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str,
     (path / "second").write_bytes(lines(file, RECORDED, ended))
     argv = [str(FAKE_RECORDER), str(path / "first"), str(path / "second")]
     program = SimpleNamespace(path=sys.executable)
-    monkeypatch.setattr("benchvise.flows.trace_record.deploy", lambda _board: program)
+    monkeypatch.setattr("benchvise.flows.tracing.deploy", lambda _board: program)
     wait = TraceRecorder.wait
     monkeypatch.setattr(TraceRecorder, "wait", lambda recorder: [recorder.stop(), wait(recorder)])
     monkeypatch.setattr(
@@ -133,7 +133,7 @@ COMMANDS = {
     "snapshot": Command(("snapshot", "local"), "benchvise.flows.state.snapshot", prepared_snapshot),
     "trace record": Command(
         ("trace", "record", "local", "--for", "1"),
-        "benchvise.flows.trace_record.open_boards",
+        "benchvise.flows.tracing.open_boards",
         prepared_recorder,
     ),
     "trace export perfetto": Command(
@@ -149,7 +149,7 @@ COMMANDS = {
     ),
     "signal capture": Command(
         ("signal", "capture", "--driver", "demo", "--samples", "10000"),
-        "benchvise.flows.signal_capture.local_analyser",
+        "benchvise.flows.signal.local_analyser",
         prepared_analyser,
     ),
 }

@@ -14,7 +14,7 @@ from trace_data import trace
 from trace_report import Line, report
 
 from benchvise.cli.main import run
-from benchvise.report.records import described_columns
+from benchvise.report.rendering import described_columns
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.trace.catalogue.record import TraceAnalysis
 

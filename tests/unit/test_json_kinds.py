@@ -16,7 +16,7 @@ from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import run
 from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable
-from benchvise.flows.watch import WatchOutcome
+from benchvise.flows.health import WatchOutcome
 from benchvise.health.judging import judge
 from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, LogReading, Sensor
 from benchvise.kernel_log import LogEvents

@@ -12,8 +12,8 @@ from watch_boards import DAY, HOUR, MONDAY, WEEK, PlayedBoard, PlayedClock, play
 
 from benchvise.errors import StoreError
 from benchvise.health.watch.history import History, tabulate
-from benchvise.report.terminal import rendered
-from benchvise.report.watch_tables import history_data, history_tables
+from benchvise.report.health_tables import history_data, history_tables
+from benchvise.report.rendering import rendered
 from benchvise.store import Store
 
 CRC = "disk sda/UDMA_CRC_Error_Count"
