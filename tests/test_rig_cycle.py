@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from rig_bench import Ran, TestBench, running
 
 from benchvise.errors import BenchviseError
@@ -26,11 +27,11 @@ OPTIONS = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
     lacking = sorted({lack for _, kind in BOARDS for lack in kinds.missing(kinds.KINDS[kind])})
     if lacking:
-        pytest.skip(f"needs {', '.join(lacking)}")
+        skips.skip_packages(*lacking)
     try:
         images = {kind: kinds.image(kinds.KINDS[kind]) for _, kind in BOARDS}
     except BenchviseError as error:
-        pytest.skip(f"no image for the simulated boards: {error}")
+        skips.skip("board image", error)
     place = tmp_path_factory.mktemp("cycle")
     with running(place, BOARDS, kinds=kinds.__name__, options=OPTIONS, images=images) as bench:
         yield bench

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from labgrid import Target
@@ -133,7 +134,7 @@ class TestRecorder:
             assert recorder.failure == "the log has reached 10 bytes"
         assert (tmp_path / "log").read_bytes() == b"1234123412"
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+    @skips.needs_that(Path("/dev/full").exists(), "/dev/full")
     def test_does_not_stop_a_boot_when_the_disk_is_full(self, tmp_path: Path) -> None:
         (tmp_path / "log").symlink_to("/dev/full")
         with ConsoleRecorder(tmp_path / "log") as recorder:
