@@ -13,8 +13,8 @@ import pytest
 from benchvise.board.messages import ErrorMessage, FactMessage
 from benchvise.errors import BenchviseError
 from benchvise.kernel_log import LogEvent
+from benchvise.report.rendering import Cell
 from benchvise.report.sinks import json_text
-from benchvise.report.tables import Cell
 from benchvise.rig.boot.timeline import BootOutcome
 from benchvise.rig.boot.verdict import BootReport, BootVerdict
 from benchvise.rig.console.quality import Quality

@@ -17,7 +17,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.output import ErrorDocument
     from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
     from benchvise.flows.doctor import Check
-    from benchvise.flows.watch import WatchOutcome
+    from benchvise.flows.health import WatchOutcome
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData

@@ -15,10 +15,8 @@ from typing import Any
 
 import benchvise
 from benchvise.output_files import output_directory, write_output
-from benchvise.report.assets import Assets, load_assets
-from benchvise.report.html import PAGE, environment
-from benchvise.report.markdown import table_row
-from benchvise.report.sinks import Asset, embedded
+from benchvise.report.html import PAGE, Assets, environment, load_assets
+from benchvise.report.rendering import table_row
 from benchvise.report.sinks import markdown as escape
 from benchvise.report.why_document import (
     Document,
@@ -171,11 +169,7 @@ def render(diagnosis: Diagnosis, assets: Assets) -> str:
         **values,
         title=diagnosis.headline,
         version=benchvise.__version__,
-        policy=assets.policy,
-        # Hashed in the policy: no character may be changed.
-        script=Asset(assets.script),
-        style=Asset(assets.style),
-        figures_json=embedded(values["figures"].document),
+        **assets.around(values["figures"].document),
     )
 
 

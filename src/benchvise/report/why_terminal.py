@@ -15,8 +15,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from benchvise.quantities import format_time
-from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.terminal import line as styled
+from benchvise.report.rendering import Cell, Column, Table
+from benchvise.report.rendering import line as styled
 from benchvise.report.why_document import Document, counted, readable
 from benchvise.report.why_words import (
     TONES,

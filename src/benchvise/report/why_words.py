@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from benchvise.quantities import format_value
-from benchvise.report.tables import Tone
 from benchvise.report.why_document import (
     arms_text,
     counted,
@@ -29,6 +28,7 @@ from benchvise.report.why_document import (
     unresolved,
     untested,
 )
+from benchvise.table import Tone
 from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.why.model import (
     NOT_FOUND,
