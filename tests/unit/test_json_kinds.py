@@ -92,7 +92,7 @@ def test_health() -> None:
 
 
 def test_watches_and_what_is_restored() -> None:
-    outcome = WatchOutcome("ssh://a", looks=3, watched=2.0, cpu=0.1, error=BoardUnreachable("gone"))
+    outcome = WatchOutcome("ssh://a", polls=3, watched=2.0, cpu=0.1, error=BoardUnreachable("gone"))
     check("watch", [outcome, WatchOutcome("ssh://b")])
     assert list(encode(outcome)) == [
         *("board", "looks", "watched_s", "events", "alerts", "raised", "contact_lost", "cpu_s"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import rig_images as images
+import skips
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,7 +65,7 @@ def test_logical_partitions_are_found(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.skipif(not images.have("sfdisk"), reason="sfdisk is not installed")
+@skips.unless_missing(skips.lacking("sfdisk", path=images.ENVIRONMENT["PATH"]))
 @pytest.mark.parametrize(
     "script",
     [
