@@ -283,13 +283,13 @@ def _sensor_table(history: History, table: HistoryTable, by: By, periods: int) -
 
 def _sensor_row(sensor: SensorReadings, periods: int) -> tuple[Cell, ...]:
     unit = sensor.metric.unit
-    figures = [figure for figure in sensor.figures if figure is not None]
-    looks = sum(r.readings for r in sensor.metric.ranges)
-    mean = sum(r.total for r in sensor.metric.ranges) / looks if looks else float("nan")
+    figures = [figure for figure in sensor.ranges if figure is not None]
+    readings = sum(r.readings for r in sensor.metric.ranges)
+    mean = sum(r.total for r in sensor.metric.ranges) / readings if readings else float("nan")
     name = sensor.metric.name + (f", {unit}" if unit else "")
     return (
         Cell(name),
-        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in sensor.figures[-periods:]],
+        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in sensor.ranges[-periods:]],
         Cell(format_number(min(f[0] for f in figures))),
         Cell(format_number(mean)),
         Cell(format_number(max(f[2] for f in figures)), "strong"),
@@ -325,11 +325,11 @@ def _gap_remarks(table: HistoryTable) -> list[str]:
 
 
 def _title(history: History) -> str:
-    looks = sum(span.looks for span in history.spans)
+    polls = sum(span.polls for span in history.spans)
     if not history.spans:
         return f"{history.board}: not watched in that time"
     first, last = history.spans[0].began, max(span.until for span in history.spans)
-    return f"{history.board}, {moment(first)} to {moment(last)}, {looks} looks"
+    return f"{history.board}, {moment(first)} to {moment(last)}, {polls} polls"
 
 
 def moment(seconds: float) -> str:
@@ -377,7 +377,7 @@ def history_data(history: History, by: By) -> dict[str, object]:
                 "unit": item.metric.unit,
                 "periods": [
                     None if f is None else {"low": f[0], "mean": f[1], "high": f[2]}
-                    for f in item.figures
+                    for f in item.ranges
                 ],
                 "ranges": [
                     {"began": iso(r.began), "until": iso(r.until), "readings": r.readings,
@@ -388,7 +388,7 @@ def history_data(history: History, by: By) -> dict[str, object]:
             for item in table.sensors
         ],
         "spans": [
-            {"began": iso(s.began), "until": iso(s.until), "looks": s.looks,
+            {"began": iso(s.began), "until": iso(s.until), "looks": s.polls,
              "interval_s": s.interval, "ending": s.ending, "cost": s.cost}
             for s in history.spans
         ],
