@@ -19,10 +19,10 @@ from benchvise.cli.json_kinds import json_kinds
 from benchvise.cli.main import program
 from benchvise.documents import schema
 from benchvise.errors import BenchviseError
-from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
 from benchvise.health.watch.alerts import default_rules
 from benchvise.kernel_log import log_rules
+from benchvise.measure.runner import local_registry
 from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_setting_request

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from benchvise.errors import BenchviseError, BoardUnreachable
-from benchvise.flows.watch import BoardWatch, WatchClock, WatchNotice, WatchRequest
+from benchvise.flows.health import BoardWatch, WatchClock, WatchNotice, WatchRequest
 from benchvise.health.model import LogMark, Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.alarms import Alarms
 from benchvise.health.watch.alerts import default_rules

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from why_boards import metric, side, with_value
 
-from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.hostside import HOST_BENCHMARKS
+from benchvise.measure.runner import local_registry
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side

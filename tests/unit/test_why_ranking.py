@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 import pytest
 from why_boards import metric, one, side
 
-from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.hostside import HOST_BENCHMARKS
+from benchvise.measure.runner import local_registry
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck

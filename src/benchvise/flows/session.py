@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
@@ -32,7 +32,9 @@ from benchvise.state.intervention import Intervention
 from benchvise.state.model import Family, Snapshot
 from benchvise.state.places import Roles
 from benchvise.state.snapshot import take_snapshot
-from benchvise.store import Moment, ProcessHandle, Store
+
+if TYPE_CHECKING:
+    from benchvise.store import Moment, ProcessHandle, Store
 
 Observer: TypeAlias = Callable[[str, Plan, Event], None]
 """Is told of each event, with the name of the board and the plan."""

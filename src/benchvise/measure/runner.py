@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, Self
 
-from benchvise.board import Board
-from benchvise.board.channel import SILENCE_SECONDS, NotAvailable, ProbeChannel
+from benchvise.board import Board, open_board
+from benchvise.board.channel import SILENCE_SECONDS, NotAvailable, ProbeChannel, open_channel
 from benchvise.board.messages import (
     BeginMessage,
     EndMessage,
@@ -263,3 +263,9 @@ class Sources:
 def board_registry(channel: ProbeChannel) -> Registry:
     """The benchmarks of a board: those of its probe, and those that this machine drives."""
     return Registry.of_probe(channel.list_benchmarks(), HOST_BENCHMARKS)
+
+
+def local_registry() -> Registry:
+    """What can be measured with the packaged probe for this machine."""
+    with open_board("local") as board, open_channel(board) as channel:
+        return board_registry(channel)

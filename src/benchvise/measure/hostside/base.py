@@ -15,7 +15,7 @@ from typing import Protocol
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
-from benchvise.board.messages import FileError, FileValue, SeriesMessage
+from benchvise.board.messages import FileError, FileValue, SeriesMessage, content_text
 from benchvise.documents import JsonObject
 from benchvise.measure.model import Benchmark
 
@@ -107,8 +107,8 @@ class Load:
 def read_load(channel: ProbeChannel) -> Load:
     """Asks the board; raises what the channel raises."""
     answer = channel.read([_STAT, _UPTIME, f"{_ZONES}/type", f"{_ZONES}/temp"])
-    busy, stolen = _ticks(_text(answer, _STAT))
-    return Load(busy, stolen, _uptime_ns(_text(answer, _UPTIME)), _temperature(answer))
+    busy, stolen = _ticks(content_text(answer.get(_STAT)))
+    return Load(busy, stolen, _uptime_ns(content_text(answer.get(_UPTIME))), _temperature(answer))
 
 
 def evidence(before: Load, after: Load, window_ns: int, ticks_per_second: int) -> JsonObject:
@@ -142,11 +142,6 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return after - before
 
 
-def _text(answer: Answer, path: str) -> str:
-    content = answer.get(path)
-    return content.text if isinstance(content, FileValue) else ""
-
-
 def _numbers(words: Iterable[str]) -> list[int]:
     return [int(word[:20]) for word in words if word.isascii() and word.isdigit()]
 
@@ -174,10 +169,12 @@ def _temperature(answer: Answer) -> int | None:
     """That of the zone whose type names a CPU, else of the first."""
     zones = sorted(path.removesuffix("/temp") for path in answer if path.endswith("/temp"))
     named = [
-        zone for zone in zones if any(part in _text(answer, f"{zone}/type") for part in _CPU_ZONES)
+        zone
+        for zone in zones
+        if any(part in content_text(answer.get(f"{zone}/type")) for part in _CPU_ZONES)
     ]
     for zone in (*named, *zones):
-        text = _text(answer, f"{zone}/temp").strip()
+        text = content_text(answer.get(f"{zone}/temp")).strip()
         if text.removeprefix("-").isdecimal():
             return int(text[:12])
     return None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import BinaryIO, Generic, TypeVar
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
@@ -46,7 +46,7 @@ class BoardOutcome(Generic[T_co]):
     error: BenchviseError | None = None
 
 
-def outcome_document(outcome: BoardOutcome[object]) -> dict[str, Any]:
+def outcome_document(outcome: BoardOutcome[object]) -> dict[str, object]:
     """As the commands' ``--json`` shows it."""
     if outcome.error is None:
         return {"board": outcome.board, **encode(outcome.result)}

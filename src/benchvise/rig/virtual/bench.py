@@ -26,8 +26,6 @@ from pathlib import Path
 from types import ModuleType
 from urllib.parse import quote
 
-import yaml
-
 from benchvise.documents import decode
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
@@ -297,6 +295,8 @@ def write_rig_file(
 
     ``images`` are the card images that belong to the kinds of boards, where there are any.
     """
+    import yaml  # late: nearly every command imports RIG_FILE
+
     launcher = directory / "usbsdmux"
     command = shlex.join([sys.executable, "-E", "-S", str(Path(usbsdmux.__file__).resolve())])
     _replace(launcher, f'#!/bin/sh\nexec {command} "$@"\n', 0o700)

@@ -10,7 +10,7 @@ A ``TraceAnalysis`` says once, beside the arithmetic in ``trace.analysis``:
 - what a program gets: ``kind`` of the JSON document, whose data are the result by its types
   (``benchvise.documents``), and when the command fails.
 
-``cli.trace_analyses`` makes the commands, ``report.records`` terminal, Markdown and CSV,
+``cli.records`` makes the commands, ``report.rendering`` terminal, Markdown and CSV,
 ``web.workspace`` its answers, ``docs/generate.py`` the reference page.
 
 Records are imported for every ``--help``: whatever takes long to import (numpy, pyarrow, the

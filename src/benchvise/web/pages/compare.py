@@ -15,18 +15,11 @@ from benchvise.errors import UsageError
 from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.metrics import counters_per_iteration, missing_counters
 from benchvise.measure.validity import Summary
-from benchvise.report.bars import bar_figures
+from benchvise.report.curves import curve_figures, curved, grid_figures
 from benchvise.report.data import ChangeData, ReportData
-from benchvise.report.figures import (
-    Figures,
-    change_figures,
-    curve_figures,
-    curved,
-    sample_figure,
-)
-from benchvise.report.grids import grid_figures
+from benchvise.report.figures import Figures, bar_figures, change_figures, sample_figure
+from benchvise.report.histograms import latency_figures
 from benchvise.report.html import facts, sample_groups
-from benchvise.report.latency_figures import latency_figures
 from benchvise.report.state_tables import diff_rows, unseen_rows
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Store

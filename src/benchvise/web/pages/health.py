@@ -17,7 +17,7 @@ from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
 from benchvise.report.health_figures import health_figures
-from benchvise.report.watch_tables import history_data, history_tables, iso
+from benchvise.report.health_tables import history_data, history_tables, iso
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.store import RunFilter, RunInfo
 from benchvise.web.answers import Crumb, both, page

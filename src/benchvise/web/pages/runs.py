@@ -18,14 +18,19 @@ from benchvise.errors import UsageError
 from benchvise.flows.tracing import ATTACHMENT as TRACE
 from benchvise.measure.metrics import counters_per_iteration, missing_counters
 from benchvise.quantities import format_percent
-from benchvise.report.bars import bar_figures
+from benchvise.report.curves import curve_figures, curved, grid_figures
 from benchvise.report.data import ReportData, RunData, SeriesData
-from benchvise.report.evidence import Batch, batches, evidence_figure, missing_evidence
-from benchvise.report.figures import Figures, curve_figures, curved, sample_figure
-from benchvise.report.grids import grid_figures
-from benchvise.report.html import sample_groups
-from benchvise.report.latency_figures import latency_figures
-from benchvise.report.spread import REACH, WIDTH
+from benchvise.report.figures import (
+    Batch,
+    Figures,
+    bar_figures,
+    batches,
+    evidence_figure,
+    missing_evidence,
+    sample_figure,
+)
+from benchvise.report.histograms import latency_figures
+from benchvise.report.html import SPREAD_REACH, SPREAD_WIDTH, sample_groups
 from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import diff_snapshots
@@ -119,7 +124,7 @@ def run(request: Request) -> Response:
     )
 
 
-_COMMON = {"spread_width": WIDTH, "spread_reach": format_percent(REACH)}
+_COMMON = {"spread_width": SPREAD_WIDTH, "spread_reach": format_percent(SPREAD_REACH)}
 
 
 def find(store: Store, reference: str) -> str:

@@ -1,5 +1,8 @@
-"""``benchvise signal capture``: record with a logic analyser while something happens; ``signal
-analysers``: list those that are plugged in."""
+"""Signal commands that join packages: records of ``capture``, ``analysers`` and ``response``.
+
+``capture`` records with a logic analyser, also with that of a board in a rig, while something
+happens; ``response`` keeps response times in the store and writes them as a page.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from benchvise import documents
 from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
 from benchvise.errors import CaptureError, Interrupted, UsageError
-from benchvise.output_files import OutputTarget
-from benchvise.signal.commands import info
+from benchvise.output_files import OutputTarget, check_output_directory
+from benchvise.signal.commands import info, response
+from benchvise.signal.commands.response import ResponseOptions
 from benchvise.signal.readers.options import parse_rate
 from benchvise.signal.recording import Analyser, Length, Recorder, Recording, local_analyser
 from benchvise.signal.recording import analysers as find_analysers
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
+    from benchvise.signal.configurations import Configuration, ResponseComparison
     from benchvise.signal.summary import CaptureSummary
+    from benchvise.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +111,7 @@ class FinishedRecording:
     interrupted: bool
 
 
-def run(options: RecordingOptions) -> FinishedRecording:
+def record_capture(options: RecordingOptions) -> FinishedRecording:
     """Records with an analyser of this machine, or with that of a board of the rig.
 
     With a command of this machine until that ends. On Ctrl-C what was recorded is kept.
@@ -113,7 +120,7 @@ def run(options: RecordingOptions) -> FinishedRecording:
     from benchvise.signal.reading import open_capture
     from benchvise.signal.summary import summarise
 
-    _check(options)
+    _check_recording(options)
     recording = Recording(Length(options.seconds, options.samples), options.rate, options.triggers)
     interrupted, code = False, None
     target = OutputTarget(options.output, "the capture")
@@ -139,7 +146,7 @@ def run(options: RecordingOptions) -> FinishedRecording:
     return FinishedRecording(summarise(capture), code, interrupted)
 
 
-def _check(options: RecordingOptions) -> None:
+def _check_recording(options: RecordingOptions) -> None:
     if (options.driver is None) == (options.board is None):
         raise UsageError(
             "which analyser?",
@@ -165,7 +172,7 @@ def _reach_analyser(options: RecordingOptions) -> Iterator[Analyser]:
     # Only looked at: somebody else may boot it meanwhile, which is what one wants to record.
     with HeldBoard(rig, options.board.removeprefix(PREFIX), "") as held:
         command = held.find_analyser()
-        yield Analyser(command.words, command.prefix)
+        yield Analyser(command.sigrok_cli, command.prefix)
 
 
 def _run_command(command: Sequence[str]) -> int:
@@ -175,7 +182,7 @@ def _run_command(command: Sequence[str]) -> int:
         raise CaptureError(f"{command[0]}: {error.strerror}", "name a program") from error
 
 
-def _document(recording: FinishedRecording) -> object:
+def _recorded_document(recording: FinishedRecording) -> object:
     from benchvise.signal.summary import RecordedCapture
 
     capture = {
@@ -184,7 +191,7 @@ def _document(recording: FinishedRecording) -> object:
     return RecordedCapture(**capture, exit_code=recording.exit_code)
 
 
-def _messages(recording: FinishedRecording) -> list[str]:
+def _recorded_messages(recording: FinishedRecording) -> list[str]:
     if not recording.exit_code or recording.interrupted:
         return []
     return [f"the command ended with exit code {recording.exit_code}"]
@@ -203,12 +210,12 @@ CAPTURE = CommandRecord(
     details="Ctrl-C ends it and keeps what there is.",
     example="benchvise signal capture -o boot.sr --driver fx2lafw --rate 24M --for 2",
     options=RecordingOptions,
-    run=run,
-    document=_document,
+    run=record_capture,
+    document=_recorded_document,
     tables=lambda recording, _options: info.tables(recording.capture),
     columns=info.LINE_COLUMNS,
     rows=lambda recording: recording.capture.lines,
-    messages=_messages,
+    messages=_recorded_messages,
     exit_code=_exit_code,
 )
 
@@ -231,4 +238,139 @@ ANALYSERS: CommandRecord[NoOptions, list[str]] = CommandRecord(
     tables=lambda analysers, _options: [TableSpec("Logic analysers", _ANALYSER_COLUMNS, analysers)],
     columns=_ANALYSER_COLUMNS,
     rows=lambda analysers: analysers,
+)
+
+
+# -- response times --------------------------------------------------------------------------------
+
+MOST_SAVED = 100_000
+"""Responses of one configuration that go into the store; of more, evenly chosen ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptResponseOptions(ResponseOptions):
+    """Where else the response times go."""
+
+    save: Annotated[
+        str | None,
+        CommandOption("--save", "Keep each in the store, as a run.", metavar="LABEL"),
+    ] = None
+    output: Annotated[
+        Path | None,
+        CommandOption("-o", "Write a page with the histograms side by side.", metavar="DIR"),
+    ] = None
+    store: Annotated[
+        str | None,
+        CommandOption(
+            "--store",
+            "Where results are kept: a file for SQLite, or a postgresql:// URL.",
+            default_text="SQLite under the XDG data directory",
+            environment="BENCHVISE_STORE",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResponses:
+    """Response times, the ids of their runs in the store, and their page."""
+
+    comparison: ResponseComparison
+    saved: tuple[str, ...]
+    page: Path | None
+
+
+def keep_responses(options: KeptResponseOptions) -> KeptResponses:
+    """Response times of each file; kept and written as the options say.
+
+    UsageError, CaptureError, StoreError; OutputError where the page cannot be written.
+    """
+    if options.output is not None:
+        check_output_directory(options.output, "the page")
+    comparison = response.compare(options)
+    saved: tuple[str, ...] = ()
+    if options.save is not None:
+        from benchvise.store import Store  # late: most answers are not kept
+
+        with Store.open(options.store) as store:
+            saved = tuple(
+                _save(store, configuration, options) for configuration in comparison.configurations
+            )
+    page = None
+    if options.output is not None:
+        page = _write_page(comparison, saved, options.output)
+    return KeptResponses(comparison, saved, page)
+
+
+def _write_page(comparison: ResponseComparison, saved: tuple[str, ...], output: Path) -> Path:
+    from benchvise.report import rendering
+    from benchvise.report.histograms import ConfigurationTimes
+    from benchvise.report.html import write_response_page
+    from benchvise.signal.configurations import comparison_document
+
+    return write_response_page(
+        [
+            ConfigurationTimes(
+                item.name, item.responses.seconds, int(item.responses.missed_at.size)
+            )
+            for item in comparison.configurations
+        ],
+        [rendering.table_of(spec) for spec in response.tables(comparison)],
+        documents.encode(comparison_document(comparison, saved)),
+        output,
+    )
+
+
+def _save(store: Store, configuration: Configuration, options: KeptResponseOptions) -> str:
+    """Keeps a configuration as a run, so that ``compare`` and the reports work on it."""
+    from benchvise.measure.model import RunStatus, Sample, SeriesSpec, SeriesStatus
+
+    times = configuration.responses
+    edges = (("from", options.stimulus or ""), ("to", options.answer or ""))
+    spec = SeriesSpec("signal.response", edges, "signal.response")
+    run = store.begin_run(
+        label=f"{options.save} {configuration.name}".strip(),
+        board=f"capture {times.source.name}",
+        suite="",
+        seed=0,
+        plan={"capture": times.source.name, "group": ""},
+        host={},
+        simulated=False,
+        series=[(spec, "ns", "lower", "from an edge of the stimulus to the edge of the answer")],
+    )
+    step = -(-times.seconds.size // MOST_SAVED)
+    process = store.begin_process(run, 0, 0, {"caveats": list(times.notes)})
+    values = times.seconds[::step]
+    store.add_samples(process, [Sample(i, float(value) * 1e9) for i, value in enumerate(values)])
+    store.end_process(process, complete=True)
+    store.end_series(run, 0, SeriesStatus.MEASURED, "")
+    store.end_run(run, RunStatus.COMPLETE)
+    return run
+
+
+def _responses_document(kept: KeptResponses) -> object:
+    from benchvise.signal.configurations import comparison_document
+
+    return comparison_document(kept.comparison, kept.saved)
+
+
+def _responses_messages(kept: KeptResponses) -> list[str]:
+    messages = [] if kept.page is None else [f"page written: {kept.page}"]
+    if kept.saved:
+        messages.append(f"kept as runs {' '.join(kept.saved)}: benchvise compare … …")
+    return messages
+
+
+RESPONSE = CommandRecord(
+    name="response",
+    kind="signal-response",
+    summary="Measure response times: from an edge on one line to the next on another.",
+    details="Several files are compared with the first.",
+    example="benchvise signal response idle.sr busy.sr --from IN:rising --to OUT:rising",
+    options=KeptResponseOptions,
+    run=keep_responses,
+    document=_responses_document,
+    tables=lambda kept, options: response.tables(kept.comparison, histograms=options.histogram),
+    columns=response.COLUMNS,
+    rows=lambda kept: kept.comparison.configurations,
+    messages=_responses_messages,
 )

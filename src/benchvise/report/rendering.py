@@ -1,23 +1,74 @@
-"""Tables and CSV of what records describe by a ``TableSpec``."""
+"""Tables as text: for the terminal, as Markdown and as CSV.
+
+``table_of`` makes the cells of what a record describes by a ``TableSpec``. ``rendered`` is for the
+terminal, ``table_markdown`` for wikis and merge requests, ``csv_text`` for spreadsheets and
+programs; ``sinks`` escape for all of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from benchvise.quantities import ABSENT, format_cpus
 from benchvise.report import sinks
-from benchvise.report.tables import Cell, Column, Table
-from benchvise.table import ColumnSpec, TableSpec, ValueUnit
+from benchvise.report.sinks import markdown, sentence
+from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
+from benchvise.text import AnyText, raw
 
 if TYPE_CHECKING:
     from benchvise.trace.query import QueryAnswer
 
+SIMULATED = "SIMULATED"
+"""What marks values of an emulated board."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text, and how much it wants to be seen."""
+
+    text: AnyText
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column; numbers stand right. A terminal has no room for ``detail``."""
+
+    name: AnyText
+    right: bool = False
+    detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, rows of cells, and below them what has to be said in sentences."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    remarks: tuple[AnyText, ...]
+    simulated: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The title, which says so when the numbers come from an emulated board."""
+        return f"{self.title} [{SIMULATED}]" if self.simulated else self.title
+
+
+# -- of what a record describes --------------------------------------------------------------------
+
 _MUTED_AT_ZERO = (ValueUnit.COUNT, ValueUnit.SHARE)
 
 
-def table(spec: TableSpec[Any], *, stacked: bool = True) -> Table:
+def table_of(spec: TableSpec[Any], *, stacked: bool = True) -> Table:
     """The table with its values as text; without ``stacked`` each heading is one line."""
     columns = spec.columns
     headings = [c.heading for c in columns] if stacked else [name for name, _ in _headed(columns)]
@@ -42,6 +93,103 @@ def _cell(column: ColumnSpec[Any], row: object) -> Cell:
     if tone == "plain" and column.unit in _MUTED_AT_ZERO and not value:
         tone = "muted"
     return Cell(column.text(row) if column.text else column.unit.write(value), tone)
+
+
+# -- terminal --------------------------------------------------------------------------------------
+
+_STYLES: dict[Tone, str] = {
+    "plain": "",
+    "strong": "bold",
+    "muted": "dim",
+    "doubt": "yellow",
+    # Blue and orange hues are told apart by all kinds of colour vision; the word says it anyway.
+    "good": "bold blue",
+    "bad": "bold red",
+}
+
+
+def rendered(table: Table) -> RenderableType:
+    """A table for the terminal."""
+    # Text objects throughout: a string would be searched for console markup.
+    grid = RichTable(
+        title=Text(sinks.cell(table.heading), style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    kept = [index for index, column in enumerate(table.columns) if not column.detail]
+    for index in kept:
+        column = table.columns[index]
+        grid.add_column(
+            Text(_heading(column.name), overflow="fold"),
+            justify="right" if column.right else "left",
+            # The first column, with the long names, is the one to give way.
+            no_wrap=column.right,
+            overflow="ellipsis" if column.right else "fold",
+            min_width=12 if index == 0 else None,
+        )
+    for row in table.rows:
+        cells = [row[index] for index in kept]
+        grid.add_row(*(Text(sinks.cell(cell.text), style=_STYLES[cell.tone]) for cell in cells))
+    return Group(grid, "", _remarks(table.remarks)) if table.remarks else grid
+
+
+def line(cell: Cell) -> Text:
+    """One line outside of a table."""
+    return Text(sentence(cell.text), style=_STYLES[cell.tone])
+
+
+def _heading(name: AnyText) -> str:
+    """Two lines at most: long headings of ours are broken by hand."""
+    return "\n".join(sinks.cell(part) for part in raw(name).split("\n", 1))
+
+
+def _remarks(remarks: Sequence[AnyText]) -> RichTable:
+    """One below the other; what each is about stands on the left, so that it can be found."""
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=False, max_width=44, overflow="fold")
+    grid.add_column()
+    for remark in remarks:
+        text = sentence(remark)
+        about, colon, rest = text.partition(": ")
+        if about.count("(") > about.count(")"):  # the colon is that of a quotation
+            about, colon = text, ""
+        grid.add_row(Text(about), Text(rest if colon else "", style="dim"))
+    return grid
+
+
+# -- Markdown --------------------------------------------------------------------------------------
+
+_MARKS: dict[Tone, str] = {
+    "plain": "",
+    "strong": "**",
+    "muted": "",
+    "doubt": "*",
+    "good": "**",
+    "bad": "**",
+}
+
+
+def table_markdown(table: Table) -> str:
+    """A table as Markdown, below its heading."""
+    lines = [f"### {markdown(table.heading)}", ""]
+    lines.append(table_row(markdown(column.name) for column in table.columns))
+    lines.append(table_row("---:" if column.right else "---" for column in table.columns))
+    for row in table.rows:
+        lines.append(table_row(f"{_MARKS[c.tone]}{markdown(c.text)}{_MARKS[c.tone]}" for c in row))
+    if table.remarks:
+        lines += ["", *(f"- {markdown(remark)}" for remark in table.remarks)]
+    return "\n".join(lines) + "\n"
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """A row of a table, of texts that are Markdown already."""
+    return f"| {' | '.join(cells)} |"
+
+
+# -- CSV -------------------------------------------------------------------------------------------
 
 
 def csv_text(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> str:
