@@ -53,19 +53,19 @@ export function start(element: HTMLElement, data: unknown): void {
   const note = page.createElement("div");
   const title = page.createElement("p");
   title.className = "note";
-  const shown = page.createElement("pre");
-  shown.className = "console";
-  shown.tabIndex = 0;
-  shown.setAttribute("role", "log");
-  shown.setAttribute("aria-label", "Console");
+  const output = page.createElement("pre");
+  output.className = "console";
+  output.tabIndex = 0;
+  output.setAttribute("role", "log");
+  output.setAttribute("aria-label", "Console");
   const below = attended === null ? [] : [typing(page, board, attended)];
   let pending = false;
 
   const show = (): void => {
     pending = false;
-    const atEnd = shown.scrollHeight - shown.scrollTop - shown.clientHeight < 24;
-    shown.textContent = screen.text;
-    if (atEnd) shown.scrollTop = shown.scrollHeight;
+    const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 24;
+    output.textContent = screen.text;
+    if (atEnd) output.scrollTop = output.scrollHeight;
   };
   const soon = (): void => {
     if (pending) return;
@@ -73,7 +73,7 @@ export function start(element: HTMLElement, data: unknown): void {
     requestAnimationFrame(show);
   };
   const begin = (): void => {
-    if (!shown.isConnected) element.replaceChildren(note, title, shown, ...below);
+    if (!output.isConnected) element.replaceChildren(note, title, output, ...below);
   };
 
   listen(
@@ -85,9 +85,9 @@ export function start(element: HTMLElement, data: unknown): void {
         title.textContent = `recorded since ${started.slice(0, 19).replace("T", " ")} UTC`;
         soon();
       },
-      lines: (said: Lines) => {
+      lines: (piece: Lines) => {
         begin();
-        screen.add(said);
+        screen.add(piece);
         soon();
       },
       none: () => {

@@ -97,14 +97,14 @@ export function followRig(
       },
       acted: ({ boards }: { boards: Readonly<Record<string, Acted>> }) => {
         for (const [name, place] of places) {
-          const said = boards[name];
-          if (said !== undefined) tell(place, actedText(said));
+          const action = boards[name];
+          if (action !== undefined) tell(place, actedText(action));
         }
       },
     },
     (error) => {
-      const shown = error === null ? [] : [failureNote(element.ownerDocument, error.message, error.remedy)];
-      note.replaceChildren(...shown);
+      const notes = error === null ? [] : [failureNote(element.ownerDocument, error.message, error.remedy)];
+      note.replaceChildren(...notes);
     },
   );
 }
@@ -125,9 +125,9 @@ export function showHolding(place: HTMLElement, holding: Holding | null): void {
     fill(place, "work");
     return;
   }
-  const said = status(page, "held", holding.what);
-  said.title = `process ${holding.pid}`;
-  fill(place, "use", said);
+  const holder = status(page, "held", holding.what);
+  holder.title = `process ${holding.pid}`;
+  fill(place, "use", holder);
   fill(place, "work", ...work(page, holding));
 }
 
@@ -212,11 +212,11 @@ function work(page: Document, { doing, flash, phases }: Holding): HTMLElement[] 
   return [box];
 }
 
-function word(place: HTMLElement, said: Said, words: Readonly<Record<string, string>> = {}): Node {
+function word(place: HTMLElement, state: Said, labels: Readonly<Record<string, string>> = {}): Node {
   const page = place.ownerDocument;
-  if (said === null) return page.createTextNode("–");
-  if (typeof said === "object") return unavailable(place, said.na);
-  return status(page, said, words[said] ?? said);
+  if (state === null) return page.createTextNode("–");
+  if (typeof state === "object") return unavailable(place, state.na);
+  return status(page, state, labels[state] ?? state);
 }
 
 function status(page: Document, kind: string, text: string): HTMLElement {
@@ -234,6 +234,6 @@ function unavailable(place: HTMLElement, why: string): Node {
 }
 
 function fill(place: HTMLElement, field: string, ...content: Node[]): void {
-  const found = place.querySelector<HTMLElement>(`[data-field="${field}"]`);
-  found?.replaceChildren(...content);
+  const slot = place.querySelector<HTMLElement>(`[data-field="${field}"]`);
+  slot?.replaceChildren(...content);
 }

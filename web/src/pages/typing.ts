@@ -33,9 +33,9 @@ export function sentBy(
 export function typing(page: Document, board: string, at: Attended): HTMLElement {
   const root = page.createElement("div");
   root.className = "typing";
-  const said = page.createElement("p");
-  said.className = "note";
-  said.setAttribute("role", "status");
+  const status = page.createElement("p");
+  status.className = "note";
+  status.setAttribute("role", "status");
   const begin = button(page, "Type on the console", "Holds the board: nobody else can use it meanwhile");
   const form = page.createElement("form");
   form.className = "typing-line";
@@ -54,36 +54,36 @@ export function typing(page: Document, board: string, at: Attended): HTMLElement
   const leave = button(page, "Leave", "Lets the board go as it is");
   const enter = button(page, "Send", "The line, and Enter");
   form.append(line, enter, ...keys, cycle, leave);
-  root.append(begin, form, said);
+  root.append(begin, form, status);
   const all = [begin, enter, cycle, leave, ...keys];
 
   const show = ({ typing: goesOn, message, remedy }: Attended): void => {
     form.hidden = !goesOn;
     begin.hidden = goesOn;
-    said.textContent = message === "" ? "" : `${message}: ${remedy}`;
+    status.textContent = message === "" ? "" : `${message}: ${remedy}`;
   };
 
   const post = async (to: string, body?: object): Promise<boolean> => {
-    for (const one of all) one.disabled = true;
+    for (const control of all) control.disabled = true;
     try {
       const answer = await fetch(`/rig/${encodeURIComponent(board)}/console/${to}`, {
         method: "POST",
         headers: { Accept: "application/json", "Content-Type": "application/json" },
         body: JSON.stringify(body ?? {}),
       });
-      const told = (await answer.json()) as Attended | { readonly error: Omit<Attended, "typing"> };
-      if ("error" in told) {
+      const state = (await answer.json()) as Attended | { readonly error: Omit<Attended, "typing"> };
+      if ("error" in state) {
         // Taken by somebody else, or released meanwhile.
-        show({ ...told.error, typing: to !== "begin" && answer.status !== 403 && answer.status !== 409 });
+        show({ ...state.error, typing: to !== "begin" && answer.status !== 403 && answer.status !== 409 });
         return false;
       }
-      show(told);
+      show(state);
       return true;
     } catch {
-      said.textContent = "the workbench does not answer: is `benchvise serve` still running?";
+      status.textContent = "the workbench does not answer: is `benchvise serve` still running?";
       return false;
     } finally {
-      for (const one of all) one.disabled = false;
+      for (const control of all) control.disabled = false;
     }
   };
 

@@ -21,7 +21,7 @@ const NAMES: Readonly<Record<Figure | "begin", string>> = {
   period: "period",
 };
 
-interface Found {
+interface InstanceColumns {
   readonly length: number;
   readonly figures: Readonly<Record<Figure | "begin", Float64Array>>;
   readonly actor: Uint32Array;
@@ -56,7 +56,7 @@ export const instances: Panel = {
     );
     host.append(bar, stage, note);
     const view = new View(stage, workspace);
-    const answer = new Answer<Found>(
+    const answer = new Answer<InstanceColumns>(
       note,
       async (signal) => {
         const where = address(workspace, "instances", {
@@ -67,12 +67,12 @@ export const instances: Panel = {
           width: Math.max(200, stage.clientWidth),
           height: HEIGHT,
         });
-        const found = await columns(where, WANTED, signal);
-        return found.ok ? { ok: true, value: read(found.value) } : found;
+        const answered = await columns(where, WANTED, signal);
+        return answered.ok ? { ok: true, value: read(answered.value) } : answered;
       },
-      (found) => {
-        view.show(found);
-        note.replaceChildren(nothing(summary(found)));
+      (points) => {
+        view.show(points);
+        note.replaceChildren(nothing(summary(points)));
       },
     );
     answer.again();
@@ -103,8 +103,8 @@ const isLog = (workspace: Workspace): boolean => workspace.parameter("instances-
 
 function figureOf(workspace: Workspace, axis: "x" | "y"): Figure | "begin" {
   const wanted = workspace.parameter(`instances-${axis}`);
-  const known = axis === "x" ? (["begin", ...FIGURES] as const) : FIGURES;
-  return known.find((name) => name === wanted) ?? (axis === "x" ? "begin" : "execution");
+  const choices = axis === "x" ? (["begin", ...FIGURES] as const) : FIGURES;
+  return choices.find((name) => name === wanted) ?? (axis === "x" ? "begin" : "execution");
 }
 
 function figureField(
@@ -126,10 +126,10 @@ function figureField(
 
 const WANTED = ["actor", "cpu", "flags", "count", "begin", "end", "ready", ...FIGURES];
 
-function read(found: Columns): Found {
-  const numbers = (name: string): Float64Array => found.get(name, Float64Array);
+function read(table: Columns): InstanceColumns {
+  const numbers = (name: string): Float64Array => table.get(name, Float64Array);
   return {
-    length: found.length,
+    length: table.length,
     figures: {
       begin: numbers("begin"),
       execution: numbers("execution"),
@@ -137,27 +137,27 @@ function read(found: Columns): Found {
       latency: numbers("latency"),
       period: numbers("period"),
     },
-    actor: found.get("actor", Uint32Array),
-    cpu: found.get("cpu", Uint16Array),
-    flags: found.get("flags", Uint8Array),
-    stands: found.get("count", Uint32Array),
+    actor: table.get("actor", Uint32Array),
+    cpu: table.get("cpu", Uint16Array),
+    flags: table.get("flags", Uint8Array),
+    stands: table.get("count", Uint32Array),
     end: numbers("end"),
     ready: numbers("ready"),
   };
 }
 
-function summary(found: Found): string {
-  if (found.length === 0) return "No instance begins in this span, or none has both figures.";
-  const all = found.stands.reduce((sum, each) => sum + each, 0);
-  const incomplete = found.flags.reduce((sum, flags) => sum + Number(flags !== 0), 0);
-  const shown = all > found.length ? `, of which ${count(found.length)} can be told apart here` : "";
+function summary(points: InstanceColumns): string {
+  if (points.length === 0) return "No instance begins in this span, or none has both figures.";
+  const all = points.stands.reduce((sum, each) => sum + each, 0);
+  const incomplete = points.flags.reduce((sum, flags) => sum + Number(flags !== 0), 0);
+  const apart = all > points.length ? `, of which ${count(points.length)} can be told apart here` : "";
   const doubt = incomplete > 0 ? ` ${plural(incomplete, "hollow square")}: cut by an end of the trace, or events are missing.` : "";
-  return `${plural(all, "instance")}${shown}. A click moves the timeline, a drag over time chooses a range.${doubt}`;
+  return `${plural(all, "instance")}${apart}. A click moves the timeline, a drag over time chooses a range.${doubt}`;
 }
 
 class View {
-  private found: Found | null = null;
-  private drawn: Plan | null = null;
+  private points: InstanceColumns | null = null;
+  private chart: Plan | null = null;
   private cloud: Cloud | null = null;
   private readonly canvas = make("canvas", { "aria-hidden": "true" });
   readonly stop: () => void;
@@ -168,25 +168,25 @@ class View {
   ) {
     stage.append(this.canvas);
     this.stop = pointing(stage, "Instances", () => {
-      const { found, drawn, cloud } = this;
-      if (found === null || drawn === null || cloud === null) return null;
+      const { points, chart, cloud } = this;
+      if (points === null || chart === null || cloud === null) return null;
       const over = figureOf(workspace, "x") === "begin";
       return {
         length: cloud.length,
-        nearest: (x, y) => nearest(cloud, drawn, x, y),
-        place: (point) => ({ x: drawn.x.at(cloud.x[point] ?? 0), y: drawn.y.at(cloud.y[point] ?? 0) }),
-        text: (point) => this.text(found, point),
+        nearest: (x, y) => nearest(cloud, chart, x, y),
+        place: (point) => ({ x: chart.x.at(cloud.x[point] ?? 0), y: chart.y.at(cloud.y[point] ?? 0) }),
+        text: (point) => this.text(points, point),
         choose: (point) => {
-          const begin = found.figures.begin[point] ?? 0;
-          const ready = found.ready[point] ?? NaN;
+          const begin = points.figures.begin[point] ?? 0;
+          const ready = points.ready[point] ?? NaN;
           reveal(
             workspace,
-            found.actor[point] ?? null,
+            points.actor[point] ?? null,
             Number.isFinite(ready) ? Math.min(ready, begin) : begin,
-            found.end[point] ?? begin,
+            points.end[point] ?? begin,
           );
         },
-        span: over ? (from, to) => ({ begin: drawn.x.value(from), end: drawn.x.value(to) }) : null,
+        span: over ? (from, to) => ({ begin: chart.x.value(from), end: chart.x.value(to) }) : null,
         chooseSpan: (span) => {
           workspace.selection.setRange(span);
         },
@@ -194,20 +194,20 @@ class View {
     });
   }
 
-  show(found: Found): void {
-    this.found = found;
+  show(points: InstanceColumns): void {
+    this.points = points;
     this.draw();
   }
 
   draw(): void {
-    const { found, workspace } = this;
-    if (found === null) return;
+    const { points, workspace } = this;
+    if (points === null) return;
     const [x, y] = [figureOf(workspace, "x"), figureOf(workspace, "y")];
     this.cloud = {
-      length: found.length,
-      x: found.figures[x],
-      y: found.figures[y],
-      flags: found.flags,
+      length: points.length,
+      x: points.figures[x],
+      y: points.figures[y],
+      flags: points.flags,
     };
     const { range, place } = workspace.selection.value;
     const axes: Axes = {
@@ -215,19 +215,19 @@ class View {
       xDomain: range === null ? [0, workspace.info.duration] : [range.begin, range.end],
       log: isLog(workspace),
     };
-    this.drawn = plan(this.cloud, axes, this.stage.clientWidth, HEIGHT);
-    paint(this.canvas, this.cloud, this.drawn, axes.time ? (place?.time ?? null) : null);
+    this.chart = plan(this.cloud, axes, this.stage.clientWidth, HEIGHT);
+    paint(this.canvas, this.cloud, this.chart, axes.time ? (place?.time ?? null) : null);
   }
 
-  private text(found: Found, point: number): string {
-    const { figures } = found;
+  private text(points: InstanceColumns, point: number): string {
+    const { figures } = points;
     const figure = (name: Figure): string => `${NAMES[name]} ${duration(figures[name][point])}`;
-    const more = (found.stands[point] ?? 1) - 1;
+    const more = (points.stands[point] ?? 1) - 1;
     return [
-      this.workspace.actorName(found.actor[point] ?? 0),
-      `${moment(figures.begin[point] ?? 0)}, CPU ${found.cpu[point] ?? 0}`,
+      this.workspace.actorName(points.actor[point] ?? 0),
+      `${moment(figures.begin[point] ?? 0)}, CPU ${points.cpu[point] ?? 0}`,
       ...FIGURES.map(figure),
-      ...((found.flags[point] ?? 0) !== 0 ? ["incomplete"] : []),
+      ...((points.flags[point] ?? 0) !== 0 ? ["incomplete"] : []),
       ...(more > 0 ? [`and ${count(more)} more here`] : []),
     ].join("\n");
   }

@@ -14,9 +14,9 @@ export const latency: Panel = {
   title: "Latency",
   mount(host, workspace) {
     const result = make("div", { class: "view-result" });
-    const known = make("datalist", { id: "latency-ends" });
-    const from = endField(workspace, "from", known.id, "irq:eth0");
-    const to = endField(workspace, "to", known.id, "task:iperf3");
+    const suggestions = make("datalist", { id: "latency-ends" });
+    const from = endField(workspace, "from", suggestions.id, "irq:eth0");
+    const to = endField(workspace, "to", suggestions.id, "task:iperf3");
     const match = labelled(
       "Matched",
       choice(
@@ -39,7 +39,7 @@ export const latency: Panel = {
       labelled("To", to),
       match,
       make("button", { type: "submit" }, "Measure"),
-      known,
+      suggestions,
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -56,16 +56,16 @@ export const latency: Panel = {
           result.replaceChildren(nothing(HELP));
           return null;
         }
-        const words = { from: start, to: end, match: workspace.parameter("latency-match") };
-        return askDocument(address(workspace, "latency", words), signal);
+        const parameters = { from: start, to: end, match: workspace.parameter("latency-match") };
+        return askDocument(address(workspace, "latency", parameters), signal);
       },
-      (found) => {
-        result.replaceChildren(...drawing(workspace, found, Math.min(WIDEST, result.clientWidth)));
+      (measured) => {
+        result.replaceChildren(...drawing(workspace, measured, Math.min(WIDEST, result.clientWidth)));
       },
     );
     answer.again();
     const naming = new AbortController();
-    void suggest(workspace, known, naming.signal);
+    void suggest(workspace, suggestions, naming.signal);
     const unsubscribe = workspace.selection.subscribe((_, changed) => {
       if (changed.range) answer.again();
     });
@@ -108,14 +108,14 @@ async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSig
   list.replaceChildren(...texts.map((value) => make("option", { value })));
 }
 
-function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
-  const told: HTMLElement[] = found.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
-  if (found.unsure > 0) {
-    const kept = found.unsure_kept ? "kept" : "left out";
-    told.push(nothing(`${plural(found.unsure, "occurrence")} with events missing on the way: ${kept}.`));
+function drawing(workspace: Workspace, measured: Latency, width: number): Node[] {
+  const notes: HTMLElement[] = measured.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
+  if (measured.unsure > 0) {
+    const kept = measured.unsure_kept ? "kept" : "left out";
+    notes.push(nothing(`${plural(measured.unsure, "occurrence")} with events missing on the way: ${kept}.`));
   }
-  const { total } = found;
-  if (total === null) return [nothing("Nothing matched: no start led to an end."), ...told];
+  const { total } = measured;
+  if (total === null) return [nothing("Nothing matched: no start led to an end."), ...notes];
   const picture = histogram(
     {
       id: "latency",
@@ -125,10 +125,10 @@ function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
           name: "latency",
           style: 0,
           latencies: {
-            count: found.occurrences,
+            count: measured.occurrences,
             minimum: total.minimum,
             maximum: total.maximum,
-            steps: found.steps,
+            steps: measured.steps,
           },
         },
       ],
@@ -136,12 +136,12 @@ function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
     width,
   );
   return [
-    quantiles(total, found.occurrences),
+    quantiles(total, measured.occurrences),
     make("div", { class: "view-stage" }, picture),
-    ...told,
-    ...found.ways.map((way) => stages(way, found.ways.length > 1)),
-    ...(found.more_ways > 0 ? [nothing(`${plural(found.more_ways, "rarer way")} not shown.`)] : []),
-    worst(workspace, found),
+    ...notes,
+    ...measured.ways.map((way) => stages(way, measured.ways.length > 1)),
+    ...(measured.more_ways > 0 ? [nothing(`${plural(measured.more_ways, "rarer way")} not shown.`)] : []),
+    worst(workspace, measured),
   ];
 }
 
@@ -196,22 +196,22 @@ function stages(way: Latency["ways"][number], several: boolean): HTMLElement {
   return scrolled(table(title, ["#", "Stage", "", "Share", "Median", "p95", "p99", "Max"], body));
 }
 
-function worst(workspace: Workspace, found: Latency): HTMLElement {
+function worst(workspace: Workspace, measured: Latency): HTMLElement {
   const body = make("tbody");
-  for (const one of found.worst) {
-    const lead = link(duration(one.latency), () => {
-      reveal(workspace, one.actor, one.begin, one.end);
+  for (const occurrence of measured.worst) {
+    const lead = link(duration(occurrence.latency), () => {
+      reveal(workspace, occurrence.actor, occurrence.begin, occurrence.end);
     }, "Move the timeline to this occurrence");
     body.append(
       make(
         "tr",
         {},
         make("td", { class: "num" }, lead),
-        make("td", { class: "num" }, moment(one.begin)),
-        make("td", { class: "num" }, String(one.begin_cpu)),
-        make("td", { class: "num" }, String(one.end_cpu)),
-        make("th", { scope: "row" }, one.end_actor),
-        make("td", {}, one.stages.map(({ time }) => duration(time)).join(" + ")),
+        make("td", { class: "num" }, moment(occurrence.begin)),
+        make("td", { class: "num" }, String(occurrence.begin_cpu)),
+        make("td", { class: "num" }, String(occurrence.end_cpu)),
+        make("th", { scope: "row" }, occurrence.end_actor),
+        make("td", {}, occurrence.stages.map(({ time }) => duration(time)).join(" + ")),
       ),
     );
   }

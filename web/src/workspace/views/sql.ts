@@ -79,8 +79,8 @@ export const sql: Panel = {
         }
         return post(address(workspace, "query", {}), query, signal);
       },
-      (found) => {
-        result.replaceChildren(drawing(workspace, found));
+      (output) => {
+        result.replaceChildren(drawing(workspace, output));
       },
     );
     answer.again();
@@ -114,38 +114,38 @@ async function post(where: string, query: string, signal: AbortSignal): Promise<
 }
 
 async function listTables(workspace: Workspace, host: HTMLElement, signal: AbortSignal): Promise<void> {
-  const found = await askDocument<TableList>(`${workspace.api}/tables`, signal);
+  const listing = await askDocument<TableList>(`${workspace.api}/tables`, signal);
   if (signal.aborted) return;
-  if (!found.ok) {
-    host.append(failure(found.error));
+  if (!listing.ok) {
+    host.append(failure(listing.error));
     return;
   }
   const list = make("dl", { class: "view-columns", tabindex: "0", "aria-label": "Tables and their columns" });
-  for (const { name, rows, columns } of found.value.tables) {
+  for (const { name, rows, columns } of listing.value.tables) {
     const size = rows === null ? "" : ` ${count(rows)}`;
     list.append(make("div", {}, make("dt", {}, name, make("span", {}, size)), make("dd", {}, columns)));
   }
   host.append(list);
 }
 
-function drawing(workspace: Workspace, found: QueryAnswer): HTMLElement {
+function drawing(workspace: Workspace, output: QueryAnswer): HTMLElement {
   const head = make("tr");
-  if (found.times !== null) head.append(make("th", { scope: "col" }, "Go to"));
-  const numeric = found.columns.map(({ type }) => isNumber(type));
-  found.columns.forEach(({ name, type }, at) => {
+  if (output.times !== null) head.append(make("th", { scope: "col" }, "Go to"));
+  const numeric = output.columns.map(({ type }) => isNumber(type));
+  output.columns.forEach(({ name, type }, at) => {
     head.append(make("th", { scope: "col", title: type, class: numeric[at] === true ? "num" : null }, name));
   });
   const body = make("tbody");
-  found.rows.forEach((row, at) => {
+  output.rows.forEach((row, at) => {
     const line = make("tr");
-    if (found.times !== null) line.append(make("td", {}, ...lead(workspace, found.times[at] ?? null)));
+    if (output.times !== null) line.append(make("td", {}, ...lead(workspace, output.times[at] ?? null)));
     row.forEach((value, column) => {
       line.append(make("td", { class: numeric[column] === true ? "num" : null }, value === null ? "–" : String(value)));
     });
     body.append(line);
   });
-  const more = found.more ? ", the first of more" : "";
-  const caption = make("caption", {}, `${plural(found.rows.length, "row")}${more}, ${found.seconds.toFixed(2)} s`);
+  const more = output.more ? ", the first of more" : "";
+  const caption = make("caption", {}, `${plural(output.rows.length, "row")}${more}, ${output.seconds.toFixed(2)} s`);
   const table = make("table", { class: "view-table" }, caption, make("thead", {}, head), body);
   return make("div", { class: "view-scroll" }, table);
 }

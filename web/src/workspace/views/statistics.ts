@@ -77,15 +77,15 @@ export const statistics: Panel = {
       answer.again();
     });
     host.append(make("div", { class: "view-bar" }, byName), table);
-    let shown: Statistics | null = null;
+    let current: Statistics | null = null;
     const draw = (): void => {
-      if (shown !== null) table.replaceChildren(drawTable(workspace, shown, draw));
+      if (current !== null) table.replaceChildren(drawTable(workspace, current, draw));
     };
     const answer = new Answer<Statistics>(
       table,
       (signal) => askDocument(address(workspace, "actors", { by_name: byNames(workspace) }), signal),
-      (found) => {
-        shown = found;
+      (activity) => {
+        current = activity;
         draw();
       },
     );
@@ -103,8 +103,8 @@ export const statistics: Panel = {
 
 const byNames = (workspace: Workspace): boolean => workspace.parameter("statistics-names") === "1";
 
-function drawTable(workspace: Workspace, found: Statistics, again: () => void): HTMLElement {
-  if (found.actors.length === 0) return nothing("No actor ran in this span.");
+function drawTable(workspace: Workspace, activity: Statistics, again: () => void): HTMLElement {
+  if (activity.actors.length === 0) return nothing("No actor ran in this span.");
   const [order, rising] = sorting(workspace.parameter("statistics-sort"));
   const table = make("table", { class: "view-table statistics" });
   const head = make("tr");
@@ -124,12 +124,12 @@ function drawTable(workspace: Workspace, found: Statistics, again: () => void): 
   }
   const body = make("tbody");
   table.append(make("thead", {}, head), body);
-  const rows = sorted(found.actors, order, rising);
+  const rows = sorted(activity.actors, order, rising);
   appendInTurn(body, rows, (row) => drawRow(workspace, row), () => {
     mark(table, workspace.selection.value.actor);
   });
   const parts: Node[] = [table];
-  if (found.more > 0) parts.push(nothing(`${count(found.more)} more actors ran less than these.`));
+  if (activity.more > 0) parts.push(nothing(`${count(activity.more)} more actors ran less than these.`));
   return make("div", {}, ...parts);
 }
 
