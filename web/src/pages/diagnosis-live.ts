@@ -18,7 +18,7 @@ export function start(element: HTMLElement, data: unknown): void {
   let stop = draw(page);
   const now = { busy: false, waiting: false };
 
-  const look = async (): Promise<void> => {
+  const reload = async (): Promise<void> => {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (answer.redirected) {
       source.close();
@@ -34,37 +34,37 @@ export function start(element: HTMLElement, data: unknown): void {
   };
 
   /** Looks now, or once more when what is under way has ended and a pause is over. */
-  const told = async (): Promise<void> => {
+  const onProgress = async (): Promise<void> => {
     now.waiting = true;
     if (now.busy) return;
     now.busy = true;
     while (now.waiting) {
       now.waiting = false;
       // What failed is asked for again when more is told.
-      await look().catch(() => undefined);
+      await reload().catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
     now.busy = false;
   };
 
   const source = new EventSource(events);
-  source.addEventListener("told", () => { void told(); });
+  source.addEventListener("told", () => { void onProgress(); });
 }
 
 /** Puts what the fresh page says into the shown one; what a reader had opened stays open. */
 export function renew(page: Document, fresh: Document): boolean {
-  const shown = page.getElementById(SHOWN);
+  const current = page.getElementById(SHOWN);
   const next = fresh.getElementById(SHOWN);
-  if (shown === null || next === null) return false;
-  const open = openDetails(shown);
+  if (current === null || next === null) return false;
+  const open = openDetails(current);
   for (const details of next.querySelectorAll("details")) {
     if (open.has(placeOf(details))) details.open = true;
   }
   const focused = page.activeElement;
-  const label = focused !== null && shown.contains(focused) ? focused.getAttribute("aria-label") : null;
-  shown.replaceChildren(...next.childNodes);
+  const label = focused !== null && current.contains(focused) ? focused.getAttribute("aria-label") : null;
+  current.replaceChildren(...next.childNodes);
   if (label !== null) {
-    shown.querySelector<HTMLElement>(`[aria-label="${CSS.escape(label)}"]`)?.focus({ preventScroll: true });
+    current.querySelector<HTMLElement>(`[aria-label="${CSS.escape(label)}"]`)?.focus({ preventScroll: true });
   }
   page.title = fresh.title;
   return true;
