@@ -16,7 +16,8 @@ RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
-	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2
+	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2 libbabeltrace2-dev pkg-config \
+	nghttp2-client libtirpc-dev
 
 # Real boards, disks and networks on a machine that others use too: a test that fails is tried twice
 # more. Those that needed it are listed at the end, and are to be mended.
@@ -75,6 +76,7 @@ guest-kernel:
 
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
+	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
 	$(BIN)/python -m benchmarks
 
 # SECONDS for each target: make fuzz SECONDS=600
